@@ -1,0 +1,3 @@
+"""Connect for Kafka: Kafka Connect in Python."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,147 @@
+"""The one table Connect type <-> Arrow type. Lossless, or a SchemaError that names the field.
+
+| Connect                        | Arrow                                    |
+| ------------------------------ | ---------------------------------------- |
+| int8 … int64, float32, float64 | the same                                 |
+| boolean, string, bytes         | bool_, utf8, binary                      |
+| Decimal(scale)                 | decimal128(p, scale), decimal256 above 38 |
+| Date, Time, Timestamp          | date32, time32(ms), timestamp(ms, UTC)   |
+| array, map, struct             | list, map, struct                        |
+
+A Connect schema rides in the Arrow field's metadata only where Arrow has no place for it (name, version, doc, …): the
+`Column` keeps the Schema beside the array, so nothing has to be parsed back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connect.api import schema as s
+from connect.api.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DECIMAL_PRECISION_DEFAULT = 38
+_ALIASES = {
+    s.Type.BOOLEAN: "bool",
+    s.Type.STRING: "string",
+    s.Type.BYTES: "binary",
+    s.Type.FLOAT32: "float",
+    s.Type.FLOAT64: "double",
+    s.Type.INT8: "int8",
+    s.Type.INT16: "int16",
+    s.Type.INT32: "int32",
+    s.Type.INT64: "int64",
+}
+
+
+def arrow_type(schema: s.Schema, path: str = "") -> pa.DataType:
+    """The Arrow type of a Connect schema. SchemaError names the field when a Decimal has an unusable scale."""
+    import pyarrow as pa
+
+    match schema.name:
+        case s.DECIMAL:
+            return _decimal_type(schema, path)
+        case s.DATE:
+            return pa.date32()
+        case s.TIME:
+            return pa.time32("ms")
+        case s.TIMESTAMP:
+            return pa.timestamp("ms", tz="UTC")
+    match schema.type:
+        case s.Type.ARRAY:
+            return pa.list_(_arrow_field("item", _items(schema), path))
+        case s.Type.MAP:
+            keys = arrow_type(_keys(schema), f"{path}.key")
+            return pa.map_(keys, _arrow_field("value", _items(schema), path))
+        case s.Type.STRUCT:
+            return pa.struct([_arrow_field(f.name, f.schema, path) for f in schema.fields])
+    return pa.type_for_alias(_ALIASES[schema.type])
+
+
+def arrow_schema(schema: s.Schema) -> pa.Schema:
+    """The Arrow schema of a struct's fields, in order; every other type is one column named `value`."""
+    import pyarrow as pa
+
+    fields = schema.fields if schema.type is s.Type.STRUCT else (s.Field("value", schema),)
+    return pa.schema([_arrow_field(f.name, f.schema, "") for f in fields])
+
+
+def connect_schema(arrow: pa.DataType, *, optional: bool = True, path: str = "") -> s.Schema:
+    """The Connect schema that holds every value of an Arrow type.
+
+    Unsigned integers widen (uint64 becomes Decimal(0)). SchemaError where a value would lose something: timestamps
+    finer than milliseconds, durations, unions.
+    """
+    import pyarrow.types as t
+
+    base = _simple_schema(arrow)
+    if base is None and t.is_decimal(arrow):
+        base = s.decimal(arrow.scale, precision=arrow.precision)
+    if base is None and (t.is_list(arrow) or t.is_large_list(arrow) or t.is_fixed_size_list(arrow)):
+        base = s.array(connect_schema(arrow.value_type, optional=arrow.value_field.nullable, path=f"{path}[]"))
+    if base is None and t.is_map(arrow):
+        keys = connect_schema(arrow.key_type, optional=False, path=f"{path}.key")
+        base = s.map_of(keys, connect_schema(arrow.item_type, optional=arrow.item_field.nullable, path=f"{path}.value"))
+    if base is None and t.is_struct(arrow):
+        fields = (arrow.field(i) for i in range(arrow.num_fields))
+        base = s.struct(
+            {f.name: connect_schema(f.type, optional=f.nullable, path=f"{path}.{f.name}".lstrip(".")) for f in fields}
+        )
+    if base is None and t.is_dictionary(arrow):
+        base = connect_schema(arrow.value_type, optional=optional, path=path)
+    if base is None:
+        raise SchemaError(f"Arrow type {arrow} has no lossless Connect type.", field=path, fix="Cast it first.")
+    return base.as_optional(optional)
+
+
+def _simple_schema(arrow: pa.DataType) -> s.Schema | None:
+    import pyarrow as pa
+
+    simple = {
+        pa.int8(): s.INT8, pa.int16(): s.INT16, pa.int32(): s.INT32, pa.int64(): s.INT64,
+        pa.uint8(): s.INT16, pa.uint16(): s.INT32, pa.uint32(): s.INT64, pa.uint64(): s.decimal(0, precision=20),
+        pa.float16(): s.FLOAT32, pa.float32(): s.FLOAT32, pa.float64(): s.FLOAT64, pa.bool_(): s.BOOLEAN,
+        pa.utf8(): s.STRING, pa.large_utf8(): s.STRING, pa.string_view(): s.STRING, pa.null(): s.STRING,
+        pa.binary(): s.BYTES, pa.large_binary(): s.BYTES, pa.binary_view(): s.BYTES,
+        pa.date32(): s.DATE_SCHEMA, pa.time32("s"): s.TIME_SCHEMA, pa.time32("ms"): s.TIME_SCHEMA,
+        pa.timestamp("s"): s.TIMESTAMP_SCHEMA, pa.timestamp("ms"): s.TIMESTAMP_SCHEMA,
+    }  # fmt: skip
+    if pa.types.is_timestamp(arrow) and arrow.unit in {"s", "ms"}:
+        return s.TIMESTAMP_SCHEMA
+    if pa.types.is_fixed_size_binary(arrow):
+        return s.BYTES
+    return simple.get(arrow)
+
+
+def _decimal_type(schema: s.Schema, path: str) -> pa.DataType:
+    import pyarrow as pa
+
+    try:
+        scale = schema.decimal_scale
+        precision = int(schema.parameters.get(s.PRECISION_PARAMETER, DECIMAL_PRECISION_DEFAULT))
+        precision = max(precision, scale, 1)
+        return (
+            pa.decimal128(precision, scale)
+            if precision <= DECIMAL_PRECISION_DEFAULT
+            else pa.decimal256(precision, scale)
+        )
+    except (ValueError, pa.ArrowInvalid) as error:
+        raise SchemaError(f"Decimal with parameters {dict(schema.parameters)}: {error}", field=path) from error
+
+
+def _arrow_field(name: str, schema: s.Schema, path: str) -> pa.Field:
+    import pyarrow as pa
+
+    return pa.field(name, arrow_type(schema, f"{path}.{name}".lstrip(".")), nullable=schema.optional)
+
+
+def _items(schema: s.Schema) -> s.Schema:
+    assert schema.items is not None
+    return schema.items
+
+
+def _keys(schema: s.Schema) -> s.Schema:
+    assert schema.keys is not None
+    return schema.keys

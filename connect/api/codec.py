@@ -1,0 +1,38 @@
+"""Converters: columns to bytes and back. A converter knows nothing of Kafka, tasks or errors.tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from connect.api.records import Column, Header
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Converter(Protocol):
+    """Turns the keys or the values of a batch into bytes and back. Built once per task and side (key or value)."""
+
+    def encode(self, topic: str, column: Column) -> pa.BinaryArray:
+        """One byte string per row; null where the row is null and the format writes a null as a tombstone.
+
+        RejectedRowsError names rows that do not fit (the caller encodes the others again without them);
+        SchemaError when the whole column does not.
+        """
+
+    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:
+        """The rows as consecutive runs of one schema each; the lengths of the runs add up to `len(data)`.
+
+        Null bytes give a null row, which joins the run beside it. RejectedRowsError names rows that cannot be read.
+        """
+
+
+class HeaderConverter(Protocol):
+    """Turns one header value into bytes and back."""
+
+    def encode(self, topic: str, header: Header) -> bytes | None:
+        """The header's bytes; None for a null value."""
+
+    def decode(self, topic: str, key: str, data: bytes | None) -> Header:
+        """The header of these bytes."""

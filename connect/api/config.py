@@ -1,0 +1,341 @@
+"""One declaration of a plug-in's settings: parses, validates (all broken keys at once), feeds REST, docs and forms.
+
+A setting is a field of a `Config` subclass; its text form is what Kafka Connect's ConfigDef accepts, its messages are
+ConfigDef's (org.apache.kafka.common.config.ConfigDef, Kafka 4.1):
+
+    class FileConfig(ConnectorConfig):
+        file: String = key("file", doc="The file to read.")
+        batch_size: Annotated[Int, at_least(1)] = key("batch.size", 2000, doc="Lines per batch.", importance="low")
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+)
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
+
+from connect.api.errors import ConfigError, ConfigProblem
+
+HIDDEN: Final = "[hidden]"
+"""What a secret looks like wherever a person could see it (Kafka's Password.HIDDEN)."""
+
+Importance = Literal["high", "medium", "low"]
+Width = Literal["none", "short", "medium", "long"]
+
+
+class ConfigType(StrEnum):
+    """ConfigDef's types that REST clients know; a further one would break them."""
+
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    INT = "INT"
+    SHORT = "SHORT"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
+
+
+def _parse_boolean(value: object) -> object:
+    text = value.strip().lower() if isinstance(value, str) else value
+    if text in {"true", True}:
+        return True
+    if text in {"false", False}:
+        return False
+    raise ValueError("Expected value to be either true or false")
+
+
+def _parse_whole(name: str, bits: int) -> Callable[[object], object]:
+    def parse(value: object) -> object:
+        try:
+            number = int(value.strip()) if isinstance(value, str) else value
+        except ValueError:
+            number = None
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, int)
+            or not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
+        ):
+            raise ValueError(f"Not a number of type {name}")
+        return number
+
+    return parse
+
+
+def _parse_double(value: object) -> object:
+    try:
+        return float(value.strip()) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("Not a number of type DOUBLE") from None
+
+
+def _parse_list(value: object) -> object:
+    if isinstance(value, str):
+        text = value.strip()
+        return tuple(part.strip() for part in text.split(",")) if text else ()
+    return value
+
+
+def _parse_text(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+Boolean = Annotated[bool, ConfigType.BOOLEAN, BeforeValidator(_parse_boolean)]
+String = Annotated[str, ConfigType.STRING, BeforeValidator(_parse_text)]
+Int = Annotated[int, ConfigType.INT, BeforeValidator(_parse_whole("INT", 32))]
+Short = Annotated[int, ConfigType.SHORT, BeforeValidator(_parse_whole("SHORT", 16))]
+Long = Annotated[int, ConfigType.LONG, BeforeValidator(_parse_whole("LONG", 64))]
+Double = Annotated[float, ConfigType.DOUBLE, BeforeValidator(_parse_double)]
+ListOf = Annotated[tuple[str, ...], ConfigType.LIST, BeforeValidator(_parse_list)]
+ClassName = Annotated[str, ConfigType.CLASS, BeforeValidator(_parse_text)]
+Password = Annotated[SecretStr, ConfigType.PASSWORD]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The value, or each value of a list, is one of these; they are also the recommended values."""
+
+    values: tuple[str, ...]
+    ignore_case: bool = False
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Callable[[object], Any]) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def _check(self, value: object) -> object:
+        known = {v.lower() for v in self.values} if self.ignore_case else set(self.values)
+        for part in value if isinstance(value, tuple) else (value,):
+            if (str(part).lower() if self.ignore_case else part) not in known:
+                how = " (case insensitive)" if self.ignore_case else ""
+                raise ValueError(f"String must be one of{how}: {', '.join(self.values)}")
+        return value
+
+
+def one_of(*values: str, ignore_case: bool = False) -> OneOf:
+    """Accept only these values."""
+    return OneOf(values, ignore_case)
+
+
+def at_least(least: float) -> AfterValidator:
+    """Accept numbers from `least` up."""
+
+    def check(value: float) -> float:
+        if value < least:
+            raise ValueError(f"Value must be at least {least}")
+        return value
+
+    return AfterValidator(check)
+
+
+def between(least: float, most: float) -> AfterValidator:
+    """Accept numbers from `least` to `most`."""
+
+    def check(value: float) -> float:
+        if value < least:
+            raise ValueError(f"Value must be at least {least}")
+        if value > most:
+            raise ValueError(f"Value must be no more than {most}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _check_non_empty(value: str) -> str:
+    if not value:
+        raise ValueError("String must be non-empty")
+    return value
+
+
+non_empty: Final = AfterValidator(_check_non_empty)
+"""Accept no empty text."""
+
+
+def key(
+    name: str,
+    default: object = ...,
+    *,
+    doc: str,
+    importance: Importance = "medium",
+    group: str = "Connector",
+    width: Width = "medium",
+    display_name: str = "",
+    dependents: Sequence[str] = (),
+    internal: bool = False,
+) -> Any:
+    """Declare a setting. No default means the setting is required. `internal` settings are accepted but not shown."""
+    extra: JsonDict = {
+        "importance": importance.upper(), "group": group, "width": width.upper(), "display_name": display_name or name,
+        "dependents": list(dependents), "internal": internal,
+    }  # fmt: skip
+    return Field(default, alias=name, description=doc, json_schema_extra=extra)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDefinition:
+    """One setting as REST clients, docs and forms see it. `default` None: none, or null."""
+
+    name: str
+    type: ConfigType
+    required: bool
+    default: str | None
+    importance: str
+    doc: str
+    group: str
+    width: str
+    display_name: str
+    dependents: tuple[str, ...]
+    recommended_values: tuple[str, ...]
+    internal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """One setting's value as given and what is wrong with it; a secret's value is `[hidden]`."""
+
+    name: str
+    value: str | None
+    errors: tuple[str, ...] = ()
+    recommended_values: tuple[str, ...] = ()
+    visible: bool = True
+
+
+class Config(BaseModel):
+    """Base of every declaration. Unknown keys are accepted and ignored, as Kafka Connect does; see `unknown_keys`."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, validate_default=False, arbitrary_types_allowed=True
+    )
+    _originals: Mapping[str, str] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def parse(cls, properties: Mapping[str, str | None]) -> Self:
+        """The typed settings. ConfigError lists every broken key; no message holds a secret's value."""
+        given = {k: v for k, v in properties.items() if v is not None}
+        try:
+            config = cls.model_validate(given)
+        except ValidationError as error:
+            raise ConfigError(_problems(cls, given, error)) from None
+        config._originals = MappingProxyType(given)  # noqa: SLF001 - our own instance, just built
+        problems = tuple(config.problems())
+        if problems:
+            raise ConfigError(problems)
+        return config
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """What is wrong between keys; asked only when every key alone is right. The default finds nothing."""
+        return ()
+
+    @property
+    def originals(self) -> Mapping[str, str]:
+        """Every key as given, unknown ones included. May hold secrets: never log it."""
+        return self._originals
+
+    def with_prefix(self, prefix: str) -> dict[str, str]:
+        """The given keys that start with `prefix`, without it. May hold secrets."""
+        return {k.removeprefix(prefix): v for k, v in self._originals.items() if k.startswith(prefix)}
+
+    @classmethod
+    def definitions(cls) -> tuple[KeyDefinition, ...]:
+        """Every setting in declaration order."""
+        return tuple(_definition(info) for info in cls.model_fields.values() if info.alias is not None)
+
+    @classmethod
+    def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
+        """Every setting with its value and its errors; nothing is raised."""
+        errors: dict[str, list[str]] = {}
+        try:
+            cls.parse(properties)
+        except ConfigError as error:
+            for problem in error.problems:
+                errors.setdefault(problem.key, []).append(problem.message)
+        values = []
+        for definition in cls.definitions():
+            given = properties.get(definition.name)
+            text = definition.default if given is None else given
+            if text is not None and definition.type is ConfigType.PASSWORD:
+                text = HIDDEN
+            found = tuple(errors.pop(definition.name, ()))
+            values.append(KeyValue(definition.name, text, found, definition.recommended_values))
+        values.extend(KeyValue(name, properties.get(name), tuple(found)) for name, found in errors.items())
+        return tuple(values)
+
+    @classmethod
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Keys this declaration does not know, each with the nearest known one."""
+        known = [d.name for d in cls.definitions()]
+        for name in properties:
+            if name not in known:
+                nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+                yield name, nearest[0] if nearest else None
+
+
+class ConnectorConfig(Config):
+    """Base of a connector's declaration: its own keys only; the framework declares and checks its own."""
+
+
+def _definition(info: FieldInfo) -> KeyDefinition:
+    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    kind = next(m for m in info.metadata if isinstance(m, ConfigType))
+    choices = next((m.values for m in info.metadata if isinstance(m, OneOf)), ())
+    required = info.is_required()
+    dependents = extra.get("dependents")
+    return KeyDefinition(
+        name=info.alias or "",
+        type=kind,
+        required=required,
+        default=None if required else text_of(info.default),
+        importance=str(extra.get("importance", "MEDIUM")),
+        doc=info.description or "",
+        group=str(extra.get("group", "")),
+        width=str(extra.get("width", "MEDIUM")),
+        display_name=str(extra.get("display_name", "")),
+        dependents=tuple(str(d) for d in dependents) if isinstance(dependents, list) else (),
+        recommended_values=choices,
+        internal=bool(extra.get("internal")),
+    )
+
+
+def text_of(value: object) -> str | None:
+    """A value in ConfigDef's text form; a secret becomes `[hidden]`, None stays None."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case tuple() | list():
+            return ",".join(str(part) for part in value)
+        case SecretStr():
+            return HIDDEN
+        case _:
+            return str(value)
+
+
+def _problems(cls: type[Config], given: Mapping[str, str], error: ValidationError) -> Iterator[ConfigProblem]:
+    secret = {d.name for d in cls.definitions() if d.type is ConfigType.PASSWORD}
+    for detail in error.errors(include_input=False, include_url=False):
+        name = str(detail["loc"][0]) if detail["loc"] else ""
+        if detail["type"] == "missing":
+            yield ConfigProblem(name, f'Missing required configuration "{name}" which has no default value.')
+            continue
+        cause = detail.get("ctx", {}).get("error")
+        why = str(cause) if cause is not None else detail["msg"]
+        shown = HIDDEN if name in secret else given.get(name, "null")
+        yield ConfigProblem(name, f"Invalid value {shown} for configuration {name}: {why}")

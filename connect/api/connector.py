@@ -1,0 +1,123 @@
+"""Connectors and tasks as a plug-in author writes them. One thread owns a task."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from connect.api.config import ConnectorConfig
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, SourcePosition, TopicPartition
+
+
+class TaskContext(Protocol):
+    """What every task may ask of the framework; valid between `open` and `close`."""
+
+    @property
+    def connector(self) -> str:
+        """The connector's name."""
+
+    @property
+    def task(self) -> int:
+        """The task's number, from 0."""
+
+    def gauge(self, name: str, value: float) -> None:
+        """Set a metric of this task.
+
+        `name` is snake_case with its unit (`source_lag_s`); it is shown with connector and task.
+        """
+
+
+class SourceContext(TaskContext, Protocol):
+    """What a source task may ask of the framework."""
+
+    def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
+        """The offset last stored for this source partition, None when there is none. Integers come back as int."""
+
+
+class SinkContext(TaskContext, Protocol):
+    """What a sink task may ask of the framework."""
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """Give up rows found bad after `put` returned; they are dead-lettered or fail the task as
+        `errors.tolerance` says.
+
+        `batch` is the batch as it was put; `rows` maps indices in it to reasons. Call it before `flush` claims their
+        offsets.
+        """
+
+    def request_flush(self) -> None:
+        """Ask for `flush` soon, before the next `offset.flush.interval.ms`."""
+
+
+class SourceTask(Protocol):
+    """Reads an external system. The framework calls it from one thread."""
+
+    def open(self, ctx: SourceContext) -> None:
+        """Connect, and resume at `ctx.stored_offset(...)`. RetriableError: tried again with backoff."""
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The next batch, with its `position`; None when there is nothing yet. Returns by the deadline.
+
+        RetriableError: called again with backoff; nothing may have been lost from what `poll` gave before.
+        """
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """These positions and all rows up to them are durable in Kafka and in the offset store: upstream may prune now."""
+
+    def close(self) -> None:
+        """Release everything. Called once, also after a failed `open`; must not raise for what is already gone."""
+
+
+class SinkTask(Protocol):
+    """Writes to an external system. The framework calls it from one thread."""
+
+    def open(self, ctx: SinkContext) -> None:
+        """Connect. RetriableError: tried again with backoff."""
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """These partitions are now this task's; batches of them follow, from the last committed offset on."""
+
+    def put(self, batch: Batch, deadline: Deadline) -> None:
+        """Take a batch; it may be buffered, and may have no rows. RetriableError: nothing was taken, the same
+        batch comes again.
+
+        RejectedRowsError: these rows are bad, all others were taken.
+        """
+
+    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """Make durable what should be now, and say how far: the next offset per partition whose rows survive a crash.
+
+        Exactly this is committed; a partition left out keeps its last commit. Called every `offset.flush.interval.ms`
+        and
+        before `revoked`. A sink that rotates files need not end them here. RetriableError: called again.
+        """
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """These partitions are no longer this task's: drop what is buffered for them, write nothing more."""
+
+    def close(self) -> None:
+        """Release everything. Called once, also after a failed `open`."""
+
+
+class Connector(Protocol):
+    """Plans the tasks of one configuration. Built in a task host, never in the worker process."""
+
+    def check(self, deadline: Deadline) -> None:
+        """Try reach, credentials and rights.
+
+        ConfigError names the keys to change; any other error is shown as it is.
+        """
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """One configuration per task, at most `max_tasks`; each holds the connector's keys and what tells the task its share."""
+
+    def task(self, config: Mapping[str, str]) -> SourceTask | SinkTask:
+        """A task of one of `task_configs`, not yet open."""
+
+
+class ConnectorFactory(Protocol):
+    """What a connector plug-in's `factory` names: a callable that builds the connector of a validated configuration."""
+
+    def __call__(self, config: ConnectorConfig) -> Connector:
+        """Must not connect to anything."""

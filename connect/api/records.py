@@ -1,0 +1,266 @@
+"""The internal record: a batch of rows of one topic and one schema, held as Arrow columns or as Python rows.
+
+A batch converts between the two forms at most once and without loss; the hot path makes no Python object per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from connect.api.arrow import arrow_type, connect_schema
+from connect.api.errors import SchemaError
+from connect.api.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a Kafka topic."""
+
+    topic: str
+    partition: int
+
+
+class Header(NamedTuple):
+    """A record header before conversion. `schema` None: schemaless, the header converter infers the type."""
+
+    key: str
+    value: object
+    schema: Schema | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePosition:
+    """A place in an external system. JSON-like primitives only: both maps are written to the offsets topic.
+
+    `partition` names the stream, `offset` the place in it from which a restart resumes; offset None: nothing to resume.
+    """
+
+    partition: Mapping[str, object]
+    offset: Mapping[str, object] | None
+
+
+class Column:
+    """N keys or values of one schema, as an Arrow array or as Python values; the other form is made once, on demand.
+
+    `schema` None means schemaless: rows are what JSON gives (dict, list, str, int, float, bool, None) and the Arrow
+    form is inferred. A null is a tombstone (value) or an absent key. Owned by one task thread.
+    """
+
+    __slots__ = ("_arrow", "_length", "_make_arrow", "_make_rows", "_rows", "schema")
+
+    def __init__(
+        self,
+        schema: Schema | None,
+        length: int,
+        *,
+        arrow: Callable[[], pa.Array] | None = None,
+        rows: Callable[[], Sequence[Any]] | None = None,
+    ) -> None:
+        """Either maker, or both: a converter that can decode straight into either form gives both."""
+        if arrow is None and rows is None:
+            raise ValueError("A Column needs a maker of its Arrow form or of its rows.")
+        self.schema = schema
+        self._length = length
+        self._make_arrow = arrow
+        self._make_rows = rows
+        self._arrow: pa.Array | None = None
+        self._rows: Sequence[Any] | None = None
+
+    @classmethod
+    def from_arrow(cls, array: pa.Array, schema: Schema | None = None) -> Column:
+        """A column over an Arrow array of `arrow_type(schema)`; the schema is derived from the array when left out."""
+        column = cls(schema or connect_schema(array.type), len(array), arrow=lambda: array)
+        column._arrow = array
+        return column
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Any], schema: Schema | None) -> Column:
+        """A column over Python values (see `connect.api.schema` for the form of each type)."""
+        column = cls(schema, len(rows), rows=lambda: rows)
+        column._rows = rows
+        return column
+
+    @classmethod
+    def nulls(cls, length: int, schema: Schema | None = None) -> Column:
+        """A column of nulls."""
+        return cls.from_rows([None] * length, schema)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def is_arrow(self) -> bool:
+        """The Arrow form is there, or can be made without going through rows."""
+        return self._arrow is not None or self._make_arrow is not None
+
+    def arrow(self) -> pa.Array:
+        """The Arrow array. SchemaError when a Python value does not fit the schema without loss."""
+        if self._arrow is None:
+            self._arrow = self._make_arrow() if self._make_arrow else _arrow_from_rows(self.rows(), self.schema)
+        return self._arrow
+
+    def rows(self) -> Sequence[Any]:
+        """The values in Python form, one per row."""
+        if self._rows is None:
+            self._rows = self._make_rows() if self._make_rows else _rows_from_arrow(self.arrow())
+        return self._rows
+
+    def take(self, indices: Sequence[int]) -> Column:
+        """The rows at these indices, in that order; the form held now is kept."""
+        if self._rows is None and self.is_arrow:
+            import pyarrow as pa
+
+            return Column.from_arrow(self.arrow().take(pa.array(indices, pa.int64())), self.schema)
+        rows = self.rows()
+        return Column.from_rows([rows[i] for i in indices], self.schema)
+
+    def slice(self, start: int, stop: int) -> Column:
+        """Rows start..stop-1 without a copy of Arrow data."""
+        if self._rows is None and self.is_arrow:
+            return Column.from_arrow(self.arrow().slice(start, stop - start), self.schema)
+        return Column.from_rows(self.rows()[start:stop], self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row, for plug-ins that work row by row. `offset` and `partition` are the log's, None on the source side."""
+
+    topic: str
+    key: Any = None
+    value: Any = None
+    key_schema: Schema | None = None
+    value_schema: Schema | None = None
+    headers: Sequence[Header] = ()
+    timestamp_ms: int | None = None
+    partition: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """Where the rows of a sink batch stand in the log; every transform keeps it, whatever becomes of the topic
+    (KIP-793).
+
+    `next_offset` is the offset after the last record read for this batch, rows that were dropped on the way included.
+    """
+
+    topic_partition: TopicPartition
+    offsets: pa.Int64Array
+    next_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of one topic and one schema, in order.
+
+    values: one per row, null is a tombstone. keys: None when no row has a key. headers: per row, None when no row has
+    any. timestamps_ms: Arrow int64, null = none given. partition: the wanted Kafka partition of a source batch (None:
+    by
+    key); for a sink batch the partition read. A source batch carries `position`, from which a restart resumes *after*
+    this
+    batch; a sink batch carries `consumed`. A batch may have no rows: it then only moves the position.
+    """
+
+    topic: str
+    values: Column
+    keys: Column | None = None
+    headers: Sequence[Sequence[Header]] | None = None
+    timestamps_ms: pa.Int64Array | None = None
+    partition: int | None = None
+    position: SourcePosition | None = None
+    consumed: Consumed | None = None
+
+    def __post_init__(self) -> None:
+        size = len(self.values)
+        for name in ("keys", "headers", "timestamps_ms"):
+            member = getattr(self, name)
+            if member is not None and len(member) != size:
+                raise ValueError(f"Batch for topic {self.topic}: {len(member)} {name} for {size} values.")
+        if self.consumed is not None and len(self.consumed.offsets) != size:
+            raise ValueError(f"Batch for topic {self.topic}: {len(self.consumed.offsets)} offsets for {size} values.")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def arrow(self) -> pa.RecordBatch:
+        """The values as a record batch: a struct's fields are its columns, any other type is one column `value`.
+
+        A tombstone among structs becomes a row of nulls; ask `values.arrow().is_null()` where that matters.
+        """
+        import pyarrow as pa
+
+        array = self.values.arrow()
+        if not pa.types.is_struct(array.type):
+            return pa.record_batch([array], names=["value"])
+        return pa.RecordBatch.from_struct_array(array)
+
+    def rows(self) -> list[Record]:
+        """The batch row by row. Costs a Python object per row: for row-wise plug-ins only."""
+        size = len(self)
+        keys = self.keys.rows() if self.keys is not None else [None] * size
+        key_schema = self.keys.schema if self.keys is not None else None
+        headers = self.headers if self.headers is not None else [()] * size
+        times = self.timestamps_ms.to_pylist() if self.timestamps_ms is not None else [None] * size
+        offsets = self.consumed.offsets.to_pylist() if self.consumed is not None else [None] * size
+        return [
+            Record(self.topic, k, v, key_schema, self.values.schema, h, t, self.partition, o)
+            for k, v, h, t, o in zip(keys, self.values.rows(), headers, times, offsets, strict=True)
+        ]
+
+    def take(self, indices: Sequence[int]) -> Batch:
+        """The rows at these indices, ascending; positions and `next_offset` stay those of the whole batch."""
+        import pyarrow as pa
+
+        picked = pa.array(indices, pa.int64())
+        return replace(
+            self,
+            values=self.values.take(indices),
+            keys=self.keys.take(indices) if self.keys is not None else None,
+            headers=[self.headers[i] for i in indices] if self.headers is not None else None,
+            timestamps_ms=self.timestamps_ms.take(picked) if self.timestamps_ms is not None else None,
+            consumed=replace(self.consumed, offsets=self.consumed.offsets.take(picked)) if self.consumed else None,
+        )
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """Rows start..stop-1 without a copy; positions and `next_offset` stay those of the whole batch."""
+        length = stop - start
+        return replace(
+            self,
+            values=self.values.slice(start, stop),
+            keys=self.keys.slice(start, stop) if self.keys is not None else None,
+            headers=self.headers[start:stop] if self.headers is not None else None,
+            timestamps_ms=self.timestamps_ms.slice(start, length) if self.timestamps_ms is not None else None,
+            consumed=replace(self.consumed, offsets=self.consumed.offsets.slice(start, length))
+            if self.consumed
+            else None,
+        )
+
+    def without(self, rows: Collection[int]) -> Batch:
+        """All rows but these; the same batch when there are none."""
+        gone = frozenset(rows)
+        return self.take([i for i in range(len(self)) if i not in gone]) if gone else self
+
+
+def _arrow_from_rows(rows: Sequence[Any], schema: Schema | None) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        array = pa.array(rows, type=None if schema is None else arrow_type(schema))
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise SchemaError(
+            f"A value does not fit its schema: {error}",
+            fix="Make the rows of a topic agree on one type per field, or use a converter with a schema.",
+        ) from error
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _rows_from_arrow(array: pa.Array) -> Sequence[Any]:
+    try:
+        rows: Sequence[Any] = array.to_pylist(maps_as_pydicts="strict")
+    except (ValueError, OverflowError, KeyError) as error:
+        raise SchemaError(f"A value of Arrow type {array.type} has no Python form: {error}") from error
+    return rows

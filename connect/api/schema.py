@@ -1,0 +1,133 @@
+"""Kafka Connect's type system. Values only: no I/O, no Arrow, no JSON.
+
+Source: org.apache.kafka.connect.data.{Schema,SchemaBuilder,Decimal,Date,Time,Timestamp} of Kafka 4.1.
+The Python form of each type is: bool, int, float, str, bytes, list, dict (map and struct), and for the logical types
+`decimal.Decimal`, `datetime.date`, `datetime.time` (naive), `datetime.datetime` (UTC, aware).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from types import MappingProxyType
+
+LOGICAL = "org.apache.kafka.connect.data."
+DECIMAL, DATE, TIME, TIMESTAMP = (LOGICAL + n for n in ("Decimal", "Date", "Time", "Timestamp"))
+PRECISION_PARAMETER = "connect.decimal.precision"
+"""Parameter of a Decimal schema with the total number of digits, as Confluent's connectors write it."""
+
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+class Type(StrEnum):
+    """The twelve base types; the text is Java's `Schema.Type` in lower case, with `float32` and `float64` spelt out."""
+
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    BYTES = "bytes"
+    ARRAY = "array"
+    MAP = "map"
+    STRUCT = "struct"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named member of a struct; its place is its index."""
+
+    name: str
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class Schema:
+    """An immutable Connect schema.
+
+    `fields` is for structs, `items` for arrays and the values of maps, `keys` for the keys of maps.
+    `default` is in the Python form; None means no default, as a null default cannot be told apart in Java either.
+    Equality is by value over all members, `doc` included, as Java's ConnectSchema.equals.
+    """
+
+    type: Type
+    optional: bool = False
+    name: str | None = None
+    version: int | None = None
+    doc: str | None = None
+    parameters: Mapping[str, str] = field(default=_EMPTY, hash=False)
+    default: object = field(default=None, hash=False)
+    fields: tuple[Field, ...] = ()
+    items: Schema | None = None
+    keys: Schema | None = None
+
+    def __post_init__(self) -> None:
+        if self.type in (Type.ARRAY, Type.MAP) and self.items is None:
+            raise ValueError(f"A schema of type {self.type} needs `items`.")
+        if self.type is Type.MAP and self.keys is None:
+            raise ValueError("A schema of type map needs `keys`.")
+        names = [f.name for f in self.fields]
+        if len(set(names)) != len(names):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            raise ValueError(f"Field names must be unique in a struct; twice: {twice}.")
+
+    @cached_property
+    def field_index(self) -> Mapping[str, int]:
+        """The place of each field by name."""
+        return {f.name: i for i, f in enumerate(self.fields)}
+
+    def field(self, name: str) -> Schema | None:
+        """The schema of a struct's field, or None when there is no such field."""
+        index = self.field_index.get(name)
+        return None if index is None else self.fields[index].schema
+
+    def as_optional(self, optional: bool = True) -> Schema:
+        """The same schema, nullable or not."""
+        return self if self.optional == optional else replace(self, optional=optional)
+
+    @property
+    def decimal_scale(self) -> int:
+        """The scale of a Decimal schema. ValueError when the schema carries none."""
+        scale = self.parameters.get("scale")
+        if scale is None:
+            raise ValueError("A Decimal schema needs the parameter 'scale'.")
+        return int(scale)
+
+
+def struct(
+    fields: Mapping[str, Schema] | Iterable[Field], *, name: str | None = None, optional: bool = False
+) -> Schema:
+    """A struct schema of the fields in their order."""
+    members = (Field(n, s) for n, s in fields.items()) if isinstance(fields, Mapping) else fields
+    return Schema(Type.STRUCT, optional=optional, name=name, fields=tuple(members))
+
+
+def array(items: Schema, *, optional: bool = False) -> Schema:
+    """An array schema."""
+    return Schema(Type.ARRAY, optional=optional, items=items)
+
+
+def map_of(keys: Schema, items: Schema, *, optional: bool = False) -> Schema:
+    """A map schema."""
+    return Schema(Type.MAP, optional=optional, keys=keys, items=items)
+
+
+def decimal(scale: int, *, precision: int | None = None, optional: bool = False) -> Schema:
+    """Connect's Decimal: unscaled big-endian bytes; the scale is part of the type."""
+    parameters = {"scale": str(scale)}
+    if precision is not None:
+        parameters[PRECISION_PARAMETER] = str(precision)
+    return Schema(Type.BYTES, optional=optional, name=DECIMAL, version=1, parameters=MappingProxyType(parameters))
+
+
+INT8, INT16, INT32, INT64 = (Schema(t) for t in (Type.INT8, Type.INT16, Type.INT32, Type.INT64))
+FLOAT32, FLOAT64 = Schema(Type.FLOAT32), Schema(Type.FLOAT64)
+BOOLEAN, STRING, BYTES = Schema(Type.BOOLEAN), Schema(Type.STRING), Schema(Type.BYTES)
+DATE_SCHEMA = Schema(Type.INT32, name=DATE, version=1)
+TIME_SCHEMA = Schema(Type.INT32, name=TIME, version=1)
+TIMESTAMP_SCHEMA = Schema(Type.INT64, name=TIMESTAMP, version=1)

@@ -1,0 +1,28 @@
+"""Transforms and predicates: batch in, batches out, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from connect.api.records import Batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Transform(Protocol):
+    """Changes, splits or drops rows. Must keep the order of rows and every batch's `position` and `consumed`.
+
+    RejectedRowsError names rows that cannot be transformed; the caller goes on without them.
+    """
+
+    def apply(self, batch: Batch) -> Sequence[Batch]:
+        """The changed rows; several batches when topics or schemas come to differ, none when every row was dropped."""
+
+
+class Predicate(Protocol):
+    """Says for which rows a transform applies."""
+
+    def test(self, batch: Batch) -> pa.BooleanArray:
+        """One truth value per row."""
