@@ -63,7 +63,7 @@ class SourceTask(Protocol):
         """
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """These positions and all rows up to them are durable in Kafka and in the offset store: upstream may prune now."""
+        """These positions and all rows before them are durable in Kafka and the offset store: upstream may prune now."""
 
     def close(self) -> None:
         """Release everything. Called once, also after a failed `open`; must not raise for what is already gone."""
@@ -110,7 +110,7 @@ class Connector(Protocol):
         """
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """One configuration per task, at most `max_tasks`; each holds the connector's keys and what tells the task its share."""
+        """One configuration per task, at most `max_tasks`; each holds the connector's keys and the task's share."""
 
     def task(self, config: Mapping[str, str]) -> SourceTask | SinkTask:
         """A task of one of `task_configs`, not yet open."""

@@ -30,7 +30,7 @@ class Deadline:
         return self.remaining_s == 0.0
 
     def wait(self, at_most_s: float) -> bool:
-        """Wait at most `at_most_s` seconds inside the budget; False when the budget is used up or stop was asked for."""
+        """Wait at most `at_most_s` seconds inside the budget; False when the budget is used up or stop is asked for."""
         self.stop.wait(min(at_most_s, self.remaining_s))
         return not self.expired
 

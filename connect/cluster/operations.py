@@ -1,0 +1,159 @@
+"""What the REST layer may ask of a cluster. The herder answers; REST knows nothing else of it. Values only, no I/O.
+
+Every call that changes something returns a Future: REST waits for it without blocking its event loop and names the
+herder's current stage when it takes too long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from connect.runtime.messages import State, TaskId
+
+
+class TargetState(StrEnum):
+    """What a connector should be; the text is `state.v2` of the config topic."""
+
+    STARTED = "STARTED"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+class RequestError(Exception):
+    """A request that cannot be done: the HTTP status and Kafka Connect's own wording."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class NotFoundError(RequestError):
+    """404: the thing named does not exist."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(404, message)
+
+
+class NotLeaderError(RequestError):
+    """Only the leader may do this. `leader_url` is where to send the request; None while nobody leads (409)."""
+
+    def __init__(self, leader_url: str | None) -> None:
+        super().__init__(409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)")
+        self.leader_url = leader_url
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorInfo:
+    """A connector as REST shows it; `config` is raw and always holds `name`. `type` is source, sink or unknown."""
+
+    name: str
+    config: Mapping[str, str]
+    tasks: Sequence[TaskId]
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of a connector or of a task, as the status topic holds it. `version`: the plug-in's."""
+
+    state: State
+    worker_id: str
+    trace: str | None = None
+    generation: int = 0
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """A connector's state and its tasks', sorted by task."""
+
+    name: str
+    connector: Status
+    tasks: Mapping[int, Status] = field(default_factory=dict)
+    type: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The outcome of storing a configuration."""
+
+    created: bool
+    info: ConnectorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the herder does now, or did last (`finished_ms` set); times are epoch milliseconds."""
+
+    description: str
+    started_ms: int
+    finished_ms: int | None = None
+
+
+class Operations(Protocol):
+    """A cluster of workers, seen from one of them. Reads answer at once from what this worker has read so far."""
+
+    @property
+    def kafka_cluster_id(self) -> str:
+        """The id of the Kafka cluster; empty before the first contact."""
+
+    @property
+    def stage(self) -> Stage:
+        """What the herder thread is doing, for time-out messages."""
+
+    @property
+    def started(self) -> bool:
+        """The worker has read its internal topics and takes requests."""
+
+    def ping(self) -> Future[None]:
+        """Done when the herder thread gets to it: the worker is healthy."""
+
+    def connectors(self) -> Sequence[str]:
+        """The names of all connectors."""
+
+    def info(self, name: str) -> ConnectorInfo:
+        """NotFoundError: there is no such connector."""
+
+    def task_configs(self, name: str) -> Mapping[int, Mapping[str, str]]:
+        """The configurations of a connector's tasks. NotFoundError."""
+
+    def status(self, name: str) -> ConnectorStatus:
+        """NotFoundError: no worker has written a status yet."""
+
+    def create(self, name: str, config: Mapping[str, str], initial_state: TargetState | None) -> Future[Saved]:
+        """Store a new, already validated configuration. RequestError 409 when the name is taken."""
+
+    def save(self, name: str, config: Mapping[str, str]) -> Future[Saved]:
+        """Store a validated configuration, new or changed."""
+
+    def delete(self, name: str) -> Future[None]:
+        """Remove a connector. NotFoundError."""
+
+    def set_target(self, name: str, target: TargetState) -> Future[None]:
+        """Pause, resume or stop. NotFoundError "Unknown connector X"."""
+
+    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> Future[ConnectorStatus]:
+        """Restart what the flags select; the answer shows it as RESTARTING. NotFoundError."""
+
+    def restart_connector(self, name: str) -> Future[None]:
+        """Restart the connector itself, not its tasks. NotFoundError."""
+
+    def restart_task(self, task: TaskId) -> Future[None]:
+        """Restart one task. NotFoundError."""
+
+    def topics(self, name: str) -> Sequence[str]:
+        """Topics the connector used since they were reset."""
+
+    def reset_topics(self, name: str) -> Future[None]:
+        """Forget the topics the connector used."""
+
+    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
+        """Let the connector try its configuration (reach, rights) in a task host: messages by key, empty: all is well."""
+
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        """The last metrics of this worker's tasks, by `name-0`."""

@@ -1,0 +1,154 @@
+"""What a worker process and its task hosts say to each other: JSON lines over a socket pair. Values only, no I/O.
+
+Worker -> host: StartTask, StopTask, SetPaused, Call. Host -> worker: HostReady, TaskState, CallResult, Figures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from connect.api.errors import ConfigProblem
+
+
+class TaskId(NamedTuple):
+    """A task of a connector; its text is Java's ConnectorTaskId: `name-0`."""
+
+    connector: str
+    task: int
+
+    def __str__(self) -> str:
+        return f"{self.connector}-{self.task}"
+
+
+class State(StrEnum):
+    """States that REST clients know; none of ours may be added."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+
+
+@dataclass(frozen=True, slots=True)
+class StartTask:
+    """Run a task. `run` tells runs of one task apart; configs are raw (placeholders of config providers unresolved)."""
+
+    connector: str
+    task: int
+    run: int
+    kind: Literal["source", "sink"]
+    connector_config: Mapping[str, str]
+    task_config: Mapping[str, str]
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopTask:
+    """Stop a task inside `timeout_s`; answered by TaskState(state=None)."""
+
+    connector: str
+    task: int
+    run: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SetPaused:
+    """Pause or resume a task."""
+
+    connector: str
+    task: int
+    run: int
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Ask a connector something that may touch the outside world. Answered by CallResult with the same id."""
+
+    id: int
+    method: Literal["check", "task_configs"]
+    config: Mapping[str, str]
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostReady:
+    """The host is up."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """A run's new state. `state` None: the run has ended as it was asked to. `trace` goes with FAILED.
+
+    `retriable`: the failure may go away by itself, so a restart makes sense. `topics`: topics used since the last word.
+    """
+
+    connector: str
+    task: int
+    run: int
+    state: State | None
+    trace: str | None = None
+    retriable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsUsed:
+    """Topics that a task wrote to or read from for the first time."""
+
+    connector: str
+    task: int
+    topics: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """The answer to a Call: a value (task_configs: a list of maps), `problems` (broken keys), or `error` with a trace."""
+
+    id: int
+    value: Any = None
+    problems: Sequence[ConfigProblem] = ()
+    error: str | None = None
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Metrics of the host's tasks since their start: `figures["name-0"][metric] = value`, and of the process itself."""
+
+    tasks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    process: Mapping[str, float] = field(default_factory=dict)
+
+
+Message = StartTask | StopTask | SetPaused | Call | HostReady | TaskState | TopicsUsed | CallResult | Figures
+_KINDS = {
+    cls.__name__: cls
+    for cls in (StartTask, StopTask, SetPaused, Call, HostReady, TaskState, TopicsUsed, CallResult, Figures)
+}
+
+
+def encode(message: Message) -> bytes:
+    """One line of JSON, newline included."""
+    return json.dumps({"kind": type(message).__name__, **asdict(message)}).encode() + b"\n"
+
+
+def decode(line: bytes) -> Message:
+    """The message of a line. ValueError when it is none of ours."""
+    members = json.loads(line)
+    kind = _KINDS.get(members.pop("kind", ""))
+    if kind is None:
+        raise ValueError(f"Unknown message: {line[:80]!r}")
+    if kind is TaskState and members["state"] is not None:
+        members["state"] = State(members["state"])
+    if kind is CallResult:
+        members["problems"] = tuple(ConfigProblem(**p) for p in members["problems"])
+    message: Message = kind(**members)
+    return message

@@ -1,0 +1,227 @@
+"""The worker's settings: Kafka Connect's keys, from a Java properties file or YAML.
+
+Parsing is elsewhere; no I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Final
+
+from connect.api.config import (
+    Boolean,
+    ClassName,
+    Config,
+    Double,
+    Int,
+    ListOf,
+    Long,
+    Password,
+    Short,
+    String,
+    at_least,
+    key,
+    non_empty,
+    one_of,
+)
+from connect.api.errors import ConfigProblem
+
+SLOTS_DEFAULT: Final = 60
+
+
+class WorkerConfig(Config):
+    """Keys of org.apache.kafka.connect.runtime.distributed.DistributedConfig (Kafka 4.1) that make sense without a JVM,
+    and ours. Client settings ride along as given: un-prefixed `security.*`, `sasl.*`, `ssl.*`, and `producer.`,
+    `consumer.`, `admin.` prefixes; see `originals`.
+    """
+
+    bootstrap_servers: Annotated[ListOf, non_empty] = key(
+        "bootstrap.servers", doc="Kafka brokers, host:port, comma-separated.", importance="high", group="Common"
+    )
+    group_id: Annotated[String, non_empty] = key(
+        "group.id",
+        doc="Name of this cluster of workers; unique among consumer groups.",
+        importance="high",
+        group="Common",
+    )
+    config_storage_topic: Annotated[String, non_empty] = key(
+        "config.storage.topic",
+        doc="Compacted topic that holds connector configurations.",
+        importance="high",
+        group="Common",
+    )
+    config_storage_replication_factor: Short = key(
+        "config.storage.replication.factor",
+        3,
+        doc="Replicas of the config topic; -1: the broker's default.",
+        group="Common",
+    )
+    offset_storage_topic: Annotated[String, non_empty] = key(
+        "offset.storage.topic", doc="Compacted topic that holds source offsets.", importance="high", group="Common"
+    )
+    offset_storage_replication_factor: Short = key(
+        "offset.storage.replication.factor",
+        3,
+        doc="Replicas of the offsets topic; -1: the broker's default.",
+        group="Common",
+    )
+    offset_storage_partitions: Int = key(
+        "offset.storage.partitions",
+        25,
+        doc="Partitions of the offsets topic; -1: the broker's default.",
+        group="Common",
+    )
+    status_storage_topic: Annotated[String, non_empty] = key(
+        "status.storage.topic", doc="Compacted topic that holds statuses.", importance="high", group="Common"
+    )
+    status_storage_replication_factor: Short = key(
+        "status.storage.replication.factor",
+        3,
+        doc="Replicas of the status topic; -1: the broker's default.",
+        group="Common",
+    )
+    status_storage_partitions: Int = key(
+        "status.storage.partitions", 5, doc="Partitions of the status topic; -1: the broker's default.", group="Common"
+    )
+    key_converter: ClassName = key("key.converter", doc="Converter of record keys.", importance="high", group="Common")
+    value_converter: ClassName = key(
+        "value.converter", doc="Converter of record values.", importance="high", group="Common"
+    )
+    header_converter: ClassName = key(
+        "header.converter",
+        "org.apache.kafka.connect.storage.SimpleHeaderConverter",
+        doc="Converter of record headers.",
+        importance="low",
+        group="Common",
+    )
+    listeners: ListOf = key(
+        "listeners", ("http://:8083",), doc="REST addresses, http://host:port; port 0 takes a free one.", group="Common"
+    )
+    rest_advertised_host_name: String = key(
+        "rest.advertised.host.name",
+        None,
+        doc="Host by which other workers reach this one.",
+        importance="low",
+        group="Common",
+    )
+    rest_advertised_port: Int = key(
+        "rest.advertised.port",
+        None,
+        doc="Port by which other workers reach this one.",
+        importance="low",
+        group="Common",
+    )
+    rest_advertised_listener: String = key(
+        "rest.advertised.listener", None, doc="Protocol by which other workers reach this one.", importance="low"
+    )
+    offset_flush_interval_ms: Annotated[Long, at_least(1)] = key(
+        "offset.flush.interval.ms", 60_000, doc="How often offsets are stored.", importance="low", group="Common"
+    )
+    offset_flush_timeout_ms: Annotated[Long, at_least(1)] = key(
+        "offset.flush.timeout.ms",
+        5_000,
+        doc="Longest wait for rows in flight before a flush gives up.",
+        importance="low",
+    )
+    task_shutdown_graceful_timeout_ms: Annotated[Long, at_least(1)] = key(
+        "task.shutdown.graceful.timeout.ms",
+        5_000,
+        doc="Time a task gets to stop; then its process is killed.",
+        importance="low",
+    )
+    session_timeout_ms: Annotated[Int, at_least(1)] = key(
+        "session.timeout.ms",
+        6_000,
+        doc="After this silence a worker counts as lost.",
+        importance="high",
+        group="Common",
+    )
+    heartbeat_interval_ms: Annotated[Int, at_least(1)] = key(
+        "heartbeat.interval.ms", 1_500, doc="How often a worker says that it lives.", importance="high", group="Common"
+    )
+    rebalance_timeout_ms: Annotated[Int, at_least(1)] = key(
+        "rebalance.timeout.ms", 60_000, doc="Longest time a worker may take to join a rebalance.", group="Common"
+    )
+    exactly_once_source_support: Annotated[String, one_of("disabled", "preparing", "enabled", ignore_case=True)] = key(
+        "exactly.once.source.support", "enabled", doc="Whether sources may write in transactions.", importance="high"
+    )
+    topic_creation_enable: Boolean = key(
+        "topic.creation.enable",
+        True,
+        doc="Create topics of source connectors with topic.creation.* settings.",
+        importance="low",
+    )
+    topic_tracking_enable: Boolean = key(
+        "topic.tracking.enable", True, doc="Remember which topics each connector used.", importance="low"
+    )
+    topic_tracking_allow_reset: Boolean = key(
+        "topic.tracking.allow.reset", True, doc="Allow to reset the topics a connector used.", importance="low"
+    )
+    connector_client_config_override_policy: ClassName = key(
+        "connector.client.config.override.policy", "All", doc="Which client settings a connector may override."
+    )
+    connector_client_config_override_allowlist: ListOf = key(
+        "connector.client.config.override.allowlist",
+        (),
+        doc="Keys the Allowlist policy lets through.",
+        importance="low",
+    )
+    config_providers: ListOf = key("config.providers", (), doc="Names of the config providers.", importance="low")
+    task_hosts: Annotated[Int, at_least(0)] = key(
+        "task.hosts", 0, doc="Processes that run tasks; 0: one per core.", importance="low", group="Common"
+    )
+    task_host_memory_limit_mb: Annotated[Int, at_least(0)] = key(
+        "task.host.memory.limit", 0, doc="Resident memory in MiB above which a task host is restarted; 0: none."
+    )
+    slots: Annotated[Int, at_least(1)] = key(
+        "slots", SLOTS_DEFAULT, doc="Partitions of the slots topic, fixed when it is made.", importance="low"
+    )
+    auto_restart_enabled: Boolean = key(
+        "auto.restart.enabled", True, doc="Restart failed connectors and tasks on their own.", group="Common"
+    )
+    auto_restart_backoff_initial_ms: Annotated[Long, at_least(1)] = key(
+        "auto.restart.backoff.initial.ms",
+        1_000,
+        doc="Wait before the first restart; doubled each time.",
+        importance="low",
+    )
+    auto_restart_backoff_max_ms: Annotated[Long, at_least(1)] = key(
+        "auto.restart.backoff.max.ms", 60_000, doc="Longest wait between restarts.", importance="low"
+    )
+    auto_restart_limit: Annotated[Int, at_least(-1)] = key(
+        "auto.restart.limit", 10, doc="Restarts in a row before a task stays FAILED; -1: no limit.", importance="low"
+    )
+    auto_restart_reset_after_ms: Annotated[Long, at_least(1)] = key(
+        "auto.restart.reset.after.ms",
+        600_000,
+        doc="Good running after which restarts are counted anew.",
+        importance="low",
+    )
+    rest_request_timeout_ms: Annotated[Long, at_least(1)] = key(
+        "rest.request.timeout.ms", 90_000, doc="Longest time a REST request may take.", importance="low"
+    )
+    metrics_sample_window_s: Annotated[Double, at_least(0.1)] = key(
+        "metrics.sample.window.s", 1.0, doc="How often a task host reports its figures.", importance="low"
+    )
+    sasl_jaas_config: Password = key(
+        "sasl.jaas.config", None, doc="Login for the brokers.", importance="low", group="Common"
+    )
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """Two internal topics may not be one."""
+        topics = {
+            "config.storage.topic": self.config_storage_topic,
+            "offset.storage.topic": self.offset_storage_topic,
+            "status.storage.topic": self.status_storage_topic,
+        }
+        for name, topic in topics.items():
+            if list(topics.values()).count(topic) > 1:
+                yield ConfigProblem(
+                    name, f"Invalid value {topic} for configuration {name}: each internal topic needs its own."
+                )
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            yield ConfigProblem(
+                "heartbeat.interval.ms",
+                f"Invalid value {self.heartbeat_interval_ms} for configuration heartbeat.interval.ms: "
+                f"must be lower than session.timeout.ms ({self.session_timeout_ms}).",
+            )
