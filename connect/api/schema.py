@@ -60,7 +60,7 @@ class Schema:
     name: str | None = None
     version: int | None = None
     doc: str | None = None
-    parameters: Mapping[str, str] = field(default=_EMPTY, hash=False)
+    parameters: Mapping[str, str] = field(default_factory=lambda: _EMPTY, hash=False)
     default: object = field(default=None, hash=False)
     fields: tuple[Field, ...] = ()
     items: Schema | None = None
