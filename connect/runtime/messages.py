@@ -111,7 +111,7 @@ class TopicsUsed:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The answer to a Call: a value (task_configs: a list of maps), `problems` (broken keys), or `error` with a trace."""
+    """The answer to a Call: a value (task_configs: a list of maps), `problems` (broken keys), or `error` and trace."""
 
     id: int
     value: Any = None

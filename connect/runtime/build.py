@@ -1,0 +1,98 @@
+"""From a configuration to the objects of a task: plug-ins, converters, transforms. Names every broken key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from connect.api.codec import Converter, HeaderConverter
+from connect.api.config import ConnectorConfig
+from connect.api.connector import Connector
+from connect.api.errors import ConfigError
+from connect.api.plugin import Plugin, PluginKind
+from connect.api.transform import Predicate, Transform
+from connect.plugins import Catalog
+from connect.runtime.chain import Link
+from connect.runtime.connector_config import CommonConnectorConfig
+from connect.runtime.pipeline import Converters
+
+CONNECTOR_KINDS = (PluginKind.SOURCE, PluginKind.SINK)
+
+
+def connector_plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
+    """The plug-in a connector configuration names. ConfigError when there is none of that name."""
+    return catalog.find(CONNECTOR_KINDS, config.get("connector.class", ""))
+
+
+def build_connector(catalog: Catalog, config: Mapping[str, str]) -> Connector:
+    """The connector of a configuration whose placeholders are resolved; it has not connected to anything yet."""
+    plugin = connector_plugin(catalog, config)
+    parsed = plugin.config.parse(config)
+    assert isinstance(parsed, ConnectorConfig)
+    return cast("Connector", catalog.load(plugin)(parsed))
+
+
+def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Mapping[str, str]) -> Converters:
+    """The converters of a task: the connector's where it names one, else the worker's."""
+    key_name, key_config = _converter_settings("key.converter", connector, worker)
+    value_name, value_config = _converter_settings("value.converter", connector, worker)
+    header_name, header_config = _converter_settings("header.converter", connector, worker)
+    key_plugin = catalog.find((PluginKind.CONVERTER,), key_name)
+    value_plugin = catalog.find((PluginKind.CONVERTER,), value_name)
+    header_plugin = catalog.find((PluginKind.HEADER_CONVERTER,), header_name)
+    return Converters(
+        key=cast("Converter", _build(catalog, key_plugin, "key.converter", key_config, is_key=True)),
+        value=cast("Converter", _build(catalog, value_plugin, "value.converter", value_config, is_key=False)),
+        header=cast("HeaderConverter", _build(catalog, header_plugin, "header.converter", header_config, is_key=False)),
+        key_name=key_plugin.name,
+        value_name=value_plugin.name,
+        header_name=header_plugin.name,
+    )
+
+
+def build_chain(catalog: Catalog, config: CommonConnectorConfig) -> list[Link]:
+    """The transforms of a connector in order, each with its predicate."""
+    predicates = {}
+    for alias in config.predicates:
+        settings = config.with_prefix(f"predicates.{alias}.")
+        plugin = catalog.find((PluginKind.PREDICATE,), settings.get("type", ""))
+        predicates[alias] = cast("Predicate", _build(catalog, plugin, f"predicates.{alias}", settings))
+    links = []
+    for alias in config.transforms:
+        settings = config.with_prefix(f"transforms.{alias}.")
+        plugin = catalog.find((PluginKind.TRANSFORMATION,), settings.get("type", ""))
+        predicate_alias = settings.get("predicate")
+        if predicate_alias is not None and predicate_alias not in predicates:
+            name = f"transforms.{alias}.predicate"
+            raise ConfigError(f"Invalid value {predicate_alias} for configuration {name}: no such predicate.", key=name)
+        links.append(
+            Link(
+                name=plugin.name,
+                transform=cast("Transform", _build(catalog, plugin, f"transforms.{alias}", settings)),
+                predicate=None if predicate_alias is None else predicates[predicate_alias],
+                negate=settings.get("negate", "false").lower() == "true",
+            )
+        )
+    return links
+
+
+def _converter_settings(
+    key: str, connector: Mapping[str, str], worker: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
+    """The class and its sub-keys, both from the level that names the class (Kafka Connect's rule)."""
+    level = connector if connector.get(key) else worker
+    prefix = f"{key}."
+    own = {k.removeprefix(prefix): v for k, v in level.items() if k.startswith(prefix)}
+    default = "org.apache.kafka.connect.storage.SimpleHeaderConverter" if key == "header.converter" else ""
+    return level.get(key, default), own
+
+
+def _build(
+    catalog: Catalog, plugin: Plugin, prefix: str, settings: Mapping[str, str], *, is_key: bool | None = None
+) -> object:
+    try:
+        config = plugin.config.parse(settings)
+    except ConfigError as error:
+        raise ConfigError([type(p)(f"{prefix}.{p.key}", p.message) for p in error.problems]) from error
+    factory = catalog.load(plugin)
+    return factory(config) if is_key is None else factory(config, is_key=is_key)

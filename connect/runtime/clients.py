@@ -1,0 +1,184 @@
+"""What the tasks of one host share and how each gets its Kafka clients, from the worker's and the connector's settings."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connect.kafka.consumer import BatchConsumer
+from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.producer import BatchProducer
+from connect.kafka.settings import ClientSettings, admin_settings, consumer_settings, producer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.plugins import Catalog
+from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.dead_letter import DeadLetters
+from connect.runtime.messages import TaskId
+from connect.runtime.offset_records import OffsetTable
+from connect.runtime.offset_store import OffsetStore
+from connect.runtime.worker_config import WorkerConfig
+
+log = logging.getLogger(__name__)
+
+MAX_POLL_RECORDS: Final = 50_000
+MAX_POLL_INTERVAL_MS: Final = 300_000
+TRANSACTION_FLUSH_TIMEOUT_S: Final = 55.0
+"""Below the brokers' default transaction.timeout.ms of 60 s: a commit that takes longer is aborted anyway."""
+RETRY_DELAY_MAX_S: Final = 10.0
+"""A put or poll that is refused is tried again at least this often, so that a healed system is noticed soon."""
+
+
+class Clients:
+    """Owned by the host; its methods are called from task threads, what they return is owned by the caller."""
+
+    def __init__(self, worker: WorkerConfig, catalog: Catalog) -> None:
+        self.worker = worker
+        self.catalog = catalog
+        self._offsets: OffsetStore | None = None
+        self._offsets_log: KeyValueLog | None = None
+
+    def start(self, deadline: Deadline) -> None:
+        """Read the offsets topic."""
+        topic = self.worker.offset_storage_topic
+        table = OffsetTable()
+
+        def take(key: bytes | None, value: bytes | None, partition: int, offset: int, timestamp_ms: int) -> None:
+            del timestamp_ms
+            if key is None or not table.apply(key, value):
+                log.warning("Skipped a record that is no source offset: %s-%d@%d", topic, partition, offset)
+
+        client_id = f"{self.worker.group_id}-offsets-{os.getpid()}"
+        self._offsets_log = KeyValueLog(
+            topic,
+            consumer_settings(self.worker_properties, {}, client_id=client_id).properties,
+            producer_settings(self.worker_properties, {}, client_id=client_id).properties,
+            on_record=take,
+        )
+        self._offsets_log.start(deadline)
+        self._offsets = OffsetStore(self._offsets_log, table, topic)
+
+    def close(self) -> None:
+        """Release the offsets topic."""
+        if self._offsets_log is not None:
+            self._offsets_log.close()
+
+    @property
+    def worker_properties(self) -> Mapping[str, str]:
+        """The worker's settings as given. May hold secrets."""
+        return self.worker.originals
+
+    @property
+    def offsets(self) -> OffsetStore:
+        """The offset store of this host."""
+        assert self._offsets is not None
+        return self._offsets
+
+    def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
+        """The configuration with the placeholders of config providers replaced. The result may hold secrets."""
+        return dict(config)
+
+    def exactly_once(self, config: SourceConnectorConfig) -> bool:
+        """Rows and offsets go in one transaction."""
+        required = config.exactly_once_support.lower() == "required"
+        if required and self.worker.exactly_once_source_support.lower() != "enabled":
+            raise ConfigError(
+                "exactly.once.support=required needs exactly.once.source.support=enabled on the worker.",
+                key="exactly.once.support",
+                fix="Set it in the worker's configuration, or use exactly.once.support=requested.",
+            )
+        return required
+
+    def source_producer(self, task: TaskId, config: Mapping[str, str], *, transactional: bool) -> BatchProducer:
+        """A producer for a source task; transactional ids are Kafka Connect's `<group.id>-<connector>-<task>`."""
+        settings = producer_settings(
+            self.worker_properties,
+            _prefixed(config, "producer.override."),
+            client_id=f"connector-producer-{task}",
+            transactional_id=f"{self.worker.group_id}-{task}" if transactional else None,
+        )
+        return BatchProducer(_known(settings, task))
+
+    def sink_consumer(self, task: TaskId, config: Mapping[str, str]) -> BatchConsumer:
+        """A consumer in the connector's group `connect-<name>`."""
+        settings = consumer_settings(
+            self.worker_properties,
+            _prefixed(config, "consumer.override."),
+            client_id=f"connector-consumer-{task}",
+            group_id=f"connect-{task.connector}",
+        )
+        return BatchConsumer(_known(settings, task))
+
+    def dead_letters(self, task: TaskId, config: SinkConnectorConfig, raw: Mapping[str, str]) -> DeadLetters | None:
+        """The writer of dead letters, its topic made; None where no dead-letter topic is set."""
+        topic = config.errors_dlq_topic
+        if not topic:
+            return None
+        admin = TopicAdmin(
+            admin_settings(
+                self.worker_properties, _prefixed(raw, "admin.override."), f"connector-dlq-adminclient-{task}"
+            ).properties
+        )
+        admin.create(
+            topic, partitions=1, replication_factor=config.errors_dlq_replication_factor, deadline=Deadline.after(30.0)
+        )
+        settings = producer_settings(
+            self.worker_properties, _prefixed(raw, "producer.override."), client_id=f"connector-dlq-producer-{task}"
+        )
+        return DeadLetters(
+            BatchProducer(_known(settings, task)),
+            topic,
+            task,
+            context_headers=config.errors_dlq_headers,
+            timeout_s=self.flush_timeout_s(exactly_once=False),
+        )
+
+    def subscription(self, config: SinkConnectorConfig) -> list[str] | str:
+        """The topics of a sink: a list, or a regular expression for librdkafka (anchored, as Java matches the whole name)."""
+        if config.topics_regex:
+            return f"^(?:{config.topics_regex})$"
+        return list(config.topics)
+
+    def flush_interval_s(self, config: CommonConnectorConfig, exactly_once: bool) -> float:
+        """Seconds between two flushes of offsets, or of transactions with transaction.boundary=interval."""
+        interval_ms = config.offset_flush_interval_ms or self.worker.offset_flush_interval_ms
+        if exactly_once and isinstance(config, SourceConnectorConfig):
+            interval_ms = config.transaction_boundary_interval_ms or interval_ms
+        return interval_ms / 1000.0
+
+    def flush_timeout_s(self, exactly_once: bool) -> float:
+        """Seconds a flush may take."""
+        if exactly_once:
+            return TRANSACTION_FLUSH_TIMEOUT_S
+        return self.worker.offset_flush_timeout_ms / 1000.0
+
+    def retry_delay_max_s(self, config: CommonConnectorConfig) -> float:
+        """The longest wait between two tries of a refused poll or put."""
+        return min(RETRY_DELAY_MAX_S, config.errors_retry_delay_max_ms / 1000.0)
+
+    def max_poll_records(self, config: Mapping[str, str]) -> int:
+        """Rows per read of a sink: `max.poll.records` where given; our own default suits columns."""
+        given = config.get(
+            "consumer.override.max.poll.records", self.worker_properties.get("consumer.max.poll.records")
+        )
+        return int(given) if given else MAX_POLL_RECORDS
+
+    def put_timeout_s(self, config: Mapping[str, str]) -> float:
+        """Half of max.poll.interval.ms: a put that takes longer would cost the task its place in the group."""
+        given = config.get("consumer.override.max.poll.interval.ms")
+        given = given or self.worker_properties.get("consumer.max.poll.interval.ms") or str(MAX_POLL_INTERVAL_MS)
+        return int(given) / 2000.0
+
+
+def _prefixed(config: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {k.removeprefix(prefix): v for k, v in config.items() if k.startswith(prefix)}
+
+
+def _known(settings: ClientSettings, task: TaskId) -> Mapping[str, str | int | float | bool]:
+    if settings.unknown:
+        log.info("%s: these client settings have no meaning here: %s", task, ", ".join(sorted(settings.unknown)))
+    return settings.properties

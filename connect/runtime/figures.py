@@ -1,0 +1,35 @@
+"""What a task counts, as plain numbers since its start. The task thread writes, the host's reporting thread reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class TaskFigures:
+    """Counters and gauges by name, unit last. Reading a copy from another thread is safe under the GIL."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, float] = {}
+
+    def add(self, name: str, amount: float = 1.0) -> None:
+        """Raise a counter."""
+        self._values[name] = self._values.get(name, 0.0) + amount
+
+    def set(self, name: str, value: float) -> None:
+        """Set a gauge."""
+        self._values[name] = value
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add the seconds spent inside to the counter `name`."""
+        start_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(name, time.perf_counter() - start_s)
+
+    def snapshot(self) -> dict[str, float]:
+        """All values now."""
+        return dict(self._values)

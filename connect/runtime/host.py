@@ -1,0 +1,166 @@
+"""The task host: a child process that runs tasks, each on its own thread, and says to its worker how they fare.
+
+Started as `python -m connect.runtime.host --fd N`; N is one end of a socket pair. The first line holds the worker's
+settings as a JSON object, then messages follow (`connect.runtime.messages`). It ends when the worker is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import assert_never
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connect.plugins import Catalog
+from connect.runtime.build import build_connector
+from connect.runtime.clients import Clients
+from connect.runtime.messages import (
+    Call,
+    CallResult,
+    Figures,
+    HostReady,
+    Message,
+    SetPaused,
+    StartTask,
+    StopTask,
+    TaskId,
+    TaskState,
+    TopicsUsed,
+    decode,
+    encode,
+)
+from connect.runtime.parent_death import die_with_parent
+from connect.runtime.task_run import TaskRun
+from connect.runtime.worker_config import WorkerConfig
+from connect.telemetry.logs import set_up_logs
+
+log = logging.getLogger(__name__)
+
+START_TIMEOUT_S = 120.0
+
+
+class Host:
+    """Takes messages from the worker and runs what they ask for. Owned by the main thread, which reads the socket."""
+
+    def __init__(self, channel: socket.socket, clients: Clients) -> None:
+        self._channel = channel
+        self._clients = clients
+        self._send_lock = threading.Lock()  # Task threads, callers and the reporter all write to the one socket.
+        self._runs: dict[TaskId, TaskRun] = {}
+        self._callers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="call")
+        self._told: dict[TaskId, set[str]] = {}
+
+    def serve(self, lines: Iterator[bytes]) -> None:
+        """Work until the worker closes the socket."""
+        self._send(HostReady(os.getpid()))
+        threading.Thread(target=self._report, name="reporter", daemon=True).start()
+        for line in lines:
+            self._take(decode(line))
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case StartTask():
+                run = TaskRun(message, self._clients, self._send)
+                self._runs[run.id] = run
+                run.start()
+            case StopTask():
+                if (run := self._run_of(message)) is not None:
+                    run.stop()
+            case SetPaused():
+                if (run := self._run_of(message)) is not None:
+                    run.set_paused(message.paused)
+            case Call():
+                self._callers.submit(self._call, message)
+            case HostReady() | TaskState() | TopicsUsed() | CallResult() | Figures():
+                log.warning("A worker does not send %s; ignored.", type(message).__name__)
+            case _:
+                assert_never(message)
+
+    def _run_of(self, message: StopTask | SetPaused) -> TaskRun | None:
+        run = self._runs.get(TaskId(message.connector, message.task))
+        return run if run is not None and run.run == message.run else None
+
+    def _call(self, call: Call) -> None:
+        try:
+            connector = build_connector(self._clients.catalog, self._clients.resolve(call.config))
+            if call.method == "check":
+                connector.check(Deadline.after(call.timeout_s))
+                self._send(CallResult(call.id))
+            else:
+                configs = connector.task_configs(int(call.config.get("tasks.max", "1")))
+                self._send(CallResult(call.id, value=[dict(config) for config in configs]))
+        except ConfigError as error:
+            self._send(CallResult(call.id, problems=error.problems, error=str(error), trace=traceback.format_exc()))
+        except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is the caller's answer
+            text = f"{type(error).__name__}: {error}"
+            self._send(CallResult(call.id, error=text, trace=traceback.format_exc()))
+
+    def _send(self, message: Message) -> None:
+        with self._send_lock:
+            try:
+                self._channel.sendall(encode(message))
+            except OSError:
+                # The worker is gone, and with it the reader of this message; the main thread sees the end of file.
+                log.debug("The worker no longer listens.")
+
+    def _report(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(self._clients.worker.metrics_sample_window_s):
+            runs = list(self._runs.items())
+            self._send(Figures({str(i): run.figures.snapshot() for i, run in runs}, _process_figures()))
+            for task_id, run in runs:
+                fresh = set(run.used_topics) - self._told.setdefault(task_id, set())
+                if fresh:
+                    self._told[task_id] |= fresh
+                    self._send(TopicsUsed(task_id.connector, task_id.task, sorted(fresh)))
+                if not run.alive and self._runs.get(task_id) is run:
+                    del self._runs[task_id]
+
+
+def _process_figures() -> dict[str, float]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "pid": os.getpid(),
+        "cpu_s_total": usage.ru_utime + usage.ru_stime,
+        "max_rss_bytes": usage.ru_maxrss * 1024,
+        "uptime_s": time.monotonic(),
+    }
+
+
+def _lines(channel: socket.socket) -> Iterator[bytes]:
+    with channel.makefile("rb") as stream:
+        yield from stream
+
+
+def main() -> int:
+    """Run a task host until its worker is gone."""
+    parser = argparse.ArgumentParser(prog="connect.runtime.host")
+    parser.add_argument("--fd", type=int, required=True)
+    channel = socket.socket(fileno=parser.parse_args().fd)
+    die_with_parent()
+    # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    set_up_logs()
+    lines = _lines(channel)
+    worker = WorkerConfig.parse(json.loads(next(lines)))
+    clients = Clients(worker, Catalog.from_entry_points())
+    clients.start(Deadline.after(START_TIMEOUT_S))
+    Host(channel, clients).serve(lines)
+    # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Source offsets as Kafka Connect writes them to the offsets topic. Pure.
+
+Key: `["connector",{source partition}]`, value: `{offset}`, tombstone: removed; compact JSON in UTF-8, characters
+outside the BMP as two upper-case escapes (Jackson, seen on Kafka 4.1). Java looks keys up by their bytes, so a key once
+stored is written again with the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from connect.api.errors import ConnectError
+from connect.api.records import SourcePosition
+from connect.runtime.ledger import partition_key
+
+_BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
+Primitive = str | int | float | bool | None
+
+
+def encode_key(connector: str, partition: Mapping[str, object]) -> bytes:
+    """The record key of a source partition. ConnectError when a member is no JSON primitive."""
+    return _compact([connector, _primitives(partition, connector)])
+
+
+def encode_value(connector: str, offset: Mapping[str, object] | None) -> bytes | None:
+    """The record value of an offset; None is the tombstone that removes it."""
+    return None if offset is None else _compact(_primitives(offset, connector))
+
+
+def decode_key(key: bytes) -> tuple[str, dict[str, object]] | None:
+    """The connector and source partition of a record key; None when the key is not one."""
+    try:
+        parsed = json.loads(key)
+    except ValueError:
+        return None
+    match parsed:
+        case [str() as connector, dict() as partition]:
+            return connector, partition
+    return None
+
+
+class OffsetTable:
+    """The newest offset of every source partition of every connector, as read from the topic. One thread writes it."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[tuple[str, str], tuple[bytes, dict[str, object]]] = {}
+
+    def apply(self, key: bytes, value: bytes | None) -> bool:
+        """Take one record; False when it is none of ours (the caller logs its place)."""
+        parsed = decode_key(key)
+        if parsed is None:
+            return False
+        connector, partition = parsed
+        place = (connector, partition_key(partition))
+        if value is None:
+            self._offsets.pop(place, None)
+            return True
+        try:
+            offset = json.loads(value)
+        except ValueError:
+            return False
+        if not isinstance(offset, dict):
+            return False
+        self._offsets[place] = (key, offset)
+        return True
+
+    def get(self, connector: str, partition: Mapping[str, object]) -> dict[str, object] | None:
+        """The stored offset of a source partition."""
+        found = self._offsets.get((connector, partition_key(partition)))
+        return None if found is None else dict(found[1])
+
+    def key(self, connector: str, partition: Mapping[str, object]) -> bytes:
+        """The key bytes to write: those already stored, else freshly encoded."""
+        found = self._offsets.get((connector, partition_key(partition)))
+        return encode_key(connector, partition) if found is None else found[0]
+
+    def of_connector(self, connector: str) -> list[SourcePosition]:
+        """All stored positions of a connector."""
+        found = [
+            (decode_key(key), offset) for (name, _), (key, offset) in list(self._offsets.items()) if name == connector
+        ]
+        return [SourcePosition(parsed[1], offset) for parsed, offset in found if parsed is not None]
+
+    def record(self, connector: str, position: SourcePosition) -> tuple[bytes, bytes | None]:
+        """The record that stores a position."""
+        return self.key(connector, position.partition), encode_value(connector, position.offset)
+
+
+def _compact(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _BEYOND_BMP.sub(_surrogates, text).encode()
+
+
+def _surrogates(match: re.Match[str]) -> str:
+    units = match.group().encode("utf-16-be")
+    return "".join(f"\\u{units[i : i + 2].hex().upper()}" for i in (0, 2))
+
+
+def _primitives(members: Mapping[str, object], connector: str) -> dict[str, Primitive]:
+    checked: dict[str, Primitive] = {}
+    for name, value in members.items():
+        if not isinstance(value, (str, int, float, bool, type(None))) or not isinstance(name, str):
+            raise ConnectError(
+                f"Connector {connector}: the offset member {name!r} has type {type(value).__name__}, "
+                "but source partitions and offsets hold JSON primitives only.",
+                fix="This is a defect of the connector plug-in.",
+            )
+        checked[name] = value
+    return checked

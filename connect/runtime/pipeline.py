@@ -1,0 +1,236 @@
+"""Between connector and Kafka: transforms and converters over whole batches, with bad rows set aside one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeVar
+
+from connect.api.codec import Converter, HeaderConverter
+from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
+from connect.kafka.raw import RawBatch
+from connect.runtime.chain import Link, apply_chain
+from connect.runtime.isolate import isolate
+from connect.runtime.tolerance import BadRow, Origin, Stage, bad_rows
+
+T = TypeVar("T")
+GiveUp = Callable[[list[BadRow]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Converters:
+    """The three converters of a task with their class names, for messages."""
+
+    key: Converter
+    value: Converter
+    header: HeaderConverter
+    key_name: str
+    value_name: str
+    header_name: str
+
+
+class _StageFailedError(Exception):
+    """Carries the stage of a failure through `isolate`."""
+
+    def __init__(self, stage: Stage, component: str, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.stage = stage
+        self.component = component
+        self.cause = cause
+
+
+class SourcePipeline:
+    """Batch -> transforms -> bytes. Owned by the task thread."""
+
+    def __init__(self, links: Sequence[Link], converters: Converters, give_up: GiveUp) -> None:
+        self._links = links
+        self._converters = converters
+        self._give_up = give_up
+
+    def encode(self, batch: Batch) -> list[RawBatch]:
+        """The rows as bytes, in order; empty when every row was dropped. Raises what `give_up` raises for a bad row."""
+        made: list[RawBatch] = []
+        for changed in apply_chain(self._links, batch, self._reject_transform):
+            made.extend(isolate(changed, self._encode_good, self._reject_convert))
+        return made
+
+    def _encode_good(self, batch: Batch) -> RawBatch:
+        c = self._converters
+        headers = _staged(Stage.HEADER_CONVERTER, c.header_name, lambda: _encode_headers(c.header, batch))
+        keys = batch.keys
+        raw_keys = None
+        if keys is not None:
+            raw_keys = _staged(Stage.KEY_CONVERTER, c.key_name, lambda: c.key.encode(batch.topic, keys))
+        values = _staged(Stage.VALUE_CONVERTER, c.value_name, lambda: c.value.encode(batch.topic, batch.values))
+        return RawBatch(
+            topic=batch.topic,
+            values=values,
+            keys=raw_keys,
+            headers=headers,
+            timestamps_ms=batch.timestamps_ms,
+            partition=batch.partition,
+        )
+
+    def _reject_transform(self, name: str, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        self._give_up(bad_rows(Stage.TRANSFORMATION, name, Origin(batch.topic), rows))
+
+    def _reject_convert(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        stage, component, causes = _unstaged(rows)
+        self._give_up(bad_rows(stage, component, Origin(batch.topic), causes))
+
+
+class SinkPipeline:
+    """Bytes -> transforms -> batches. Owned by the task thread."""
+
+    def __init__(self, links: Sequence[Link], converters: Converters, give_up: GiveUp) -> None:
+        self._links = links
+        self._converters = converters
+        self._give_up = give_up
+
+    def decode(self, raw: RawBatch) -> list[Batch]:
+        """The rows as batches of one topic and schema each, in order; at least one batch, which may have no rows.
+
+        The last batch carries the offset after everything read, dropped and bad rows included.
+        """
+        decoded = [part for parts in isolate(raw, self._decode_good, self._reject_convert) for part in parts]
+        batches = [made for part in decoded for made in apply_chain(self._links, part, self._reject_transform)]
+        return _with_next_offsets(batches, raw)
+
+    def _decode_good(self, raw: RawBatch) -> list[Batch]:
+        c = self._converters
+        size = len(raw)
+        headers = _staged(Stage.HEADER_CONVERTER, c.header_name, lambda: _decode_headers(c.header, raw))
+        raw_keys = raw.keys
+        keys: Sequence[Column] = ()
+        if raw_keys is not None and raw_keys.null_count < size:
+            keys = _staged(Stage.KEY_CONVERTER, c.key_name, lambda: c.key.decode(raw.topic, raw_keys))
+        values = _staged(Stage.VALUE_CONVERTER, c.value_name, lambda: c.value.decode(raw.topic, raw.values))
+        return [_part(raw, run, headers) for run in _joint_runs(size, keys, values)]
+
+    def _reject_convert(self, raw: RawBatch, rows: Mapping[int, Exception]) -> None:
+        stage, component, causes = _unstaged(rows)
+        assert raw.offsets is not None
+        origin = Origin(raw.topic, raw.partition, raw.offsets.to_pylist())
+        self._give_up(bad_rows(stage, component, origin, causes))
+
+    def _reject_transform(self, name: str, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        self._give_up(bad_sink_rows(Stage.TRANSFORMATION, name, batch, rows))
+
+
+def bad_sink_rows(stage: Stage, component: str, batch: Batch, rows: Mapping[int, Exception]) -> list[BadRow]:
+    """Bad rows of a sink batch with the place they were read from, whatever transforms did to the topic."""
+    assert batch.consumed is not None
+    topic, partition = batch.consumed.topic_partition
+    return bad_rows(stage, component, Origin(topic, partition, batch.consumed.offsets.to_pylist()), rows)
+
+
+def _staged(stage: Stage, component: str, step: Callable[[], T]) -> T:
+    try:
+        return step()
+    except RetriableError:
+        raise
+    except RejectedRowsError as error:
+        raise RejectedRowsError({i: _StageFailedError(stage, component, e) for i, e in error.rows.items()}) from error
+    except Exception as error:
+        raise _StageFailedError(stage, component, error) from error
+
+
+def _unstaged(rows: Mapping[int, Exception]) -> tuple[Stage, str, dict[int, Exception]]:
+    first = next(iter(rows.values()))
+    assert isinstance(first, _StageFailedError)
+    causes = {i: e.cause if isinstance(e, _StageFailedError) else e for i, e in rows.items()}
+    return first.stage, first.component, causes
+
+
+def _encode_headers(converter: HeaderConverter, batch: Batch) -> list[list[tuple[str, bytes | None]]] | None:
+    if batch.headers is None:
+        return None
+    return [[(h.key, converter.encode(batch.topic, h)) for h in row] for row in batch.headers]
+
+
+def _decode_headers(converter: HeaderConverter, raw: RawBatch) -> list[list[Header]] | None:
+    if raw.headers is None:
+        return None
+    return [[converter.decode(raw.topic, key, data) for key, data in row] for row in raw.headers]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Rows start..stop-1, in which neither the key's nor the value's schema changes."""
+
+    start: int
+    stop: int
+    key: Column | None
+    value: Column
+
+
+def _joint_runs(size: int, keys: Sequence[Column], values: Sequence[Column]) -> list[_Run]:
+    cuts = {0, size}
+    for columns in (keys, values):
+        place = 0
+        for column in columns:
+            place += len(column)
+            cuts.add(place)
+    return [
+        _Run(start, stop, _covering(keys, start, stop), _must(_covering(values, start, stop)))
+        for start, stop in pairwise(sorted(cuts))
+    ]
+
+
+def _covering(columns: Sequence[Column], start: int, stop: int) -> Column | None:
+    place = 0
+    for column in columns:
+        end = place + len(column)
+        if place <= start and stop <= end:
+            whole = start == place and stop == end
+            return column if whole else column.slice(start - place, stop - place)
+        place = end
+    return None
+
+
+def _must(column: Column | None) -> Column:
+    if column is None:
+        raise ValueError("The converter gave back fewer rows than it was given; this is a defect of the converter.")
+    return column
+
+
+def _part(raw: RawBatch, run: _Run, headers: list[list[Header]] | None) -> Batch:
+    part = raw if run.stop - run.start == len(raw) else raw.slice(run.start, run.stop)
+    assert part.offsets is not None
+    assert raw.partition is not None
+    assert part.next_offset is not None
+    return Batch(
+        topic=raw.topic,
+        values=run.value,
+        keys=run.key,
+        headers=None if headers is None else headers[run.start : run.stop],
+        timestamps_ms=part.timestamps_ms,
+        partition=raw.partition,
+        consumed=Consumed(TopicPartition(raw.topic, raw.partition), part.offsets, part.next_offset),
+    )
+
+
+def _with_next_offsets(batches: list[Batch], raw: RawBatch) -> list[Batch]:
+    """Each batch ends where the next begins, the last where the read ended, so that no batch claims another's rows."""
+    next_offset = raw.next_offset
+    assert next_offset is not None
+    if not batches:
+        return [_nothing_left(raw, next_offset)]
+    done = []
+    for batch in reversed(batches):
+        assert batch.consumed is not None
+        done.append(replace(batch, consumed=replace(batch.consumed, next_offset=next_offset)))
+        next_offset = min(next_offset, batch.consumed.offsets[0].as_py())
+    return done[::-1]
+
+
+def _nothing_left(raw: RawBatch, next_offset: int) -> Batch:
+    """The batch without rows that says: everything up to here was dropped or dead-lettered."""
+    import pyarrow as pa
+
+    assert raw.partition is not None
+    none = pa.array([], pa.int64())
+    consumed = Consumed(TopicPartition(raw.topic, raw.partition), none, next_offset)
+    return Batch(raw.topic, Column.nulls(0), partition=raw.partition, consumed=consumed)

@@ -1,0 +1,240 @@
+"""The life of a sink task: read, convert, put, flush, and commit exactly what the sink says is durable (invariant 2).
+
+The consumer is polled from the same thread, also between two tries of a refused put, so the group never loses a live
+task; a put gets a deadline well inside `max.poll.interval.ms`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from connect.api.connector import SinkTask
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RejectedRowsError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connect.kafka.consumer import BatchConsumer
+from connect.kafka.raw import RawBatch
+from connect.runtime.backoff import delays_s
+from connect.runtime.dead_letter import DeadLetters
+from connect.runtime.figures import TaskFigures
+from connect.runtime.pipeline import SinkPipeline, bad_sink_rows
+from connect.runtime.tolerance import Stage, Tolerance, ToleranceExceededError
+
+log = logging.getLogger(__name__)
+
+POLL_TIMEOUT_S = 0.5
+PAUSED_WAIT_S = 0.2
+
+
+class SinkLoop:
+    """Runs one sink task on the calling thread until `stop` is set."""
+
+    def __init__(
+        self,
+        task: SinkTask,
+        task_class: str,
+        consumer: BatchConsumer,
+        pipeline: SinkPipeline,
+        tolerance: Tolerance,
+        dead_letters: DeadLetters | None,
+        figures: TaskFigures,
+        *,
+        max_records: int,
+        put_timeout_s: float,
+        flush_interval_s: float,
+        flush_timeout_s: float,
+        retry_delay_max_s: float,
+        used_topics: set[str],
+    ) -> None:
+        self._task = task
+        self._task_class = task_class
+        self._consumer = consumer
+        self._pipeline = pipeline
+        self._tolerance = tolerance
+        self._dead_letters = dead_letters
+        self._figures = figures
+        self._max_records = max_records
+        self._put_timeout_s = put_timeout_s
+        self._flush_interval_s = flush_interval_s
+        self._flush_timeout_s = flush_timeout_s
+        self._retry_delay_max_s = retry_delay_max_s
+        self._used_topics = used_topics
+        self._taken: dict[TopicPartition, int] = {}
+        self._assigned: set[TopicPartition] = set()
+        self._revoked_since_poll: set[TopicPartition] = set()
+        self._next_flush_s = 0.0
+        self._flush_requested = False
+        self._ended = False
+
+    def run(self, stop: threading.Event, paused: threading.Event, subscription: Sequence[str] | str) -> None:
+        """Consume until stopped, then flush and commit. Any error but RetriableError ends the task."""
+        self._next_flush_s = time.monotonic() + self._flush_interval_s
+        self._consumer.subscribe(subscription, self._on_assigned, self._on_revoked, self._on_lost)
+        try:
+            while not stop.is_set():
+                self._step(stop, paused)
+        except ToleranceExceededError:
+            # Everything before the bad record was taken: keep it, so that a restart begins at that record.
+            self._flush(Deadline.after(self._flush_timeout_s))
+            raise
+        else:
+            self._flush(Deadline.after(self._flush_timeout_s))
+        finally:
+            self._ended = True
+
+    def request_flush(self) -> None:
+        """The sink asks for a flush soon."""
+        self._flush_requested = True
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """The sink gives up rows after put returned."""
+        self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._task_class, batch, rows))
+
+    def _step(self, stop: threading.Event, paused: threading.Event) -> None:
+        if paused.is_set():
+            self._stay_paused(stop, paused)
+            return
+        until_flush_s = max(0.0, self._next_flush_s - time.monotonic())
+        deadline = Deadline.after(min(POLL_TIMEOUT_S, until_flush_s), stop)
+        with self._figures.timed("poll_s_total"):
+            batches = self._consumer.poll(self._max_records, deadline)
+        self._revoked_since_poll.clear()
+        for raw in batches:
+            if stop.is_set():
+                return
+            self._take(raw, stop)
+        if self._flush_requested or time.monotonic() >= self._next_flush_s:
+            self._flush(Deadline.after(self._flush_timeout_s))
+
+    def _stay_paused(self, stop: threading.Event, paused: threading.Event) -> None:
+        """Flush once, then keep polling without taking anything: a silent consumer would be put out of its group."""
+        self._flush(Deadline.after(self._flush_timeout_s))
+        self._consumer.pause(self._assigned)
+        while paused.is_set() and not stop.is_set():
+            self._poll_paused()
+            stop.wait(PAUSED_WAIT_S)
+        self._consumer.resume(self._assigned)
+
+    def _poll_paused(self) -> None:
+        stray = self._consumer.poll(self._max_records, Deadline.after(0.0))
+        for raw in stray:
+            # A partition assigned while paused may deliver before it is paused: take it back, read it again later.
+            tp = _place(raw)
+            self._consumer.seek(tp, _first_offset(raw))
+            self._consumer.pause([tp])
+
+    def _take(self, raw: RawBatch, stop: threading.Event) -> None:
+        tp = _place(raw)
+        if tp not in self._assigned or tp in self._revoked_since_poll:
+            return
+        self._used_topics.add(raw.topic)
+        self._figures.add("polled_rows_total", len(raw))
+        if self._dead_letters is not None:
+            self._dead_letters.current = raw
+        try:
+            with self._figures.timed("convert_s_total"):
+                batches = self._pipeline.decode(raw)
+        except ToleranceExceededError as error:
+            self._take_before(raw, error, stop)
+            raise
+        for batch in batches:
+            if not self._put(tp, batch, stop):
+                return
+        assert raw.next_offset is not None
+        self._taken[tp] = raw.next_offset
+        self._figures.add("batches_total")
+        self._figures.add("rows_total", sum(len(batch) for batch in batches))
+        self._figures.add("bytes_total", raw.size_bytes)
+
+    def _take_before(self, raw: RawBatch, error: ToleranceExceededError, stop: threading.Event) -> None:
+        """Deliver the good rows before the one that ends the task."""
+        assert raw.offsets is not None
+        before = sum(1 for offset in raw.offsets.to_pylist() if offset < (error.row.offset or 0))
+        if before:
+            self._take(replace(raw.slice(0, before), next_offset=error.row.offset), stop)
+
+    def _put(self, tp: TopicPartition, batch: Batch, stop: threading.Event) -> bool:
+        """Put a batch until it is taken; False when stop or a rebalance ended that before."""
+        delays = delays_s(self._retry_delay_max_s)
+        while True:
+            try:
+                with self._figures.timed("put_s_total"):
+                    self._task.put(batch, Deadline.after(self._put_timeout_s, stop))
+            except RetriableError as error:
+                delay_s = next(delays)
+                self._figures.add("retries_total")
+                log.warning("put is tried again in %.1f s: %s", delay_s, error)
+                if not self._wait_polling(delay_s, stop) or tp in self._revoked_since_poll:
+                    return False
+            except RejectedRowsError as error:
+                self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._task_class, batch, error.rows))
+                return True
+            else:
+                return True
+
+    def _wait_polling(self, delay_s: float, stop: threading.Event) -> bool:
+        """Wait while serving the group; False when stop ended the wait."""
+        self._consumer.pause(self._assigned)
+        wait = Deadline.after(delay_s, stop)
+        while wait.wait(PAUSED_WAIT_S):
+            self._poll_paused()
+        self._consumer.resume(self._assigned)
+        return not stop.is_set()
+
+    def _flush(self, deadline: Deadline) -> None:
+        self._flush_requested = False
+        self._next_flush_s = time.monotonic() + self._flush_interval_s
+        with self._figures.timed("flush_s_total"):
+            try:
+                durable = self._durable(deadline)
+                if durable:
+                    self._consumer.commit(durable, deadline)
+                    self._figures.set("last_flush_epoch_s", time.time())
+            except RetriableError as error:
+                self._figures.add("flush_failures_total")
+                log.warning("Offsets were not committed this time: %s", error)
+        self._figures.set("lag_rows", self._consumer.lag())
+
+    def _durable(self, deadline: Deadline) -> dict[TopicPartition, int]:
+        """What the sink says is durable, and nothing beyond what it was given; dead letters are acknowledged first."""
+        claimed = self._task.flush(deadline)
+        if self._dead_letters is not None:
+            self._dead_letters.flush(deadline)
+        durable = {}
+        for tp, next_offset in claimed.items():
+            if tp in self._assigned and tp in self._taken:
+                durable[tp] = min(next_offset, self._taken[tp])
+        return durable
+
+    def _on_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        self._assigned.update(partitions)
+        self._figures.set("assigned_partitions", len(self._assigned))
+        self._task.assigned(partitions)
+
+    def _on_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        if not self._ended:
+            self._flush(Deadline.after(self._flush_timeout_s))
+        self._on_lost(partitions)
+
+    def _on_lost(self, partitions: Collection[TopicPartition]) -> None:
+        self._task.revoked(partitions)
+        for tp in partitions:
+            self._assigned.discard(tp)
+            self._revoked_since_poll.add(tp)
+            self._taken.pop(tp, None)
+        self._figures.set("assigned_partitions", len(self._assigned))
+
+
+def _place(raw: RawBatch) -> TopicPartition:
+    if raw.partition is None:
+        raise ConnectError(f"A batch read from topic {raw.topic} has no partition.")
+    return TopicPartition(raw.topic, raw.partition)
+
+
+def _first_offset(raw: RawBatch) -> int:
+    assert raw.offsets is not None
+    return int(raw.offsets[0].as_py())

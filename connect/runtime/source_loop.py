@@ -1,0 +1,123 @@
+"""The life of a source task: poll, convert, send, and store offsets only behind rows that Kafka has acknowledged.
+
+Two ways to deliver. At least once: an idempotent producer; offsets follow in the offset store. Exactly once: rows and
+offsets in one Kafka transaction per boundary (KIP-618), so a crash leaves neither or both.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from connect.api.connector import SourceTask
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connect.api.records import Batch, SourcePosition
+from connect.kafka.raw import RawBatch
+from connect.runtime.backoff import delays_s
+from connect.runtime.figures import TaskFigures
+from connect.runtime.pipeline import SourcePipeline
+
+log = logging.getLogger(__name__)
+
+POLL_TIMEOUT_S = 1.0
+PAUSED_WAIT_S = 0.2
+
+
+class Delivery(Protocol):
+    """How rows and offsets reach Kafka. Owned by the task thread."""
+
+    def send(self, batches: Sequence[RawBatch], position: SourcePosition | None, deadline: Deadline) -> None:
+        """Take the rows of one polled batch. They may be in flight when this returns."""
+
+    def flush(self, deadline: Deadline) -> list[SourcePosition]:
+        """Make everything sent durable, then its offsets; the positions stored by it. RetriableError: call again."""
+
+    def check(self) -> None:
+        """Raise what went wrong with rows in flight."""
+
+    @property
+    def flush_after_each_batch(self) -> bool:
+        """Offsets are stored after every polled batch, not only each flush interval."""
+
+
+class SourceLoop:
+    """Runs one source task on the calling thread until `stop` is set."""
+
+    def __init__(
+        self,
+        task: SourceTask,
+        pipeline: SourcePipeline,
+        delivery: Delivery,
+        figures: TaskFigures,
+        *,
+        flush_interval_s: float,
+        flush_timeout_s: float,
+        retry_delay_max_s: float,
+        used_topics: set[str],
+    ) -> None:
+        self._task = task
+        self._pipeline = pipeline
+        self._delivery = delivery
+        self._figures = figures
+        self._flush_interval_s = flush_interval_s
+        self._flush_timeout_s = flush_timeout_s
+        self._retry_delay_max_s = retry_delay_max_s
+        self._used_topics = used_topics
+        self._next_flush_s = 0.0
+
+    def run(self, stop: threading.Event, paused: threading.Event) -> None:
+        """Poll until stopped, then store what is safe. Any error but RetriableError ends the task."""
+        self._next_flush_s = time.monotonic() + self._flush_interval_s
+        delays = delays_s(self._retry_delay_max_s)
+        while not stop.is_set():
+            self._delivery.check()
+            if paused.is_set():
+                self._flush(Deadline.after(self._flush_timeout_s))
+                stop.wait(PAUSED_WAIT_S)
+                continue
+            try:
+                self._step(stop)
+                delays = delays_s(self._retry_delay_max_s)
+            except RetriableError as error:
+                self._figures.add("retries_total")
+                delay_s = next(delays)
+                log.warning("Retrying in %.1f s: %s", delay_s, error)
+                stop.wait(delay_s)
+        self._flush(Deadline.after(self._flush_timeout_s))
+
+    def _step(self, stop: threading.Event) -> None:
+        with self._figures.timed("poll_s_total"):
+            batch = self._task.poll(Deadline.after(POLL_TIMEOUT_S, stop))
+        if batch is not None:
+            self._deliver(batch, stop)
+        if time.monotonic() >= self._next_flush_s or (batch is not None and self._delivery.flush_after_each_batch):
+            self._flush(Deadline.after(self._flush_timeout_s))
+
+    def _deliver(self, batch: Batch, stop: threading.Event) -> None:
+        self._figures.add("polled_rows_total", len(batch))
+        with self._figures.timed("convert_s_total"):
+            encoded = self._pipeline.encode(batch)
+        with self._figures.timed("send_s_total"):
+            self._delivery.send(encoded, batch.position, Deadline(float("inf"), stop))
+        self._figures.add("batches_total")
+        for raw in encoded:
+            self._used_topics.add(raw.topic)
+            self._figures.add("rows_total", len(raw))
+            self._figures.add("bytes_total", raw.size_bytes)
+
+    def _flush(self, deadline: Deadline) -> None:
+        self._next_flush_s = time.monotonic() + self._flush_interval_s
+        with self._figures.timed("flush_s_total"):
+            try:
+                stored = self._delivery.flush(deadline)
+            except RetriableError as error:
+                self._figures.add("flush_failures_total")
+                log.warning("Offsets were not stored this time: %s", error)
+                return
+        if stored:
+            self._figures.set("last_flush_epoch_s", time.time())
+            self._task.stored(stored)

@@ -1,0 +1,198 @@
+"""One run of one task on its own thread: build, open, loop, close, and say how it ended."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import cast
+
+from connect.api.connector import SinkTask, SourceTask
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, RetriableError, SchemaError
+from connect.api.records import Batch
+from connect.kafka.errors import AbortableError
+from connect.runtime.build import build_chain, build_connector, build_converters
+from connect.runtime.clients import Clients
+from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
+from connect.runtime.figures import TaskFigures
+from connect.runtime.messages import StartTask, State, TaskId, TaskState
+from connect.runtime.pipeline import SinkPipeline, SourcePipeline
+from connect.runtime.sink_loop import SinkLoop
+from connect.runtime.source_loop import Delivery, SourceLoop
+from connect.runtime.tolerance import Tolerance, ToleranceExceededError
+
+log = logging.getLogger(__name__)
+
+CLOSE_TIMEOUT_S = 5.0
+OPEN_TIMEOUT_S = 60.0
+
+
+@dataclass
+class TaskContext:
+    """The framework as a task sees it (SourceContext and SinkContext of the contract)."""
+
+    connector: str
+    task: int
+    clients: Clients
+    figures: TaskFigures
+    sink_loop: SinkLoop | None = field(default=None, init=False)
+
+    def gauge(self, name: str, value: float) -> None:
+        """Set a metric of this task."""
+        self.figures.set(name, value)
+
+    def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
+        """The offset last stored for this source partition."""
+        return self.clients.offsets.get(self.connector, partition)
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """Give up rows of a batch that was put before."""
+        assert self.sink_loop is not None
+        self.sink_loop.reject(batch, rows)
+
+    def request_flush(self) -> None:
+        """Ask for a flush soon."""
+        assert self.sink_loop is not None
+        self.sink_loop.request_flush()
+
+
+class TaskRun:
+    """A task from start to end. The host's reading thread asks it to stop or pause; all else happens on its own thread."""
+
+    def __init__(self, start: StartTask, clients: Clients, report: Callable[[TaskState], None]) -> None:
+        self._start = start
+        self._clients = clients
+        self._report = report
+        self._stop = threading.Event()
+        self._paused = threading.Event()
+        if start.paused:
+            self._paused.set()
+        self.id = TaskId(start.connector, start.task)
+        self.run = start.run
+        self.figures = TaskFigures()
+        self.used_topics: set[str] = set()
+        self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
+
+    def start(self) -> None:
+        """Begin on the task's own thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the task to end; it reports `state=None` when it has."""
+        self._stop.set()
+
+    def set_paused(self, paused: bool) -> None:
+        """Pause or resume; reported as the new state."""
+        if paused:
+            self._paused.set()
+        else:
+            self._paused.clear()
+        self._say(State.PAUSED if paused else State.RUNNING)
+
+    @property
+    def alive(self) -> bool:
+        """The thread has not ended."""
+        return self._thread.is_alive()
+
+    def _say(self, state: State | None, error: BaseException | None = None) -> None:
+        trace = None if error is None else "".join(traceback.format_exception(error)).rstrip()
+        retriable = error is not None and _may_heal(error)
+        self._report(TaskState(self.id.connector, self.id.task, self.run, state, trace, retriable))
+
+    def _main(self) -> None:
+        try:
+            with ExitStack() as stack:
+                if self._start.kind == "source":
+                    self._run_source(stack)
+                else:
+                    self._run_sink(stack)
+        except Exception as error:  # noqa: BLE001 - the end of a task is reported, whatever ended it
+            if self._stop.is_set() and isinstance(error, (RetriableError, AbortableError)):
+                log.info("Stopped with work in flight, which the next run repeats: %s", error)
+                self._say(None)
+            else:
+                self._say(State.FAILED, error)
+        else:
+            self._say(None)
+
+    def _run_source(self, stack: ExitStack) -> None:
+        resolved = self._clients.resolve(self._start.connector_config)
+        task_config = self._clients.resolve(self._start.task_config)
+        config = SourceConnectorConfig.parse(resolved)
+        tolerance = Tolerance(config, self.figures, None)
+        converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
+        pipeline = SourcePipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up)
+        exactly_once = self._clients.exactly_once(config)
+        producer = self._clients.source_producer(self.id, resolved, transactional=exactly_once)
+        stack.callback(producer.close, CLOSE_TIMEOUT_S)
+        opening = Deadline.after(OPEN_TIMEOUT_S, self._stop)
+        delivery: Delivery
+        if exactly_once:
+            # Fence the old owner first: only then is the end of the offsets topic the end of its work.
+            producer.init_transactions(opening)
+            each_poll = config.transaction_boundary.lower() == "poll"
+            delivery = ExactlyOnceDelivery(producer, self._clients.offsets, self.id.connector, each_poll=each_poll)
+        else:
+            delivery = AtLeastOnceDelivery(producer, self._clients.offsets, self.id.connector)
+        self._clients.offsets.read_to_end(opening)
+        task = cast("SourceTask", build_connector(self._clients.catalog, resolved).task(task_config))
+        stack.callback(task.close)
+        task.open(TaskContext(self.id.connector, self.id.task, self._clients, self.figures))
+        loop = SourceLoop(
+            task,
+            pipeline,
+            delivery,
+            self.figures,
+            flush_interval_s=self._clients.flush_interval_s(config, exactly_once),
+            flush_timeout_s=self._clients.flush_timeout_s(exactly_once),
+            retry_delay_max_s=self._clients.retry_delay_max_s(config),
+            used_topics=self.used_topics,
+        )
+        self._say(State.PAUSED if self._paused.is_set() else State.RUNNING)
+        loop.run(self._stop, self._paused)
+
+    def _run_sink(self, stack: ExitStack) -> None:
+        resolved = self._clients.resolve(self._start.connector_config)
+        task_config = self._clients.resolve(self._start.task_config)
+        config = SinkConnectorConfig.parse(resolved)
+        dead_letters = self._clients.dead_letters(self.id, config, resolved)
+        if dead_letters is not None:
+            stack.callback(dead_letters.close, CLOSE_TIMEOUT_S)
+        tolerance = Tolerance(config, self.figures, dead_letters.add if dead_letters is not None else None)
+        converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
+        pipeline = SinkPipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up)
+        connector = build_connector(self._clients.catalog, resolved)
+        task = cast("SinkTask", connector.task(task_config))
+        stack.callback(task.close)
+        context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures)
+        consumer = self._clients.sink_consumer(self.id, resolved)
+        stack.callback(lambda: consumer.close(Deadline.after(CLOSE_TIMEOUT_S)))
+        loop = SinkLoop(
+            task,
+            str(resolved.get("connector.class", "")),
+            consumer,
+            pipeline,
+            tolerance,
+            dead_letters,
+            self.figures,
+            max_records=self._clients.max_poll_records(resolved),
+            put_timeout_s=self._clients.put_timeout_s(resolved),
+            flush_interval_s=self._clients.flush_interval_s(config, exactly_once=False),
+            flush_timeout_s=self._clients.flush_timeout_s(exactly_once=False),
+            retry_delay_max_s=self._clients.retry_delay_max_s(config),
+            used_topics=self.used_topics,
+        )
+        context.sink_loop = loop
+        task.open(context)
+        self._say(State.PAUSED if self._paused.is_set() else State.RUNNING)
+        loop.run(self._stop, self._paused, self._clients.subscription(config))
+
+
+def _may_heal(error: BaseException) -> bool:
+    """A restart may mend it: not a wrong configuration, and not a bad record that would be read again."""
+    return not isinstance(error, (ConfigError, SchemaError, ToleranceExceededError))

@@ -1,0 +1,118 @@
+"""What becomes of a bad row: logged, counted, dead-lettered, and then skipped or fatal, as `errors.*` says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from connect.api.errors import ConnectError
+from connect.runtime.connector_config import CommonConnectorConfig
+from connect.runtime.figures import TaskFigures
+
+log = logging.getLogger(__name__)
+
+
+class Stage(StrEnum):
+    """Where a row failed, as the dead letter's header says it (org.apache.kafka.connect.runtime.errors.Stage)."""
+
+    TASK_PUT = "TASK_PUT"
+    TASK_POLL = "TASK_POLL"
+    KAFKA_PRODUCE = "KAFKA_PRODUCE"
+    KAFKA_CONSUME = "KAFKA_CONSUME"
+    KEY_CONVERTER = "KEY_CONVERTER"
+    VALUE_CONVERTER = "VALUE_CONVERTER"
+    HEADER_CONVERTER = "HEADER_CONVERTER"
+    TRANSFORMATION = "TRANSFORMATION"
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """One bad row: where it failed and, for a sink, its place in the log; a source row has only its topic."""
+
+    stage: Stage
+    component: str
+    error: Exception
+    topic: str
+    partition: int | None = None
+    offset: int | None = None
+
+    @property
+    def place(self) -> str:
+        """The row's place as people write it."""
+        return self.topic if self.partition is None else f"{self.topic}-{self.partition}@{self.offset}"
+
+
+class ToleranceExceededError(ConnectError):
+    """A bad row where `errors.tolerance=none`: the task fails at it."""
+
+    def __init__(self, row: BadRow) -> None:
+        super().__init__(
+            f"Tolerance exceeded in error handler: {row.stage} by {row.component} failed for {row.place}: "
+            f"{type(row.error).__name__}: {row.error}",
+            key="errors.tolerance",
+            fix="Mend the record, or set errors.tolerance=all with errors.deadletterqueue.topic.name to set it aside.",
+        )
+        self.row = row
+
+
+class Tolerance:
+    """Decides about bad rows. Owned by the task thread.
+
+    `dead_letter` takes the rows where a dead-letter topic is set; the loop flushes it before offsets move.
+    """
+
+    def __init__(
+        self,
+        config: CommonConnectorConfig,
+        figures: TaskFigures,
+        dead_letter: Callable[[list[BadRow]], None] | None,
+    ) -> None:
+        self._config = config
+        self._figures = figures
+        self._dead_letter = dead_letter
+
+    def give_up(self, rows: list[BadRow]) -> None:
+        """Report bad rows. ToleranceExceededError at the first one unless `errors.tolerance=all`."""
+        self._figures.add("errors_total", len(rows))
+        self._log(rows)
+        tolerated = rows if self._config.tolerates_errors else rows[:1]
+        if self._dead_letter is not None:
+            self._dead_letter(tolerated)
+            self._figures.add("dead_letters_total", len(tolerated))
+        if not self._config.tolerates_errors:
+            raise ToleranceExceededError(rows[0])
+        self._figures.add("skipped_total", len(rows))
+
+    def _log(self, rows: list[BadRow]) -> None:
+        if not self._config.errors_log_enable:
+            return
+        for row in rows:
+            where = f" {row.place}" if self._config.errors_log_include_messages else ""
+            log.error(
+                "Error in stage %s by %s%s: %s: %s",
+                row.stage,
+                row.component,
+                where,
+                type(row.error).__name__,
+                row.error,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the rows of a batch come from: one offset per row, or None for all on the source side."""
+
+    topic: str
+    partition: int | None = None
+    offsets: list[int] | None = None
+
+
+def bad_rows(stage: Stage, component: str, origin: Origin, rows: Mapping[int, Exception]) -> list[BadRow]:
+    """Bad rows of a batch, by index."""
+    offsets = origin.offsets
+    return [
+        BadRow(stage, component, error, origin.topic, origin.partition, None if offsets is None else offsets[index])
+        for index, error in sorted(rows.items())
+    ]
