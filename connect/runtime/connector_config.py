@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated
 
+from pydantic import AfterValidator
+
 from connect.api.config import (
     Boolean,
     ClassName,
@@ -16,83 +18,193 @@ from connect.api.config import (
     String,
     at_least,
     key,
-    non_empty,
     one_of,
 )
 from connect.api.errors import ConfigProblem
 
 COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
-TOPIC_CREATION, EXACTLY_ONCE = "Topic Creation", "Exactly Once Support"
+TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC = "Topic Creation", "Exactly Once Support", "offsets.topic"
+
+
+def _check_name(value: str) -> str:
+    if not value:
+        raise ValueError("String may not be empty")
+    control = [str(ord(char)) for char in value if ord(char) < 32 or ord(char) == 127]
+    if control:
+        raise ValueError(
+            f"String may not contain control sequences but had the following ASCII chars: {', '.join(control)}"
+        )
+    return value
 
 
 class CommonConnectorConfig(Config):
     """Keys of org.apache.kafka.connect.runtime.ConnectorConfig (Kafka 4.1)."""
 
-    name: Annotated[String, non_empty] = key(
-        "name", doc="Globally unique name of the connector.", importance="high", group=COMMON
+    name: Annotated[String, AfterValidator(_check_name)] = key(
+        "name",
+        doc="Globally unique name of the connector.",
+        importance="high",
+        group=COMMON,
+        display_name="Connector name",
     )
-    connector_class: ClassName = key(
-        "connector.class", doc="Name or alias of the connector's class.", importance="high", group=COMMON
+    connector_class: String = key(
+        "connector.class",
+        doc="Name or alias of the connector's class.",
+        importance="high",
+        group=COMMON,
+        width="long",
+        display_name="Connector class",
+    )
+    connector_plugin_version: String = key(
+        "connector.plugin.version",
+        None,
+        doc="Version of the connector's class: one, or a range such as [1.0,2.0); default: the newest.",
+        group=COMMON,
+        display_name="Connector version",
     )
     tasks_max: Annotated[Int, at_least(1)] = key(
-        "tasks.max", 1, doc="Most tasks to use.", importance="high", group=COMMON
+        "tasks.max",
+        1,
+        doc="Most tasks to use.",
+        importance="high",
+        group=COMMON,
+        width="short",
+        display_name="Tasks max",
     )
     tasks_max_enforce: Boolean = key(
-        "tasks.max.enforce", True, doc="Fail when the connector makes more tasks.", importance="low", group=COMMON
+        "tasks.max.enforce",
+        True,
+        doc="Fail when the connector makes more tasks.",
+        importance="low",
+        group=COMMON,
+        width="short",
+        display_name="Enforce tasks max",
     )
     key_converter: ClassName = key(
-        "key.converter", None, doc="Converter of keys; default: the worker's.", importance="low", group=COMMON
+        "key.converter",
+        None,
+        doc="Converter of keys; default: the worker's.",
+        importance="low",
+        group=COMMON,
+        width="short",
+        display_name="Key converter class",
+    )
+    key_converter_plugin_version: String = key(
+        "key.converter.plugin.version",
+        None,
+        doc="Version of the key converter's class; default: the newest.",
+        importance="low",
+        group=COMMON,
+        width="short",
+        display_name="Key converter version",
     )
     value_converter: ClassName = key(
-        "value.converter", None, doc="Converter of values; default: the worker's.", importance="low", group=COMMON
+        "value.converter",
+        None,
+        doc="Converter of values; default: the worker's.",
+        importance="low",
+        group=COMMON,
+        width="short",
+        display_name="Value converter class",
+    )
+    value_converter_plugin_version: String = key(
+        "value.converter.plugin.version",
+        None,
+        doc="Version of the value converter's class; default: the newest.",
+        importance="low",
+        group=COMMON,
+        width="short",
+        display_name="Value converter version",
     )
     header_converter: ClassName = key(
-        "header.converter", None, doc="Converter of headers; default: the worker's.", importance="low", group=COMMON
+        "header.converter",
+        None,
+        doc="Converter of headers; default: the worker's.",
+        importance="low",
+        group=COMMON,
+        width="short",
+        display_name="Header converter class",
     )
-    config_action_reload: Annotated[String, one_of("none", "restart", ignore_case=True)] = key(
+    header_converter_plugin_version: String = key(
+        "header.converter.plugin.version",
+        None,
+        doc="Version of the header converter's class; default: the newest.",
+        importance="low",
+        group=COMMON,
+        width="short",
+        display_name="Header converter version",
+    )
+    transforms: ListOf = key(
+        "transforms",
+        (),
+        doc="Aliases of the transforms, in order.",
+        importance="low",
+        group=TRANSFORMS,
+        width="long",
+        display_name="Transforms",
+    )
+    predicates: ListOf = key(
+        "predicates",
+        (),
+        doc="Aliases of the predicates.",
+        importance="low",
+        group=PREDICATES,
+        width="long",
+        display_name="Predicates",
+    )
+    config_action_reload: Annotated[String, one_of("none", "restart")] = key(
         "config.action.reload",
         "restart",
         doc="What to do when an external value changes.",
         importance="low",
         group=COMMON,
+        display_name="Reload Action",
     )
-    connector_isolation: Annotated[String, one_of("shared", "process")] = key(
-        "connector.isolation", "shared", doc="process: a task host of its own.", importance="low", group=COMMON
-    )
-    transforms: ListOf = key(
-        "transforms", (), doc="Aliases of the transforms, in order.", importance="low", group=TRANSFORMS
-    )
-    predicates: ListOf = key("predicates", (), doc="Aliases of the predicates.", importance="low", group=PREDICATES)
     errors_retry_timeout_ms: Long = key(
         "errors.retry.timeout",
         0,
         doc="Milliseconds to retry a failed operation; 0: no retries, -1: for ever.",
         group=ERRORS,
+        display_name="Retry Timeout for Errors",
     )
     errors_retry_delay_max_ms: Long = key(
-        "errors.retry.delay.max.ms", 60_000, doc="Longest wait between two tries.", group=ERRORS
+        "errors.retry.delay.max.ms",
+        60_000,
+        doc="Longest wait between two tries.",
+        group=ERRORS,
+        display_name="Maximum Delay Between Retries for Errors",
     )
-    errors_tolerance: Annotated[String, one_of("none", "all", ignore_case=True)] = key(
+    errors_tolerance: Annotated[String, one_of("none", "all")] = key(
         "errors.tolerance",
         "none",
         doc="all: bad rows are skipped or dead-lettered; none: the first fails the task.",
         group=ERRORS,
+        width="short",
+        display_name="Error Tolerance",
     )
-    errors_log_enable: Boolean = key("errors.log.enable", False, doc="Log every failed operation.", group=ERRORS)
-    errors_log_include_messages: Boolean = key(
-        "errors.log.include.messages", False, doc="Log the failing record's place too.", group=ERRORS
-    )
-    errors_dlq_topic: String = key(
-        "errors.deadletterqueue.topic.name", "", doc="Topic for bad rows; empty: none.", group=ERRORS
-    )
-    errors_dlq_replication_factor: Short = key(
-        "errors.deadletterqueue.topic.replication.factor",
-        3,
-        doc="Replicas of a dead-letter topic made here.",
+    errors_log_enable: Boolean = key(
+        "errors.log.enable",
+        False,
+        doc="Log every failed operation.",
         group=ERRORS,
+        width="short",
+        display_name="Log Errors",
     )
-    errors_dlq_headers: Boolean = key(
-        "errors.deadletterqueue.context.headers.enable", False, doc="Say in headers what went wrong.", group=ERRORS
+    errors_log_include_messages: Boolean = key(
+        "errors.log.include.messages",
+        False,
+        doc="Log the failing record's place too.",
+        group=ERRORS,
+        width="short",
+        display_name="Log Error Details",
+    )
+    connector_isolation: Annotated[String, one_of("shared", "process")] = key(
+        "connector.isolation",
+        "shared",
+        doc="process: a task host of its own.",
+        importance="low",
+        group=COMMON,
+        internal=True,
     )
     offset_flush_interval_ms: Long = key(
         "offset.flush.interval.ms",
@@ -100,6 +212,7 @@ class CommonConnectorConfig(Config):
         doc="How often offsets are stored; default: the worker's.",
         importance="low",
         group=COMMON,
+        internal=True,
     )
     auto_restart_enabled: Boolean = key(
         "auto.restart.enabled",
@@ -107,6 +220,31 @@ class CommonConnectorConfig(Config):
         doc="Restart this connector's failed tasks; default: the worker's.",
         importance="low",
         group=COMMON,
+        internal=True,
+    )
+    errors_dlq_topic: String = key(
+        "errors.deadletterqueue.topic.name",
+        "",
+        doc="Topic for bad rows; empty: none.",
+        group=ERRORS,
+        display_name="Dead Letter Queue Topic Name",
+        internal=True,
+    )
+    errors_dlq_replication_factor: Short = key(
+        "errors.deadletterqueue.topic.replication.factor",
+        3,
+        doc="Replicas of a dead-letter topic made here.",
+        group=ERRORS,
+        display_name="Dead Letter Queue Topic Replication Factor",
+        internal=True,
+    )
+    errors_dlq_headers: Boolean = key(
+        "errors.deadletterqueue.context.headers.enable",
+        False,
+        doc="Say in headers what went wrong.",
+        group=ERRORS,
+        display_name="Enable Error Context Headers",
+        internal=True,
     )
 
     @property
@@ -118,8 +256,10 @@ class CommonConnectorConfig(Config):
         """Aliases must be unique."""
         for name, aliases in (("transforms", self.transforms), ("predicates", self.predicates)):
             if len(set(aliases)) != len(aliases):
-                value = ",".join(aliases)
-                yield ConfigProblem(name, f"Invalid value {value} for configuration {name}: Duplicate alias provided.")
+                value = ", ".join(aliases)
+                yield ConfigProblem(
+                    name, f"Invalid value [{value}] for configuration {name}: Duplicate alias provided."
+                )
 
 
 class SourceConnectorConfig(CommonConnectorConfig):
@@ -131,15 +271,24 @@ class SourceConnectorConfig(CommonConnectorConfig):
         doc="Groups of topics that get settings of their own.",
         importance="low",
         group=TOPIC_CREATION,
+        width="long",
+        display_name="Topic Creation Groups",
     )
-    exactly_once_support: Annotated[String, one_of("requested", "required", ignore_case=True)] = key(
+    exactly_once_support: Annotated[String, one_of("REQUIRED", "REQUESTED", ignore_case=True)] = key(
         "exactly.once.support",
         "requested",
         doc="required: rows and offsets in one transaction, or refuse.",
         group=EXACTLY_ONCE,
+        width="short",
+        display_name="Exactly once support",
     )
-    transaction_boundary: Annotated[String, one_of("poll", "interval", "connector", ignore_case=True)] = key(
-        "transaction.boundary", "poll", doc="When a transaction ends.", group=EXACTLY_ONCE
+    transaction_boundary: Annotated[String, one_of("INTERVAL", "POLL", "CONNECTOR", ignore_case=True)] = key(
+        "transaction.boundary",
+        "poll",
+        doc="When a transaction ends.",
+        group=EXACTLY_ONCE,
+        width="short",
+        display_name="Transaction Boundary",
     )
     transaction_boundary_interval_ms: Annotated[Long, at_least(1)] = key(
         "transaction.boundary.interval.ms",
@@ -147,22 +296,55 @@ class SourceConnectorConfig(CommonConnectorConfig):
         doc="For transaction.boundary=interval.",
         importance="low",
         group=EXACTLY_ONCE,
+        width="short",
+        display_name="Transaction boundary interval",
     )
     offsets_storage_topic: String = key(
         "offsets.storage.topic",
         None,
         doc="An offsets topic of this connector's own.",
         importance="low",
-        group="offsets.topic",
+        group=OFFSETS_TOPIC,
+        width="long",
+        display_name="Offsets topic",
     )
 
 
 class SinkConnectorConfig(CommonConnectorConfig):
     """Keys of org.apache.kafka.connect.runtime.SinkConnectorConfig."""
 
-    topics: ListOf = key("topics", (), doc="Topics to read.", importance="high", group=COMMON)
+    topics: ListOf = key(
+        "topics", (), doc="Topics to read.", importance="high", group=COMMON, width="long", display_name="Topics"
+    )
     topics_regex: String = key(
-        "topics.regex", "", doc="Java regular expression of topics to read.", importance="high", group=COMMON
+        "topics.regex",
+        "",
+        doc="Java regular expression of topics to read.",
+        importance="high",
+        group=COMMON,
+        width="long",
+        display_name="Topics regex",
+    )
+    errors_dlq_topic: String = key(
+        "errors.deadletterqueue.topic.name",
+        "",
+        doc="Topic for bad rows; empty: none.",
+        group=ERRORS,
+        display_name="Dead Letter Queue Topic Name",
+    )
+    errors_dlq_replication_factor: Short = key(
+        "errors.deadletterqueue.topic.replication.factor",
+        3,
+        doc="Replicas of a dead-letter topic made here.",
+        group=ERRORS,
+        display_name="Dead Letter Queue Topic Replication Factor",
+    )
+    errors_dlq_headers: Boolean = key(
+        "errors.deadletterqueue.context.headers.enable",
+        False,
+        doc="Say in headers what went wrong.",
+        group=ERRORS,
+        display_name="Enable Error Context Headers",
     )
 
     def problems(self) -> Iterable[ConfigProblem]:

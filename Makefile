@@ -1,0 +1,50 @@
+# Everything a person types. `make help` lists it.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PACKAGES := connect connectors
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo check test bench chaos clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/dev.installed ## Make .venv with the connect command and all that tests need
+
+demo: $(VENV)/demo.installed ## Real data from a database through Kafka into S3 (ARGS="--exit --seed 7")
+	$(BIN)/connect demo $(ARGS)
+
+check: setup ## Format, lint, types, imports, unit tests: under a minute
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -q tests/unit tests/shape tests/golden
+
+test: check ## Every test, on real Kafka and S3
+	$(BIN)/python -m pytest -q --ignore=tests/unit --ignore=tests/shape --ignore=tests/golden $(ARGS)
+
+bench: setup ## Rows per second and CPU beside the peers; writes bench.json
+	$(BIN)/python -m tests.bench $(ARGS)
+
+chaos: setup ## Long fault tests
+	$(BIN)/python -m pytest -q tests/chaos -m chaos $(ARGS)
+
+clean: ## Remove what setup made
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Connect for Kafka needs Python 3.11 to 3.13, and {sys.executable} is {v[0]}.{v[1]}. Run: make PYTHON=/path/to/python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[demo]'
+	@touch $@
+
+$(VENV)/dev.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/demo.installed
