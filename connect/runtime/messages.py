@@ -137,13 +137,13 @@ _KINDS = {
 
 def encode(message: Message) -> bytes:
     """One line of JSON, newline included."""
-    return json.dumps({"kind": type(message).__name__, **asdict(message)}).encode() + b"\n"
+    return json.dumps({"message": type(message).__name__, **asdict(message)}).encode() + b"\n"
 
 
 def decode(line: bytes) -> Message:
     """The message of a line. ValueError when it is none of ours."""
     members = json.loads(line)
-    kind = _KINDS.get(members.pop("kind", ""))
+    kind = _KINDS.get(members.pop("message", ""))
     if kind is None:
         raise ValueError(f"Unknown message: {line[:80]!r}")
     if kind is TaskState and members["state"] is not None:

@@ -1,0 +1,59 @@
+"""Bytes of the offsets topic, as Java writes and reads them."""
+
+import datetime as dt
+
+import pytest
+
+from connect.api.errors import ConnectError
+from connect.api.records import SourcePosition
+from connect.runtime.offset_records import OffsetTable, decode_key, encode_key, encode_value
+
+
+def test_keys_are_compact_json_in_the_order_given():
+    key = encode_key("s1", {"protocol": "1", "table": "public.orders"})
+    assert key == b'["s1",{"protocol":"1","table":"public.orders"}]'
+
+
+def test_characters_beyond_the_bmp_become_two_upper_case_escapes():
+    assert encode_key("ü", {"f": "\U0001f600"}) == '["ü",{"f":"\\uD83D\\uDE00"}]'.encode()
+
+
+def test_a_removed_offset_is_a_tombstone():
+    assert encode_value("c", None) is None
+
+
+def test_offsets_hold_primitives_only():
+    moment = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    with pytest.raises(ConnectError, match="'when' has type datetime"):
+        encode_value("c", {"when": moment})
+
+
+@pytest.mark.parametrize("garbage", [b"", b"{", b'["a"]', b'{"a":1}', b"\xff"])
+def test_garbage_keys_are_recognised(garbage):
+    assert decode_key(garbage) is None
+
+
+def test_a_stored_key_is_written_again_with_the_same_bytes():
+    table = OffsetTable()
+    stored = b'["c", {"table":"t",  "protocol":"1"}]'
+    assert table.apply(stored, b'{"incrementing":42}')
+    assert table.get("c", {"protocol": "1", "table": "t"}) == {"incrementing": 42}
+    key, value = table.record("c", SourcePosition({"protocol": "1", "table": "t"}, {"incrementing": 43}))
+    assert key == stored
+    assert value == b'{"incrementing":43}'
+
+
+def test_a_tombstone_removes_the_offset():
+    table = OffsetTable()
+    key = encode_key("c", {"f": 1})
+    table.apply(key, b'{"p":1}')
+    table.apply(key, None)
+    assert table.get("c", {"f": 1}) is None
+    assert table.of_connector("c") == []
+
+
+def test_connectors_do_not_see_each_other():
+    table = OffsetTable()
+    table.apply(encode_key("a", {"f": 1}), b'{"p":1}')
+    assert table.get("b", {"f": 1}) is None
+    assert table.of_connector("a") == [SourcePosition({"f": 1}, {"p": 1})]
