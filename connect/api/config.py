@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -291,10 +291,16 @@ class ConnectorConfig(Config):
     """Base of a connector's declaration: its own keys only; the framework declares and checks its own."""
 
 
+def _marks(info: FieldInfo) -> tuple[object, ...]:
+    """What the type is annotated with, inside `X | None` too."""
+    return (*info.metadata, *(m for part in get_args(info.annotation) for m in getattr(part, "__metadata__", ())))
+
+
 def _definition(info: FieldInfo) -> KeyDefinition:
     extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-    kind = next(m for m in info.metadata if isinstance(m, ConfigType))
-    choices = next((m.values for m in info.metadata if isinstance(m, OneOf)), ())
+    marks = _marks(info)
+    kind = next(m for m in marks if isinstance(m, ConfigType))
+    choices = next((m.values for m in marks if isinstance(m, OneOf)), ())
     required = info.is_required()
     dependents = extra.get("dependents")
     return KeyDefinition(
