@@ -1,0 +1,102 @@
+"""The parts of a task from its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from connectors.s3.classes import (
+    BYTES_FORMAT,
+    DAILY_PARTITIONER,
+    DEFAULT_PARTITIONER,
+    FIELD_PARTITIONER,
+    HOURLY_PARTITIONER,
+    PARQUET_FORMAT,
+)
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.formats import Format
+from connectors.s3.intake import Intake
+from connectors.s3.layout import Layout
+from connectors.s3.parquet import ParquetFormat
+from connectors.s3.partitioners import DefaultPartitioner, FieldPartitioner, Partitioner, TimePartitioner
+from connectors.s3.path_format import PathFormat
+from connectors.s3.rotation import Rules
+from connectors.s3.schedule import Schedule
+from connectors.s3.text import BytesFormat, Compression, JsonFormat
+from connectors.s3.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
+
+_HOUR_MS = 3_600_000
+
+
+def intake_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> Intake:
+    """What decides how a batch is written, and where."""
+    extractor = _extractor_of(config, now_ms)
+    return Intake(
+        format=_format_of(config),
+        partitioner=_partitioner_of(config, extractor),
+        rotation_times=extractor if config.rotate_interval_ms > 0 else None,
+        counts_bytes=config.rotate_size_bytes > 0,
+        ignores_nulls=config.null_values.lower() == "ignore",
+    )
+
+
+def rules_of(config: S3SinkConfig) -> Rules:
+    """When files end because of records."""
+    return Rules(
+        rows=config.flush_size,
+        size_bytes=_or_none(config.rotate_size_bytes),
+        interval_ms=_or_none(config.rotate_interval_ms),
+        on_path_change=(
+            config.rotate_interval_ms > 0 and config.is_time_partitioned and config.rotate_on_partition_change
+        ),
+        max_paths=_or_none(config.max_open_files),
+    )
+
+
+def schedule_of(config: S3SinkConfig) -> Schedule:
+    """When files end because of the clock."""
+    return Schedule(_or_none(config.rotate_schedule_ms), _or_none(config.rotate_idle_ms), config.timezone or "UTC")
+
+
+def layout_of(config: S3SinkConfig, file_format: Format) -> Layout:
+    """How objects are named."""
+    return Layout(
+        config.topics_dir,
+        config.directory_delim,
+        config.file_delim,
+        config.offset_pad_width,
+        file_format.extension,
+    )
+
+
+def _or_none(value: int) -> int | None:
+    return None if value == -1 else value
+
+
+def _format_of(config: S3SinkConfig) -> Format:
+    compression = Compression(config.compression_type == "gzip", config.compression_level)
+    if config.format_class == PARQUET_FORMAT:
+        return ParquetFormat(config.parquet_codec)
+    if config.format_class == BYTES_FORMAT:
+        separator = "\n" if config.bytes_separator is None else config.bytes_separator
+        return BytesFormat(config.bytes_extension, separator.encode(), compression)
+    return JsonFormat(compression, config.json_decimal_format.upper() == "NUMERIC")
+
+
+def _partitioner_of(config: S3SinkConfig, extractor: TimestampExtractor) -> Partitioner:
+    delimiter, timezone = config.directory_delim, config.timezone or "UTC"
+    if config.partitioner_class == DEFAULT_PARTITIONER:
+        return DefaultPartitioner()
+    if config.partitioner_class == FIELD_PARTITIONER:
+        return FieldPartitioner(config.field_names, delimiter)
+    day = delimiter.join(("'year'=YYYY", "'month'=MM", "'day'=dd"))
+    if config.partitioner_class == HOURLY_PARTITIONER:
+        return TimePartitioner(extractor, _HOUR_MS, PathFormat(f"{day}{delimiter}'hour'=HH"), timezone)
+    if config.partitioner_class == DAILY_PARTITIONER:
+        return TimePartitioner(extractor, 24 * _HOUR_MS, PathFormat(day), timezone)
+    return TimePartitioner(extractor, config.duration_ms, PathFormat(config.path_format), timezone)
+
+
+def _extractor_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> TimestampExtractor:
+    if config.timestamp_extractor == "Wallclock":
+        return Wallclock(now_ms)
+    return RecordTime() if config.timestamp_extractor == "Record" else FieldTime(config.timestamp_field)

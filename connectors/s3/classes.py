@@ -1,0 +1,24 @@
+"""Names that other modules and configurations share: Confluent's class names of formats and partitioners."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_FORMAT = "io.confluent.connect.s3.format."
+PARQUET_FORMAT: Final = f"{_FORMAT}parquet.ParquetFormat"
+JSON_FORMAT: Final = f"{_FORMAT}json.JsonFormat"
+AVRO_FORMAT: Final = f"{_FORMAT}avro.AvroFormat"
+BYTES_FORMAT: Final = f"{_FORMAT}bytearray.ByteArrayFormat"
+_PARTITIONER = "io.confluent.connect.storage.partitioner."
+DEFAULT_PARTITIONER: Final = f"{_PARTITIONER}DefaultPartitioner"
+FIELD_PARTITIONER: Final = f"{_PARTITIONER}FieldPartitioner"
+TIME_PARTITIONER: Final = f"{_PARTITIONER}TimeBasedPartitioner"
+HOURLY_PARTITIONER: Final = f"{_PARTITIONER}HourlyPartitioner"
+DAILY_PARTITIONER: Final = f"{_PARTITIONER}DailyPartitioner"
+TIME_PARTITIONERS: Final = frozenset({TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER})
+S3_STORAGE: Final = "io.confluent.connect.s3.storage.S3Storage"
+CREDENTIALS_PROVIDERS: Final = (
+    "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
+    "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
+)
+"""The default chain by its name in version 2 and in version 1 of Amazon's SDK."""

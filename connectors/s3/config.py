@@ -1,0 +1,317 @@
+"""The settings of the S3 sink, by Confluent's names where a setting is theirs. Values only: no I/O, no Arrow.
+
+Source of names and defaults: S3SinkConnectorConfig of confluentinc/kafka-connect-storage-cloud 12.1, and
+StorageCommonConfig, PartitionerConfig and StorageSinkConnectorConfig of kafka-connect-storage-common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from pydantic import AfterValidator, SecretStr
+
+from connect.api.config import (
+    Boolean,
+    ClassName,
+    ConfigType,
+    ConnectorConfig,
+    Int,
+    ListOf,
+    Long,
+    Password,
+    String,
+    at_least,
+    between,
+    key,
+    non_empty,
+    one_of,
+)
+from connect.api.errors import ConfigProblem
+from connectors.s3.classes import (
+    AVRO_FORMAT,
+    BYTES_FORMAT,
+    CREDENTIALS_PROVIDERS,
+    DAILY_PARTITIONER,
+    DEFAULT_PARTITIONER,
+    FIELD_PARTITIONER,
+    HOURLY_PARTITIONER,
+    JSON_FORMAT,
+    PARQUET_FORMAT,
+    S3_STORAGE,
+    TIME_PARTITIONER,
+    TIME_PARTITIONERS,
+)
+from connectors.s3.limits import WITHOUT_EFFECT, english, key_part, off_or_positive, only, refuse, timezone_name
+from connectors.s3.path_format import PathFormat
+
+
+def _check_no_customer_key(value: SecretStr) -> SecretStr:
+    if value.get_secret_value():
+        raise ValueError("Customer keys are not supported; use s3.ssea.name=aws:kms")
+    return value
+
+
+def _check_path_format(value: str) -> str:
+    PathFormat(value)
+    return value
+
+
+class S3SinkConfig(ConnectorConfig):
+    """Confluent's S3 sink settings, and four of ours: rotate.size.bytes, rotate.idle.ms, exactly.once,
+    s3.request.timeout.ms."""
+
+    bucket: Annotated[String, non_empty] = key(
+        "s3.bucket.name", doc="The bucket, which must exist.", importance="high", group="S3"
+    )
+    region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3")
+    store_url: String = key(
+        "store.url", "", doc="Endpoint of an S3-compatible store, such as http://host:8333; empty: AWS.", group="S3"
+    )
+    path_style: Boolean = key(
+        "s3.path.style.access.enabled", True, doc="Put the bucket into the path, not into the host name.", group="S3"
+    )
+    access_key_id: String = key(
+        "aws.access.key.id",
+        "",
+        doc="Access key. Empty: AWS_* variables, web identity, the container's or the instance's role.",
+        importance="high",
+        group="S3",
+    )
+    secret_access_key: Password = key(
+        "aws.secret.access.key", SecretStr(""), doc="Secret of aws.access.key.id.", importance="high", group="S3"
+    )
+    part_retries: Annotated[Int, at_least(0)] = key(
+        "s3.part.retries", 3, doc="Attempts after the first of one request that met a 5xx or a lost connection.",
+        group="S3",
+    )  # fmt: skip
+    retry_backoff_ms: Annotated[Long, at_least(0)] = key(
+        "s3.retry.backoff.ms", 200, doc="First wait between these attempts; it doubles.", importance="low", group="S3"
+    )
+    request_timeout_ms: Annotated[Long, at_least(1)] = key(
+        "s3.request.timeout.ms", 30_000, doc="Limit of one request, its body included.", importance="low", group="S3"
+    )
+    proxy_url: String = key("s3.proxy.url", "", doc="HTTP proxy for requests to S3.", importance="low", group="S3")
+    sse_name: Annotated[String, one_of("", "AES256", "aws:kms")] = key(
+        "s3.ssea.name", "", doc="Encryption at rest that S3 is asked for.", importance="low", group="S3"
+    )
+    sse_kms_key_id: String = key(
+        "s3.sse.kms.key.id", "", doc="KMS key for s3.ssea.name=aws:kms.", importance="low", group="S3"
+    )
+    conditional_writes: Boolean = key(
+        "enable.conditional.writes",
+        True,
+        doc="Create objects with If-None-Match, so that a second writer learns what is there already.",
+        group="S3",
+    )
+
+    format_class: Annotated[
+        ClassName,
+        refuse(AVRO_FORMAT, "AvroFormat is not supported yet; use ParquetFormat or JsonFormat"),
+        one_of(PARQUET_FORMAT, JSON_FORMAT, BYTES_FORMAT),
+    ] = key("format.class", doc="Format of the objects.", importance="high", group="Format")
+    parquet_codec: Annotated[String, one_of("none", "gzip", "snappy", "lz4", "zstd")] = key(
+        "parquet.codec", "snappy", doc="Compression inside Parquet files; part of the file name.", group="Format"
+    )
+    compression_type: Annotated[String, one_of("none", "gzip")] = key(
+        "s3.compression.type", "none", doc="Compression of JSON and byte files.", group="Format"
+    )
+    compression_level: Annotated[Int, between(-1, 9)] = key(
+        "s3.compression.level", -1, doc="zlib's level; -1: its default.", importance="low", group="Format"
+    )
+    json_decimal_format: Annotated[String, one_of("BASE64", "NUMERIC", ignore_case=True)] = key(
+        "json.decimal.format", "BASE64", doc="Decimals in JSON: unscaled bytes in base64, or a number.", group="Format"
+    )
+    bytes_extension: String = key(
+        "format.bytearray.extension", ".bin", doc="File name extension of ByteArrayFormat.", importance="low",
+        group="Format",
+    )  # fmt: skip
+    bytes_separator: Annotated[str | None, ConfigType.STRING] = key(
+        "format.bytearray.separator", None, doc="Written after each value of ByteArrayFormat. Null: a line feed.",
+        importance="low", group="Format",
+    )  # fmt: skip
+    null_values: Annotated[
+        String,
+        refuse("write", "write needs store.kafka.keys=true, which is not supported; use ignore or fail"),
+        one_of("fail", "ignore", ignore_case=True),
+    ] = key(
+        "behavior.on.null.values",
+        "fail",
+        doc="Records with a null value: fail rejects them as errors.tolerance says, ignore leaves them out.",
+        group="Format",
+    )
+    schema_compatibility: Annotated[
+        String, only("NONE", "a changed schema starts a new file; projecting to one schema is not supported")
+    ] = key("schema.compatibility", "NONE", doc="What a changed schema does: NONE starts a new file.", group="Format")
+
+    flush_size: Annotated[Int, at_least(1)] = key(
+        "flush.size", doc="Records of a topic partition after which its files end.", importance="high", group="Rotation"
+    )
+    rotate_interval_ms: Annotated[Long, off_or_positive] = key(
+        "rotate.interval.ms", -1, doc="Files end when a record is this much later than their first one.",
+        importance="high", group="Rotation",
+    )  # fmt: skip
+    rotate_schedule_ms: Annotated[Long, off_or_positive] = key(
+        "rotate.schedule.interval.ms",
+        -1,
+        doc="Files end at multiples of this time on the wall clock, counted from midnight in `timezone`, "
+        "at the next offset.flush.interval.ms.",
+        group="Rotation",
+    )
+    rotate_idle_ms: Annotated[Long, off_or_positive] = key(
+        "rotate.idle.ms", -1, doc="Files end when their topic partition had no record for this long, at the next "
+        "offset.flush.interval.ms.", group="Rotation",
+    )  # fmt: skip
+    rotate_size_bytes: Annotated[Long, off_or_positive] = key(
+        "rotate.size.bytes", -1, doc="Uncompressed bytes of the values of a topic partition after which its files end.",
+        group="Rotation",
+    )  # fmt: skip
+    rotate_on_partition_change: Boolean = key(
+        "rotate.file.on.partition.change",
+        True,
+        doc="With rotate.interval.ms and a time partitioner: files end when the path of records changes.",
+        importance="low",
+        group="Rotation",
+    )
+    max_open_files: Annotated[Int, off_or_positive] = key(
+        "partitioner.max.open.files", -1, doc="Files of a topic partition end before one more would be open.",
+        importance="low", group="Rotation",
+    )  # fmt: skip
+    exactly_once: Boolean = key(
+        "exactly.once",
+        True,
+        doc="Refuse settings under which a restart can write a record twice. false: accept them.",
+        group="Rotation",
+    )
+
+    partitioner_class: Annotated[
+        ClassName,
+        one_of(DEFAULT_PARTITIONER, FIELD_PARTITIONER, TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER),
+    ] = key("partitioner.class", DEFAULT_PARTITIONER, doc="What makes the path of a record.", group="Partitioner")
+    field_names: ListOf = key(
+        "partition.field.name", (), doc="FieldPartitioner: fields of the path, nested ones with dots.",
+        group="Partitioner",
+    )  # fmt: skip
+    duration_ms: Annotated[Long, off_or_positive] = key(
+        "partition.duration.ms", -1, doc="TimeBasedPartitioner: times are rounded down to multiples of this.",
+        group="Partitioner",
+    )  # fmt: skip
+    path_format: Annotated[String, AfterValidator(_check_path_format)] = key(
+        "path.format",
+        "",
+        doc="TimeBasedPartitioner: path by the letters of Joda-Time, such as 'year'=YYYY/'month'=MM/'day'=dd.",
+        group="Partitioner",
+    )
+    locale: Annotated[String, english] = key(
+        "locale", "", doc="Accepted when empty or English: names of months and days are English.", importance="low",
+        group="Partitioner",
+    )  # fmt: skip
+    timezone: Annotated[String, timezone_name] = key(
+        "timezone", "", doc="IANA time zone of paths and schedules. Empty: UTC.", group="Partitioner"
+    )
+    timestamp_extractor: Annotated[String, one_of("Wallclock", "Record", "RecordField")] = key(
+        "timestamp.extractor", "Wallclock", doc="Time of a record: now, Kafka's timestamp, or a field.",
+        group="Partitioner",
+    )  # fmt: skip
+    timestamp_field: String = key(
+        "timestamp.field", "timestamp", doc="Field of RecordField, nested ones with dots.", group="Partitioner"
+    )
+
+    topics_dir: Annotated[String, key_part] = key(
+        "topics.dir", "topics", doc="First part of every object key.", group="Names"
+    )
+    directory_delim: Annotated[String, non_empty] = key(
+        "directory.delim", "/", doc="Between the directories of a key.", group="Names"
+    )
+    file_delim: Annotated[String, non_empty] = key(
+        "file.delim", "+", doc="Between topic, partition and offset in a file name.", group="Names"
+    )
+    offset_pad_width: Annotated[Int, between(0, 19)] = key(
+        "filename.offset.zero.pad.width", 10, doc="Digits of the start offset in a file name.", importance="low",
+        group="Names",
+    )  # fmt: skip
+
+    storage_class: Annotated[ClassName, one_of(S3_STORAGE)] = key(
+        "storage.class", S3_STORAGE, doc="S3Storage.", importance="low", group="Limits"
+    )
+    credentials_provider: Annotated[ClassName, one_of(*CREDENTIALS_PROVIDERS)] = key(
+        "s3.credentials.provider.class", CREDENTIALS_PROVIDERS[0], doc="The default chain, see aws.access.key.id.",
+        importance="low", group="Limits",
+    )  # fmt: skip
+    store_keys: Annotated[Boolean, only("false", "record keys are not stored beside the values")] = key(
+        "store.kafka.keys", False, doc="Store keys too: not supported.", importance="low", group="Limits"
+    )
+    store_headers: Annotated[Boolean, only("false", "record headers are not stored beside the values")] = key(
+        "store.kafka.headers", False, doc="Store headers too: not supported.", importance="low", group="Limits"
+    )
+    tagging: Annotated[Boolean, only("false", "offsets are in each object's metadata instead")] = key(
+        "s3.object.tagging", False, doc="Tag objects: not supported.", importance="low", group="Limits"
+    )
+    acl_canned: Annotated[String, only("", "objects belong to the bucket's owner; use a bucket policy")] = key(
+        "s3.acl.canned", "", doc="Canned ACL: not supported.", importance="low", group="Limits"
+    )
+    wan_mode: Annotated[Boolean, only("false", "give the accelerate endpoint as store.url")] = key(
+        "s3.wan.mode", False, doc="Transfer acceleration: not supported.", importance="low", group="Limits"
+    )
+    sse_customer_key: Annotated[Password, AfterValidator(_check_no_customer_key)] = key(
+        "s3.sse.customer.key", SecretStr(""), doc="Customer key: not supported.", importance="low", group="Limits"
+    )
+    affix_type: Annotated[String, only("NONE", "the schema's name is not part of the path")] = key(
+        "s3.schema.partition.affix.type", "NONE", doc="Schema name in the path: not supported.", importance="low",
+        group="Limits",
+    )  # fmt: skip
+
+    @property
+    def is_time_partitioned(self) -> bool:
+        """Paths depend on the time of a record."""
+        return self.partitioner_class in TIME_PARTITIONERS
+
+    @property
+    def has_wall_clock_rotation(self) -> bool:
+        """Where files end can depend on when records arrive."""
+        reads_clock = self.timestamp_extractor == "Wallclock" and self.rotate_interval_ms > 0
+        return reads_clock or self.rotate_schedule_ms > 0 or self.rotate_idle_ms > 0
+
+    @classmethod
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Keys that are neither declared nor among those accepted without effect."""
+        return super().unknown_keys(name for name in properties if name not in WITHOUT_EFFECT)
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """What is wrong between keys."""
+        yield from self._partitioner_problems()
+        yield from self._delivery_problems()
+        if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
+            name = "aws.access.key.id" if not self.access_key_id else "aws.secret.access.key"
+            yield ConfigProblem(name, "aws.access.key.id and aws.secret.access.key go together; set both or none.")
+        if self.format_class == PARQUET_FORMAT and self.compression_type != "none":
+            yield ConfigProblem(
+                "s3.compression.type", "s3.compression.type is for JSON and byte files; use parquet.codec."
+            )
+
+    def _partitioner_problems(self) -> Iterator[ConfigProblem]:
+        if self.partitioner_class == FIELD_PARTITIONER and not all(self.field_names or ("",)):
+            yield ConfigProblem("partition.field.name", "FieldPartitioner needs partition.field.name.")
+        if self.partitioner_class != TIME_PARTITIONER:
+            return
+        if self.duration_ms == -1:
+            yield ConfigProblem("partition.duration.ms", "TimeBasedPartitioner needs partition.duration.ms.")
+        if not self.path_format:
+            yield ConfigProblem("path.format", "TimeBasedPartitioner needs path.format, such as 'year'=YYYY.")
+
+    def _delivery_problems(self) -> Iterator[ConfigProblem]:
+        if not self.exactly_once:
+            return
+        if self.is_time_partitioned and self.timestamp_extractor == "Wallclock":
+            yield ConfigProblem(
+                "timestamp.extractor",
+                "timestamp.extractor=Wallclock gives a record another path when it is read again, so that a restart "
+                "writes it twice. Use Record or RecordField, or accept duplicates by exactly.once=false.",
+            )
+        if self.has_wall_clock_rotation and not self.conditional_writes:
+            yield ConfigProblem(
+                "enable.conditional.writes",
+                "Rotation by the wall clock (rotate.schedule.interval.ms, rotate.idle.ms, or rotate.interval.ms with "
+                "timestamp.extractor=Wallclock) is exactly-once only with enable.conditional.writes=true. "
+                "Switch it on, rotate by records only, or accept duplicates by exactly.once=false.",
+            )

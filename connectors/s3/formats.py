@@ -1,0 +1,86 @@
+"""What a file format is to this sink: columns of a batch in, an encoded body out. No file names, no offsets, no S3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from connect.api.errors import SchemaError
+from connect.api.records import Batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The rows of a batch in the form that a format writes: a record batch, or one array of bytes per line.
+
+    `valid` is false where the value is null; None: no value is null. `schema` None: files of the format have none.
+    `is_inferred`: the values are schemaless, so the schema says only what this batch happened to hold.
+    """
+
+    rows: pa.RecordBatch | pa.Array
+    valid: pa.BooleanArray | None
+    schema: pa.Schema | None = None
+    is_inferred: bool = False
+
+
+class Body(Protocol):
+    """The encoded rows of an ended file."""
+
+    @property
+    def data(self) -> pa.Buffer:
+        """What is uploaded."""
+
+    def without_first(self, rows: int) -> Body:
+        """The same file without its first rows; some must remain."""
+
+
+class Encoder(Protocol):
+    """Encodes the rows of one open file as they come."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held: what is encoded, and what waits to be."""
+
+    def write(self, rows: pa.RecordBatch | pa.Array, schema: pa.Schema | None) -> None:
+        """Append rows. `schema` holds all rows so far, see `merged_schema`."""
+
+    def end(self) -> Body:
+        """End the file; the encoder is used no more."""
+
+
+class Format(Protocol):
+    """A file format with its settings."""
+
+    @property
+    def extension(self) -> str:
+        """What a file name ends with, the dot and the compression included."""
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the objects."""
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The rows of a batch. SchemaError when the format cannot hold them."""
+
+    def encoder(self) -> Encoder:
+        """An empty file."""
+
+
+def merged_schema(current: pa.Schema | None, new: Prepared) -> pa.Schema | None:
+    """The schema that holds the rows of both without loss. SchemaError when there is none: then a new file begins.
+
+    Inferred schemas widen: a field that is new is null in old rows, a null may become any type. Others must be equal.
+    """
+    import pyarrow as pa
+
+    if current is None or new.schema is None or current.equals(new.schema):
+        return new.schema
+    if not new.is_inferred:
+        raise SchemaError("The schema changed.")
+    try:
+        return pa.unify_schemas([current, new.schema], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise SchemaError(f"The schema changed: {error}") from error

@@ -1,0 +1,88 @@
+"""Where rows lie: object keys, and the metadata by which an object says which rows it holds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from connect.api.records import TopicPartition
+
+NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
+"""Hive's name for the partition of null and of empty text (ConfVars.DEFAULTPARTITIONNAME)."""
+_ESCAPED: Final = {c: f"%{ord(c):02X}" for c in "\"#%'*/:=?\\{[]^\x7f" + "".join(map(chr, range(1, 32)))}
+"""What Hive writes as %XX in a directory (FileUtils.charToEscape)."""
+_ESCAPES: Final = str.maketrans(_ESCAPED)
+
+
+class Place(NamedTuple):
+    """Where rows of one topic partition go: the topic they have now, and their encoded path below it."""
+
+    topic: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Which rows an object holds: those of its place with start_offset <= offset < end_offset.
+
+    `end_offset` is where the rotation ended, so rows of other places may lie between last_offset and it.
+    """
+
+    partition: TopicPartition
+    start_offset: int
+    last_offset: int
+    end_offset: int
+    rows: int
+
+    def metadata(self) -> dict[str, str]:
+        """The user metadata of the object."""
+        return {
+            "kconnect-topic": self.partition.topic,
+            "kconnect-partition": str(self.partition.partition),
+            "kconnect-start-offset": str(self.start_offset),
+            "kconnect-last-offset": str(self.last_offset),
+            "kconnect-end-offset": str(self.end_offset),
+            "kconnect-rows": str(self.rows),
+        }
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, str]) -> Extent | None:
+        """The extent that an object's user metadata tells; None when it is missing or not whole."""
+        try:
+            start, last, end, rows, partition = (
+                int(metadata[f"kconnect-{name}"])
+                for name in ("start-offset", "last-offset", "end-offset", "rows", "partition")
+            )
+            topic = metadata["kconnect-topic"]
+        except (KeyError, ValueError):
+            return None
+        if not start <= last < end:
+            return None
+        return cls(TopicPartition(topic, partition), start, last, end, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Object keys as Confluent's S3 sink builds them."""
+
+    topics_dir: str
+    directory_delim: str
+    file_delim: str
+    pad_width: int
+    extension: str
+
+    def key(self, place: Place, partition: TopicPartition, start_offset: int) -> str:
+        """The key of the object of a place that starts at an offset.
+
+        The file bears the topic that was read, so that topics routed into one never meet on a key.
+        """
+        number = str(start_offset).zfill(self.pad_width)
+        name = self.file_delim.join((partition.topic, str(partition.partition), number)) + self.extension
+        return self.directory_delim.join((self.topics_dir, place.topic, place.path, name))
+
+
+def directory(name: str, value: str | None) -> str:
+    """One directory `name=value`, escaped as Hive does."""
+    text = value.translate(_ESCAPES) if value else NULL_DIRECTORY
+    return f"{name.translate(_ESCAPES)}={text}"

@@ -1,0 +1,93 @@
+"""What this sink does not do: Confluent's keys without effect, and validators that refuse values it cannot honour."""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import AfterValidator
+
+WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
+    "s3.part.size": "An object is finished by one conditional PUT of up to 5 GiB, so there are no parts.",
+    "s3.http.send.expect.continue": "The S3 client sends no Expect header; a refused upload is small and sent once.",
+    "s3.send.digest": "Every PUT is signed over the SHA-256 of its body.",
+    "s3.elastic.buffer.enable": "Buffers grow with the encoded data; there is no fixed part buffer.",
+    "s3.elastic.buffer.init.capacity": "As s3.elastic.buffer.enable.",
+    "max.files.scan.limit": "An object tells its own end offset, so nothing is scanned.",
+    "max.write.duration.ms": "Each call is bounded by the framework's deadline and s3.request.timeout.ms.",
+    "retry.backoff.ms": "The framework backs off inside errors.retry.timeout.",
+    "shutdown.timeout.ms": "Nothing is written at shutdown: what is buffered is read again.",
+    "schema.cache.size": "Schemas are compared by value; there is no cache.",
+    "report.null.values.to.dlq": "A refused null value always goes the way of errors.tolerance.",
+    "tombstone.encoded.partition": "Used only with behavior.on.null.values=write, which is not supported.",
+    "keys.format.class": "Used only with store.kafka.keys=true, which is not supported.",
+    "headers.format.class": "Used only with store.kafka.headers=true, which is not supported.",
+    "avro.codec": "Used only by AvroFormat, which is not supported.",
+    "enhanced.avro.schema.support": "Used only by AvroFormat, which is not supported.",
+    "connect.meta.data": "Used only by AvroFormat, which is not supported.",
+    "allow.optional.map.keys": "Arrow and Parquet need no choice here.",
+    "s3.object.behavior.on.tagging.error": "Used only with s3.object.tagging=true, which is not supported.",
+    "s3.object.tagging.key.value.pairs": "Used only with s3.object.tagging=true, which is not supported.",
+})  # fmt: skip
+"""Confluent's keys that are accepted and change nothing, each with the reason."""
+
+
+def only(supported: str, why: str) -> AfterValidator:
+    """Accept only this value, in any case; `why` ends the message."""
+
+    def check(value: object) -> object:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if text.lower() != supported.lower():
+            raise ValueError(f"Only {supported or 'an empty value'} is supported: {why}")
+        return value
+
+    return AfterValidator(check)
+
+
+def refuse(value: str, why: str) -> AfterValidator:
+    """Refuse this one value with its own reason."""
+
+    def check(given: str) -> str:
+        if given.lower() == value.lower():
+            raise ValueError(why)
+        return given
+
+    return AfterValidator(check)
+
+
+def _check_timezone(value: str) -> str:
+    try:
+        zoneinfo.ZoneInfo(value or "UTC")
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("Not a time zone; give an IANA name such as UTC or Europe/Berlin") from None
+    return value
+
+
+def _check_off_or_positive(value: int) -> int:
+    if value != -1 and value < 1:
+        raise ValueError("Value must be at least 1, or -1 for off")
+    return value
+
+
+def _check_english(value: str) -> str:
+    if value and not value.lower().startswith("en"):
+        raise ValueError("Only English names of months and days are known; use en, or numbers in path.format")
+    return value
+
+
+def _check_key_part(value: str) -> str:
+    if any(part in {"", ".", ".."} for part in value.split("/")):
+        raise ValueError("Give directories without a / at either end, and none that is empty, . or ..")
+    return value
+
+
+key_part: Final = AfterValidator(_check_key_part)
+"""Accept what can begin an object key."""
+timezone_name: Final = AfterValidator(_check_timezone)
+"""Accept IANA names, and an empty text for UTC."""
+off_or_positive: Final = AfterValidator(_check_off_or_positive)
+"""Accept -1 for off, and whole numbers from 1."""
+english: Final = AfterValidator(_check_english)
+"""Accept English locales, and an empty text."""

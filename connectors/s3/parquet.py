@@ -1,0 +1,183 @@
+"""Parquet files, encoded and compressed as rows come. No file names, no offsets, no S3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.errors import SchemaError
+from connect.api.records import Batch
+from connectors.s3.formats import Prepared
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROW_GROUP_BYTES: Final = 32 * 2**20
+"""Arrow bytes of a row group: the most that an open file holds beside what is encoded."""
+ROW_GROUP_ROWS: Final = 2**20
+_EXTENSIONS: Final = {
+    "none": ".parquet",
+    "gzip": ".gz.parquet",
+    "snappy": ".snappy.parquet",
+    "lz4": ".lz4.parquet",
+    "zstd": ".zstd.parquet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFormat:
+    """Structs become columns, any other value one column `value`."""
+
+    codec: str
+
+    @property
+    def extension(self) -> str:
+        """Confluent's extension: the codec is part of it."""
+        return _EXTENSIONS[self.codec]
+
+    @property
+    def content_type(self) -> str:
+        """Parquet's registered type."""
+        return "application/vnd.apache.parquet"
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch's Arrow columns."""
+        array = batch.values.arrow()
+        rows = batch.arrow()
+        _check_writable(rows.schema)
+        valid = array.is_valid() if array.null_count else None
+        return Prepared(rows, valid, rows.schema, is_inferred=batch.values.schema is None)
+
+    def encoder(self) -> ParquetEncoder:
+        """An empty Parquet file."""
+        return ParquetEncoder(self.codec)
+
+
+class ParquetEncoder:
+    """One open Parquet file in memory. Owned by the task thread."""
+
+    def __init__(self, codec: str) -> None:
+        self._codec = codec
+        self._schema: Any = None
+        self._written_schema: Any = None
+        self._waiting: list[Any] = []
+        self._waiting_bytes = 0
+        self._waiting_rows = 0
+        self._sink: Any = None
+        self._writer: Any = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Encoded bytes and Arrow bytes of the row group being filled."""
+        return self._waiting_bytes + (self._sink.tell() if self._sink is not None else 0)
+
+    def write(self, rows: pa.RecordBatch, schema: pa.Schema | None) -> None:
+        """Append rows; whole row groups are encoded at once."""
+        self._schema = schema
+        self._waiting.append(rows)
+        self._waiting_bytes += rows.nbytes
+        self._waiting_rows += rows.num_rows
+        if self._waiting_bytes >= ROW_GROUP_BYTES or self._waiting_rows >= ROW_GROUP_ROWS:
+            self._write_row_group()
+
+    def end(self) -> ParquetBody:
+        """Write the footer."""
+        self._write_row_group()
+        return ParquetBody(self._finish(), self._codec)
+
+    def _write_row_group(self) -> None:
+        import pyarrow as pa
+
+        if self._writer is not None and not self._written_schema.equals(self._schema):
+            self._rewrite()
+        if self._writer is None:
+            self._open()
+        if self._waiting:
+            table = pa.Table.from_batches([_fit(batch, self._schema) for batch in self._waiting], self._schema)
+            self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self._waiting, self._waiting_bytes, self._waiting_rows = [], 0, 0
+
+    def _open(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._sink = pa.BufferOutputStream()
+        self._writer = pq.ParquetWriter(self._sink, self._schema, compression=self._codec.upper())
+        self._written_schema = self._schema
+
+    def _finish(self) -> pa.Buffer:
+        self._writer.close()
+        self._writer = None
+        return self._sink.getvalue()
+
+    def _rewrite(self) -> None:
+        # A schemaless field appeared or got a type: rows written before are read back and widened, row group by row
+        # group, so that where files end does not depend on what one batch happened to hold.
+        import pyarrow.parquet as pq
+
+        written = pq.ParquetFile(self._finish())
+        self._open()
+        for group in range(written.num_row_groups):
+            for batch in written.read_row_group(group).to_batches():
+                self._writer.write_batch(_fit(batch, self._schema))
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetBody:
+    """An ended Parquet file."""
+
+    data: pa.Buffer
+    codec: str
+
+    def without_first(self, rows: int) -> ParquetBody:
+        """The rows behind the first ones, encoded anew."""
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(_reader(self.data))
+        encoder = ParquetEncoder(self.codec)
+        for batch in table.slice(rows).to_batches():
+            encoder.write(batch, table.schema)
+        return encoder.end()
+
+
+def _reader(data: pa.Buffer) -> Any:
+    import pyarrow as pa
+
+    return pa.BufferReader(data)
+
+
+def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for field in schema:
+        index = batch.schema.get_field_index(field.name)
+        try:
+            columns.append(pa.nulls(batch.num_rows, field.type) if index < 0 else batch.column(index).cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SchemaError(
+                f"Values of {batch.column(index).type} do not fit {field.type}: {error}",
+                field=field.name,
+                fix="Give the topic a schema, or cast the field with a transform.",
+            ) from error
+    return pa.record_batch(columns, schema=schema)
+
+
+def _check_writable(schema: pa.Schema) -> None:
+    for field in schema:
+        _check_type(field.type, field.name)
+
+
+def _check_type(kind: pa.DataType, path: str) -> None:
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind) and kind.num_fields == 0:
+        raise SchemaError(
+            "Parquet cannot hold a struct without fields.",
+            field=path,
+            fix="Leave it out with the transform ReplaceField, or use JsonFormat.",
+        )
+    for i in range(kind.num_fields):
+        _check_type(kind.field(i).type, f"{path}.{kind.field(i).name}")

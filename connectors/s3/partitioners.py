@@ -1,0 +1,130 @@
+"""The path of each row below its topic. Vectorised; a row always gets the same path, unless it reads the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from connect.api.errors import SchemaError
+from connect.api.records import Batch
+from connectors.s3.columns import field_column
+from connectors.s3.layout import directory
+from connectors.s3.path_format import PathFormat
+from connectors.s3.timestamps import TimestampExtractor
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times are counted from the local epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The path of each row: `names[codes[row]]`, or `names[0]` for all when `codes` is None. `bad` rows have none."""
+
+    names: Sequence[str]
+    codes: pa.Int32Array | None = None
+    bad: Mapping[int, Exception] = field(default_factory=dict)
+
+
+class Partitioner(Protocol):
+    """Decides paths."""
+
+    def paths(self, batch: Batch) -> Paths:
+        """The path of each row of a sink batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPartitioner:
+    """By Kafka partition: `partition=0`."""
+
+    def paths(self, batch: Batch) -> Paths:
+        """One path for the whole batch."""
+        assert batch.consumed is not None
+        return Paths((f"partition={batch.consumed.topic_partition.partition}",))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPartitioner:
+    """By the text of fields: `country=DE/tier=2`. Booleans, integers, text and dates have one; null has Hive's name."""
+
+    fields: tuple[str, ...]
+    delimiter: str
+
+    def paths(self, batch: Batch) -> Paths:
+        """Field by field, each distinct value turned into its directory once."""
+        import pyarrow.compute as pc
+
+        try:
+            parts = [self._directories(batch, name) for name in self.fields]
+        except SchemaError as error:
+            return Paths((), None, dict.fromkeys(range(len(batch)), error))
+        joined = pc.binary_join_element_wise(*parts, self.delimiter) if len(parts) > 1 else parts[0]
+        encoded = joined.dictionary_encode()
+        return Paths(encoded.dictionary.to_pylist(), encoded.indices)
+
+    @staticmethod
+    def _directories(batch: Batch, name: str) -> pa.StringArray:
+        import pyarrow as pa
+
+        encoded = _text(field_column(batch, name), name).dictionary_encode(null_encoding="encode")
+        shown = [directory(name, value.as_py()) for value in encoded.dictionary]
+        return pa.array(shown, pa.string()).take(encoded.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class TimePartitioner:
+    """By time, rounded down in its zone to multiples of `duration_ms` since the local epoch."""
+
+    extractor: TimestampExtractor
+    duration_ms: int
+    format: PathFormat
+    timezone: str
+
+    def paths(self, batch: Batch) -> Paths:
+        """Each distinct rounded time is formatted once."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        times = self.extractor.times(batch)
+        local = pa.array(self._local(times.epoch_ms))
+        encoded = local.dictionary_encode()
+        bad = dict(times.bad)
+        names = []
+        for code, moment in enumerate(encoded.dictionary):
+            try:
+                names.append(self.format.format(_EPOCH + timedelta(milliseconds=moment.as_py())))
+            except OverflowError:
+                names.append("")
+                error = SchemaError(
+                    f"{moment.as_py()} ms since 1970 is no year from 1 to 9999.", fix="Give milliseconds."
+                )
+                rows = pc.indices_nonzero(pc.fill_null(pc.equal(encoded.indices, code), fill_value=False))
+                bad |= dict.fromkeys(rows.to_pylist(), error)
+        return Paths(names, encoded.indices, bad)
+
+    def _local(self, epoch_ms: pa.Int64Array) -> pa.Int64Array:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        local = pc.local_timestamp(epoch_ms.cast(pa.timestamp("ms", tz=self.timezone))).cast(pa.int64())
+        # Arrow divides towards zero; times before 1970 must round down too.
+        shift = pc.if_else(pc.less(local, 0), self.duration_ms - 1, 0)
+        return pc.multiply(pc.divide(pc.subtract(local, shift), self.duration_ms), self.duration_ms)
+
+
+def _text(column: pa.Array, name: str) -> pa.StringArray:
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    kind = column.type
+    known = (t.is_boolean, t.is_integer, t.is_string, t.is_large_string, t.is_string_view, t.is_date, t.is_null)
+    if not any(test(kind) for test in known):
+        raise SchemaError(
+            f"FieldPartitioner cannot make a directory of Arrow type {kind}.",
+            field=name,
+            fix="Name a field of booleans, whole numbers, text or dates in partition.field.name.",
+        )
+    return column.cast(pa.string())

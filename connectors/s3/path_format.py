@@ -1,0 +1,94 @@
+"""Directories of a time by a pattern of Joda-Time's letters. Pure: no clock, no zone.
+
+Letters, counts and quoting after org.joda.time.format.DateTimeFormat 2.12; only letters whose text needs no time zone
+and no locale but English are known.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+_TOKEN = re.compile(r"''|'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
+
+
+def _number(of: Callable[[datetime], int]) -> Callable[[datetime, int], str]:
+    return lambda at, width: str(of(at)).zfill(width)
+
+
+def _year(at: datetime, width: int) -> str:
+    return f"{at.year % 100:02d}" if width == 2 else str(at.year).zfill(width)
+
+
+def _week_year(at: datetime, width: int) -> str:
+    year = at.isocalendar().year
+    return f"{year % 100:02d}" if width == 2 else str(year).zfill(width)
+
+
+def _month(at: datetime, width: int) -> str:
+    if width < 3:
+        return str(at.month).zfill(width)
+    return calendar.month_abbr[at.month] if width == 3 else calendar.month_name[at.month]
+
+
+def _weekday(at: datetime, width: int) -> str:
+    return calendar.day_abbr[at.weekday()] if width < 4 else calendar.day_name[at.weekday()]
+
+
+def _fraction(at: datetime, width: int) -> str:
+    return f"{at.microsecond:06d}"[:width].ljust(width, "0")
+
+
+_LETTERS: Mapping[str, Callable[[datetime, int], str]] = {
+    "y": _year,
+    "Y": _year,
+    "x": _week_year,
+    "M": _month,
+    "w": _number(lambda at: at.isocalendar().week),
+    "D": _number(lambda at: at.timetuple().tm_yday),
+    "d": _number(lambda at: at.day),
+    "e": _number(lambda at: at.isoweekday()),
+    "E": _weekday,
+    "a": lambda at, _: "AM" if at.hour < 12 else "PM",
+    "H": _number(lambda at: at.hour),
+    "k": _number(lambda at: at.hour or 24),
+    "K": _number(lambda at: at.hour % 12),
+    "h": _number(lambda at: at.hour % 12 or 12),
+    "m": _number(lambda at: at.minute),
+    "s": _number(lambda at: at.second),
+    "S": _fraction,
+}
+
+
+class PathFormat:
+    """A compiled pattern. ValueError for a letter that is not known or a quote that is not closed."""
+
+    def __init__(self, pattern: str) -> None:
+        self._parts: list[Callable[[datetime], str]] = []
+        position = 0
+        while position < len(pattern):
+            token = _TOKEN.match(pattern, position)
+            if token is None:
+                raise ValueError(f"A quote is not closed after {pattern[:position]!r}")
+            self._parts.append(self._part(token))
+            position = token.end()
+
+    @staticmethod
+    def _part(token: re.Match[str]) -> Callable[[datetime], str]:
+        text = token.group()
+        letter = token.group(2)
+        if letter is None:
+            quoted = token.group(1)
+            plain = "'" if text == "''" else text if quoted is None else quoted.replace("''", "'")
+            return lambda _: plain
+        form = _LETTERS.get(letter)
+        if form is None:
+            raise ValueError(f"Letter {letter!r} is not known; known are {' '.join(_LETTERS)}, and text in quotes")
+        width = len(text)
+        return lambda at: form(at, width)
+
+    def format(self, at: datetime) -> str:
+        """The text of a local time."""
+        return "".join(part(at) for part in self._parts)

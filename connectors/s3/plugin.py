@@ -1,0 +1,32 @@
+"""The declaration of the S3 sink. Cheap to import: neither Arrow nor the S3 client is loaded."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.s3.config import S3SinkConfig
+
+
+def _product_version() -> str:
+    try:
+        return version("connect-for-kafka")
+    except PackageNotFoundError:  # a source tree that was not installed
+        return "0.1.0"
+
+
+SINK = Plugin(
+    kind=PluginKind.SINK,
+    name="io.confluent.connect.s3.S3SinkConnector",
+    factory="connectors.s3.sink:S3SinkConnector",
+    config=S3SinkConfig,
+    version=_product_version(),
+    doc="Writes topics to an S3 bucket as Parquet, JSON lines or raw bytes; each record lands in exactly one object.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE}),
+)
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    """The S3 sink."""
+    return [SINK]

@@ -1,0 +1,143 @@
+"""After which row the open files of a topic partition end. Pure: records in, an index out; no clock.
+
+Every rule looks at records only, never at how they were cut into batches, so a replay ends files at the same offsets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When files end; None: never for that reason."""
+
+    rows: int
+    size_bytes: int | None = None
+    interval_ms: int | None = None
+    on_path_change: bool = False
+    max_paths: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the rules ask of the rows of a batch, of one topic.
+
+    names, codes: as `Paths`. epoch_ms: int64 without nulls. sizes_end: running sum of the rows' sizes, as int64 in
+    memory.
+    """
+
+    length: int
+    names: Sequence[str]
+    codes: pa.Int32Array | None = None
+    epoch_ms: pa.Int64Array | None = None
+    sizes_end: Sequence[int] | None = None
+
+    def path(self, row: int) -> str:
+        """The path of a row."""
+        return self.names[0 if self.codes is None else self.codes[row].as_py()]
+
+    def size_bytes(self, start: int, stop: int) -> int:
+        """Bytes of rows start..stop-1; 0 when sizes do not matter."""
+        if self.sizes_end is None or stop == start:
+            return 0
+        return self.sizes_end[stop - 1] - (self.sizes_end[start - 1] if start else 0)
+
+
+@dataclass(slots=True)
+class Group:
+    """The rows since the last rotation of a topic partition, over all its open files."""
+
+    rows: int = 0
+    size_bytes: int = 0
+    base_ms: int | None = None
+    last_path: str | None = None
+    places: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, topic: str, facts: Facts, paths: Sequence[str], start: int, stop: int) -> None:
+        """Count rows start..stop-1, which have these distinct paths."""
+        if self.rows == 0 and facts.epoch_ms is not None:
+            self.base_ms = facts.epoch_ms[start].as_py()
+        self.rows += stop - start
+        self.size_bytes += facts.size_bytes(start, stop)
+        self.last_path = facts.path(stop - 1)
+        self.places.update((topic, path) for path in paths)
+
+
+def group_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int) -> int | None:
+    """The row before which the group must end, `start` itself included when it holds rows; None: it goes on."""
+    ends = [start + max(rules.rows - group.rows, 0)]
+    ends.extend(_size_end(rules, group, facts, start))
+    ends.extend(_interval_end(rules, group, facts, start))
+    ends.extend(_path_end(rules, group, facts, start))
+    ends.extend(_places_end(rules, group, topic, facts, start))
+    end = min(ends)
+    return end if end <= facts.length else None
+
+
+def is_full(rules: Rules, group: Group, facts: Facts) -> bool:
+    """Files must end although no single row says where, because the rows of a poll came interleaved."""
+    import pyarrow.compute as pc
+
+    if group.rows >= rules.rows or (rules.size_bytes is not None and group.size_bytes >= rules.size_bytes):
+        return True
+    if rules.max_paths is not None and len(group.places) >= rules.max_paths:
+        return True
+    if rules.interval_ms is None or facts.epoch_ms is None or group.base_ms is None:
+        return False
+    return bool(pc.max(facts.epoch_ms).as_py() - group.base_ms >= rules.interval_ms)
+
+
+def _size_end(rules: Rules, group: Group, facts: Facts, start: int) -> Iterator[int]:
+    if rules.size_bytes is None or facts.sizes_end is None:
+        return
+    before = facts.sizes_end[start - 1] if start else 0
+    last = bisect_left(facts.sizes_end, before + rules.size_bytes - group.size_bytes, start)
+    if last < facts.length:
+        yield last + 1
+
+
+def _interval_end(rules: Rules, group: Group, facts: Facts, start: int) -> Iterator[int]:
+    import pyarrow.compute as pc
+
+    if rules.interval_ms is None or facts.epoch_ms is None:
+        return
+    base = facts.epoch_ms[start].as_py() if group.base_ms is None else group.base_ms
+    late = pc.index(pc.greater_equal(facts.epoch_ms.slice(start), base + rules.interval_ms), value=True).as_py()
+    if late >= 0:
+        yield start + late
+
+
+def _path_end(rules: Rules, group: Group, facts: Facts, start: int) -> Iterator[int]:
+    import pyarrow.compute as pc
+
+    if not rules.on_path_change:
+        return
+    if group.last_path is not None and facts.path(start) != group.last_path:
+        yield start
+    elif facts.codes is not None:
+        other = pc.index(pc.not_equal(facts.codes.slice(start), facts.codes[start]), value=True).as_py()
+        if other >= 0:
+            yield start + other
+
+
+def _places_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int) -> Iterator[int]:
+    import pyarrow.compute as pc
+
+    if rules.max_paths is None:
+        return
+    free = rules.max_paths - len(group.places)
+    fresh = [code for code, name in enumerate(facts.names) if (topic, name) not in group.places]
+    if facts.codes is None:
+        firsts = [start] if fresh else []
+    else:
+        rest = facts.codes.slice(start)
+        firsts = sorted(start + at for code in fresh if (at := pc.index(rest, code).as_py()) >= 0)
+    if len(firsts) > free:
+        yield firsts[free]

@@ -1,0 +1,39 @@
+"""When files end by the wall clock. Pure: the time is given."""
+
+from __future__ import annotations
+
+import zoneinfo
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """rotate.schedule.interval.ms and rotate.idle.ms; None: off."""
+
+    interval_ms: int | None
+    idle_ms: int | None
+    timezone: str
+
+    def due_ms(self, opened_ms: int) -> int | None:
+        """The first multiple of the interval, counted from local midnight, after files were opened."""
+        if self.interval_ms is None:
+            return None
+        local = datetime.fromtimestamp(opened_ms / 1000, UTC).astimezone(zoneinfo.ZoneInfo(self.timezone))
+        offset = local.utcoffset()
+        shift_ms = 0 if offset is None else int(offset.total_seconds() * 1000)
+        return ((opened_ms + shift_ms) // self.interval_ms + 1) * self.interval_ms - shift_ms
+
+
+@dataclass(slots=True)
+class OpenSince:
+    """When the open files of one topic partition were opened, and when it last had rows."""
+
+    opened_ms: int
+    last_row_ms: int
+
+    def is_due(self, schedule: Schedule, now_ms: int) -> bool:
+        """The files end now."""
+        due = schedule.due_ms(self.opened_ms)
+        is_idle = schedule.idle_ms is not None and now_ms - self.last_row_ms >= schedule.idle_ms
+        return is_idle or (due is not None and now_ms >= due)

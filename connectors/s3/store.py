@@ -1,0 +1,211 @@
+"""The bucket: create objects under a condition, ask what they hold, probe rights. The only module that talks to S3.
+
+An upload whose answer is lost may have happened; asking again then finds the object, so nothing is written twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.s3.config import S3SinkConfig
+
+T = TypeVar("T")
+_CONCURRENT_REQUESTS: Final = 8
+_STOP_CHECK_S: Final = 0.1
+_CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
+_STATUS: Final = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
+_HTTP: Final = re.compile(r"HTTP error: ([^\n]{1,200})")
+_RETRIABLE_CODES: Final = frozenset(
+    {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An object to create."""
+
+    key: str
+    data: Any
+    metadata: Mapping[str, str]
+    content_type: str
+
+
+class Bucket:
+    """One bucket. Owned by the task thread; its requests run side by side on a loop of its own."""
+
+    def __init__(self, config: S3SinkConfig) -> None:
+        self.name = config.bucket
+        self._endpoint = config.store_url or f"AWS, region {config.region}"
+        self._mode = "create" if config.conditional_writes else "overwrite"
+        self._store = _open_store(config)
+        self._loop = asyncio.new_event_loop()
+
+    def close(self) -> None:
+        """Release the loop; idempotent."""
+        self._loop.close()
+
+    def create(self, uploads: Sequence[Upload], deadline: Deadline) -> list[bool | ConnectError]:
+        """Create objects side by side: True when made, False when an object was there, or what went wrong with it."""
+        return self._all([self._creating(upload) for upload in uploads], deadline)
+
+    def metadata(self, keys: Sequence[str], deadline: Deadline) -> list[Mapping[str, str] | ConnectError]:
+        """The user metadata of objects, or what went wrong."""
+        return self._all([self._asking(key) for key in keys], deadline)
+
+    def check(self, prefix: str, deadline: Deadline) -> None:
+        """Find out whether the bucket is there, may be written, and refuses a second create; else a ConfigError.
+
+        Writes and deletes one object below `prefix`.
+        """
+        import uuid
+
+        self._one(self._listing(prefix), deadline)
+        if self._mode == "overwrite":
+            return
+        probe = Upload(f"{prefix}/.kconnect-probe-{uuid.uuid4().hex}", b"probe", {}, "text/plain")
+        try:
+            first = self._one(self._creating(probe), deadline)
+            second = self._one(self._creating(probe), deadline)
+        finally:
+            self._all([self._deleting(probe.key)], deadline)
+        if not first or second:
+            raise ConfigError(
+                f"The store at {self._endpoint} ignores If-None-Match: it replaced an object that was there.",
+                key="enable.conditional.writes",
+                fix="Use a store that has it, or set enable.conditional.writes=false and rotate by records only.",
+            )
+
+    def _creating(self, upload: Upload) -> Callable[[], Awaitable[bool]]:
+        async def call() -> bool:
+            from obstore.exceptions import AlreadyExistsError
+
+            try:
+                # A single PUT: the client sends no multipart upload under a condition.
+                await self._store.put_async(
+                    upload.key,
+                    upload.data,
+                    attributes={"Content-Type": upload.content_type, **upload.metadata},
+                    mode=self._mode,
+                    use_multipart=False,
+                )
+            except AlreadyExistsError:
+                return False
+            return True
+
+        return call
+
+    def _asking(self, key: str) -> Callable[[], Awaitable[Mapping[str, str]]]:
+        async def call() -> Mapping[str, str]:
+            found = await self._store.get_async(key, options={"head": True})
+            return dict(found.attributes)
+
+        return call
+
+    def _listing(self, prefix: str) -> Callable[[], Awaitable[None]]:
+        async def call() -> None:
+            await self._store.list_with_delimiter_async(f"{prefix}/.kconnect-probe")
+
+        return call
+
+    def _deleting(self, key: str) -> Callable[[], Awaitable[None]]:
+        async def call() -> None:
+            await self._store.delete_async(key)
+
+        return call
+
+    def _one(self, call: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
+        result = self._all([call], deadline)[0]
+        if isinstance(result, ConnectError):
+            raise result
+        return result
+
+    def _all(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
+        return self._loop.run_until_complete(self._gather(calls, deadline))
+
+    async def _gather(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
+        free = asyncio.Semaphore(_CONCURRENT_REQUESTS)
+
+        async def bounded(call: Callable[[], Awaitable[T]]) -> T | ConnectError:
+            async with free:
+                try:
+                    return await call()
+                except asyncio.CancelledError:
+                    return RetriableError(f"Bucket {self.name} at {self._endpoint} did not answer in time.")
+                except Exception as error:  # noqa: BLE001 - the client's own classes, translated here and only here
+                    return self._translated(error)
+
+        tasks = [asyncio.ensure_future(bounded(call)) for call in calls]
+        pending = set(tasks)
+        while pending and not deadline.expired:
+            # Stop is an event of another thread, so the loop looks for it.
+            _, pending = await asyncio.wait(pending, timeout=min(_STOP_CHECK_S, deadline.remaining_s))
+        for task in pending:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        late = RetriableError(f"Bucket {self.name} at {self._endpoint}: the time for requests is used up.")
+        return [late if isinstance(result, BaseException) and not isinstance(result, ConnectError) else result
+                for result in results]  # fmt: skip
+
+    def _translated(self, error: Exception) -> ConnectError:
+        text = str(error)
+        code = next(iter(_CODE.findall(text)), "")
+        status = next(iter(_STATUS.findall(text)), "").strip()
+        where = f"Bucket {self.name} at {self._endpoint}"
+        what = " ".join(part for part in (status, code) if part) or next(
+            iter(_HTTP.findall(text)), type(error).__name__
+        )
+        if code == "NoSuchBucket" or (status.startswith("404") and not code):
+            return ConfigError(f"{where} does not exist.", key="s3.bucket.name", fix="Create it, or name another one.")
+        if status.startswith(("401", "403")):
+            return ConfigError(
+                f"{where} refused access ({what}).",
+                key="aws.access.key.id",
+                fix="Check aws.access.key.id and aws.secret.access.key, and that they may list, get, put and delete "
+                "objects below topics.dir.",
+            )
+        is_client_fault = status.startswith("4") and not status.startswith(("408", "429"))
+        if is_client_fault and code not in _RETRIABLE_CODES:
+            return ConnectError(f"{where} refused a request ({what}).", fix="See the store's log for the reason.")
+        return RetriableError(f"{where} is not reachable or has a fault of its own ({what}).")
+
+
+def _open_store(config: S3SinkConfig) -> Any:
+    from obstore.store import S3Store
+
+    timeout = timedelta(milliseconds=config.request_timeout_ms)
+    settings: Any = {
+        "region": config.region,
+        "virtual_hosted_style_request": not config.path_style,
+        "endpoint": config.store_url or None,
+        "access_key_id": config.access_key_id or None,
+        "secret_access_key": config.secret_access_key.get_secret_value() or None,
+        "server_side_encryption": config.sse_name or None,
+        "sse_kms_key_id": config.sse_kms_key_id or None,
+    }
+    client: Any = {
+        "timeout": timeout,
+        "connect_timeout": min(timeout, timedelta(seconds=10)),
+        "allow_http": config.store_url.startswith("http://"),
+        "proxy_url": config.proxy_url or None,
+    }
+    return S3Store(
+        config.bucket,
+        config=_given(settings),
+        client_options=_given(client),
+        retry_config={
+            "max_retries": config.part_retries,
+            "retry_timeout": timeout,
+            "backoff": {"init_backoff": timedelta(milliseconds=config.retry_backoff_ms)},
+        },
+    )
+
+
+def _given(settings: dict[str, Any]) -> Any:
+    return {name: value for name, value in settings.items() if value is not None}

@@ -1,0 +1,126 @@
+"""The time of each record, for paths and for rotation. Reads a clock only through the one it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from connect.api.errors import SchemaError
+from connect.api.records import Batch
+from connectors.s3.columns import field_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HAS_ZONE = r"(Z|[+-]\d\d:?\d\d)$"
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Epoch milliseconds (int64) per row; null exactly at the rows that are `bad`."""
+
+    epoch_ms: pa.Int64Array
+    bad: Mapping[int, Exception] = field(default_factory=dict)
+
+
+class TimestampExtractor(Protocol):
+    """Says when a record happened."""
+
+    def times(self, batch: Batch) -> Times:
+        """The time of each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wallclock:
+    """The moment at which the batch is taken."""
+
+    now_ms: Callable[[], int]
+
+    def times(self, batch: Batch) -> Times:
+        """Now, for every row."""
+        import pyarrow as pa
+
+        return Times(pa.repeat(pa.scalar(self.now_ms(), pa.int64()), len(batch)))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTime:
+    """Kafka's timestamp of the record."""
+
+    def times(self, batch: Batch) -> Times:
+        """Kafka's timestamps."""
+        import pyarrow as pa
+
+        times = batch.timestamps_ms if batch.timestamps_ms is not None else pa.nulls(len(batch), pa.int64())
+        return _checked(times, times, "The record has no Kafka timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTime:
+    """A field: epoch milliseconds, a Timestamp, a Date, or ISO 8601 text (without a zone: UTC)."""
+
+    path: str
+
+    def times(self, batch: Batch) -> Times:
+        """The field as milliseconds."""
+        column = field_column(batch, self.path)
+        return _checked(_milliseconds(column, self.path), column, f"Field {self.path!r} holds no time")
+
+
+def _checked(times: pa.Int64Array, given: pa.Array, what: str) -> Times:
+    import pyarrow.compute as pc
+
+    if times.null_count == 0:
+        return Times(times)
+    rows = pc.indices_nonzero(times.is_null()).to_pylist()
+    return Times(times, {row: SchemaError(f"{what} but a {type(given[row].as_py()).__name__}.") for row in rows})
+
+
+def _milliseconds(column: pa.Array, path: str) -> pa.Int64Array:
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_integer(column.type) or t.is_null(column.type):
+        return column.cast(pa.int64())
+    if t.is_date(column.type):
+        return column.cast(pa.timestamp("ms")).cast(pa.int64())
+    if t.is_timestamp(column.type):
+        return column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False).cast(pa.int64())
+    if t.is_string(column.type) or t.is_large_string(column.type) or t.is_string_view(column.type):
+        return _parsed(column)
+    raise SchemaError(f"Arrow type {column.type} is no time.", field=path, fix="Name a field with a time.")
+
+
+def _parsed(texts: pa.Array) -> pa.Int64Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        return _parse(texts)
+    except pa.ArrowInvalid:
+        unique = texts.dictionary_encode()
+        moments = pa.array([_parse_one(text) for text in unique.dictionary], pa.int64())
+        return pc.take(moments, unique.indices)
+
+
+def _parse(texts: pa.Array) -> pa.Int64Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    zoned = pc.match_substring_regex(texts, _HAS_ZONE)
+    none = pa.scalar(None, texts.type)
+    absolute = pc.if_else(zoned, texts, none).cast(pa.timestamp("us", tz="UTC"))
+    local = pc.if_else(zoned, none, texts).cast(pa.timestamp("us"))
+    micros = pc.coalesce(absolute.cast(pa.int64()), local.cast(pa.int64()))
+    return pc.floor(pc.divide(micros.cast(pa.float64()), 1000.0)).cast(pa.int64())
+
+
+def _parse_one(text: pa.Scalar) -> int | None:
+    import pyarrow as pa
+
+    try:
+        moment: int | None = _parse(pa.array([text.as_py()], pa.string()))[0].as_py()
+    except pa.ArrowInvalid:
+        return None
+    return moment

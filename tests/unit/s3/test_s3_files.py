@@ -1,0 +1,263 @@
+"""Each row once, whatever cuts, crashes, clocks and rivals there are: the bookkeeping against a bucket in a dict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connect.api import schema as s
+from connect.api.errors import ConnectError
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connectors.s3.files import PartitionFiles
+from connectors.s3.intake import Intake
+from connectors.s3.layout import Extent, Layout
+from connectors.s3.parquet import ParquetFormat
+from connectors.s3.partitioners import FieldPartitioner
+from connectors.s3.rotation import Rules
+from connectors.s3.text import Compression, JsonFormat
+from connectors.s3.timestamps import RecordTime
+
+TP = TopicPartition("t", 3)
+SCHEMA = s.struct({"p": s.STRING, "n": s.INT64})
+
+
+@dataclass(frozen=True)
+class Row:
+    offset: int
+    path: str
+    time_ms: int
+
+
+@dataclass
+class Bucket:
+    """If-None-Match in a dict."""
+
+    objects: dict[str, tuple[Extent, list[int]]] = field(default_factory=dict)
+
+    def numbers(self) -> list[int]:
+        return sorted(n for _, numbers in self.objects.values() for n in numbers)
+
+
+@dataclass
+class Life:
+    """One life of a task: from the committed offset on until it is dropped."""
+
+    bucket: Bucket
+    rules: Rules
+    committed: int = 0
+    format: object = field(default_factory=lambda: JsonFormat(Compression()))
+
+    def __post_init__(self) -> None:
+        self.layout = Layout("topics", "/", "+", 4, self.format.extension)
+        self.intake = Intake(
+            self.format,
+            FieldPartitioner(("p",), "/"),
+            RecordTime() if self.rules.interval_ms else None,
+            counts_bytes=self.rules.size_bytes is not None,
+            ignores_nulls=False,
+        )
+        self.files = PartitionFiles(TP, self.rules, self.format)
+        self.read_to = self.committed
+
+    def put(self, rows: list[Row], next_offset: int) -> None:
+        self.files.take(self.intake.admit(batch(rows, next_offset)))
+        self.read_to = next_offset
+
+    def upload(self, at_most: int = 1000) -> None:
+        while at_most > 0 and (ready := self.files.to_create()):
+            for file in ready[:at_most]:
+                at_most -= 1
+                key = self.layout.key(file.place, TP, file.extent.start_offset)
+                if key in self.bucket.objects:
+                    self.files.found(file, self.bucket.objects[key][0])
+                else:
+                    self.bucket.objects[key] = (file.extent, numbers_in(file.body.data, self.format))
+                    self.files.created(file)
+
+    def flush(self) -> int:
+        self.files.settle()
+        self.upload()
+        durable = self.files.durable_offset()
+        if durable is not None:
+            assert durable >= self.committed, "a commit never goes back"
+            self.committed = durable
+        return self.committed
+
+
+def numbers_in(data: pa.Buffer, file_format: object) -> list[int]:
+    if isinstance(file_format, ParquetFormat):
+        return pq.read_table(pa.BufferReader(data))["n"].to_pylist()
+    import orjson
+
+    return [orjson.loads(line)["n"] for line in data.to_pybytes().splitlines()]
+
+
+def batch(rows: list[Row], next_offset: int, topic: str = "t") -> Batch:
+    values = pa.array([{"p": r.path, "n": r.offset} for r in rows], pa.struct([("p", pa.string()), ("n", pa.int64())]))
+    return Batch(
+        topic,
+        Column.from_arrow(values, SCHEMA),
+        timestamps_ms=pa.array([r.time_ms for r in rows], pa.int64()),
+        partition=3,
+        consumed=Consumed(TP, pa.array([r.offset for r in rows], pa.int64()), next_offset),
+    )
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Row]:
+    steps = draw(st.lists(st.tuples(st.integers(1, 3), st.sampled_from("abc"), st.integers(-2, 9)), max_size=40))
+    rows, offset, time_ms = [], 0, 0
+    for gap, path, passed in steps:
+        time_ms += passed
+        rows.append(Row(offset, path, time_ms))
+        offset += gap
+    return rows
+
+
+RULES = st.builds(
+    Rules,
+    rows=st.integers(1, 12),
+    size_bytes=st.none() | st.integers(1, 200),
+    interval_ms=st.none() | st.integers(1, 20),
+    on_path_change=st.booleans(),
+    max_paths=st.none() | st.integers(1, 2),
+)
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.integers(1, 9)),
+        st.tuples(st.just("end"), st.just(0)),
+        st.tuples(st.just("upload"), st.integers(0, 3)),
+        st.tuples(st.just("flush"), st.just(0)),
+        st.tuples(st.just("crash"), st.just(0)),
+        st.tuples(st.just("rival"), st.integers(1, 9)),
+        st.tuples(st.just("switch"), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+def feed(life: Life, log: list[Row], count: int) -> None:
+    rest = [row for row in log if row.offset >= life.read_to]
+    rows = rest[:count]
+    if rows:
+        life.put(rows, rest[count].offset if len(rest) > count else rows[-1].offset + 1)
+
+
+def act(lives: list[Life], log: list[Row], action: str, number: int) -> None:
+    life = lives[0]
+    match action:
+        case "put":
+            feed(life, log, number)
+        case "end":
+            life.files.settle()
+            life.files.end_files()
+        case "upload":
+            life.upload(number)
+        case "flush":
+            life.flush()
+        case "crash":
+            lives[0] = Life(life.bucket, life.rules, life.committed, life.format)
+        case "rival":
+            # The new owner starts at the commit while the old one, which does not know, lives on.
+            lives.insert(0, Life(life.bucket, life.rules, life.committed, life.format))
+            feed(lives[0], log, number)
+        case "switch":
+            lives.append(lives.pop(0))
+
+
+def finish(life: Life, log: list[Row]) -> None:
+    feed(life, log, len(log))
+    life.files.settle()
+    life.files.end_files()
+    life.flush()
+
+
+@settings(max_examples=400, deadline=None)
+@given(log=logs(), rules=RULES, actions=ACTIONS, parquet=st.booleans())
+def test_any_cuts_clocks_crashes_and_rivals_leave_each_row_in_exactly_one_object(log, rules, actions, parquet):
+    lives = [Life(Bucket(), rules, format=ParquetFormat("none") if parquet else JsonFormat(Compression()))]
+    for action, number in actions:
+        act(lives, log, action, number)
+        durable = {n for life in lives for n in range(life.committed)} & {row.offset for row in log}
+        assert durable <= set(lives[0].bucket.numbers()), "what is committed is in the bucket"
+    for life in lives:
+        finish(life, log)
+    finish(Life(lives[0].bucket, rules, min(life.committed for life in lives), lives[0].format), log)
+    assert lives[0].bucket.numbers() == [row.offset for row in log]
+
+
+@settings(max_examples=150, deadline=None)
+@given(log=logs(), rules=RULES, cuts=st.lists(st.integers(1, 9), min_size=1, max_size=8))
+def test_keys_and_extents_do_not_depend_on_how_records_were_cut_into_batches(log, rules, cuts):
+    whole, pieces = Life(Bucket(), rules), Life(Bucket(), rules)
+    feed(whole, log, len(log))
+    position = 0
+    while pieces.read_to <= (log[-1].offset if log else -1):
+        feed(pieces, log, cuts[position % len(cuts)])
+        position += 1
+    for life in (whole, pieces):
+        life.flush()
+    assert pieces.bucket.objects == whole.bucket.objects
+
+
+def rows(*numbers: int, path: str = "a") -> list[Row]:
+    return [Row(n, path, n) for n in numbers]
+
+
+def test_the_offset_of_an_open_file_is_not_durable():
+    life = Life(Bucket(), Rules(rows=100))
+    life.put(rows(*range(150)), 150)
+    assert life.flush() == 100
+
+
+def test_with_nothing_open_the_offset_is_behind_the_last_record_read_even_when_none_is_left():
+    life = Life(Bucket(), Rules(rows=2))
+    life.put(rows(0, 1), 2)
+    life.put([], 9)
+    assert life.flush() == 9
+
+
+def test_an_offset_in_the_middle_of_an_object_that_another_life_wrote_is_not_committed():
+    bucket = Bucket()
+    first = Life(bucket, Rules(rows=4))
+    first.put([*rows(0, 1, 2), *rows(3, path="b")], 4)
+    first.files.settle()
+    first.upload(1)  # a [0, 4) is in the bucket, b is not, and the task dies
+    second = Life(bucket, Rules(rows=2))
+    second.put([*rows(0, 1), *rows(2)], 3)
+    assert second.flush() == 0
+    second.put(rows(3, path="b"), 4)
+    assert second.flush() == 4
+    assert bucket.numbers() == [0, 1, 2, 3]
+
+
+def test_batches_of_one_poll_whose_offsets_interleave_end_behind_the_poll_only():
+    life = Life(Bucket(), Rules(rows=2))
+    life.files.take(life.intake.admit(batch(rows(0, 2, 4), 6, "even")))
+    life.files.take(life.intake.admit(batch(rows(1, 3, 5), 6, "odd")))
+    assert life.flush() == 6
+    assert sorted(life.bucket.objects) == ["topics/even/p=a/t+3+0000.json", "topics/odd/p=a/t+3+0001.json"]
+
+
+def test_an_offset_that_comes_again_is_refused_rather_than_written_twice():
+    life = Life(Bucket(), Rules(rows=2))
+    life.put(rows(0, 1, 2), 3)
+    life.put(rows(2, 3), 4)
+    with pytest.raises(ConnectError, match="t-3: offset 2 came after 2"):
+        life.flush()
+
+
+def test_a_changed_schema_starts_a_new_file():
+    life = Life(Bucket(), Rules(rows=100), format=ParquetFormat("snappy"))
+    life.put(rows(0, 1), 2)
+    wider = pa.array([{"p": "a", "n": 2, "x": 1.5}])
+    life.files.take(life.intake.admit(Batch("t", Column.from_arrow(wider), consumed=Consumed(TP, pa.array([2]), 3))))
+    assert life.flush() == 2
+    life.files.end_files()
+    assert life.flush() == 3
+    assert sorted(life.bucket.objects) == [f"topics/t/p=a/t+3+000{n}.snappy.parquet" for n in (0, 2)]
