@@ -16,12 +16,10 @@ from connect.runtime.chain import Link
 from connect.runtime.connector_config import CommonConnectorConfig
 from connect.runtime.pipeline import Converters
 
-CONNECTOR_KINDS = (PluginKind.SOURCE, PluginKind.SINK)
-
 
 def connector_plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
-    """The plug-in a connector configuration names. ConfigError when there is none of that name."""
-    return catalog.find(CONNECTOR_KINDS, config.get("connector.class", ""))
+    """The plug-in a connector configuration names. ConnectError when there is none of that name."""
+    return catalog.connector(config.get("connector.class", ""))
 
 
 def build_connector(catalog: Catalog, config: Mapping[str, str]) -> Connector:
@@ -37,9 +35,9 @@ def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Map
     key_name, key_config = _converter_settings("key.converter", connector, worker)
     value_name, value_config = _converter_settings("value.converter", connector, worker)
     header_name, header_config = _converter_settings("header.converter", connector, worker)
-    key_plugin = catalog.find((PluginKind.CONVERTER,), key_name)
-    value_plugin = catalog.find((PluginKind.CONVERTER,), value_name)
-    header_plugin = catalog.find((PluginKind.HEADER_CONVERTER,), header_name)
+    key_plugin = _find(catalog, PluginKind.CONVERTER, "key.converter", key_name)
+    value_plugin = _find(catalog, PluginKind.CONVERTER, "value.converter", value_name)
+    header_plugin = _find(catalog, PluginKind.HEADER_CONVERTER, "header.converter", header_name)
     return Converters(
         key=cast("Converter", _build(catalog, key_plugin, "key.converter", key_config, is_key=True)),
         value=cast("Converter", _build(catalog, value_plugin, "value.converter", value_config, is_key=False)),
@@ -55,12 +53,12 @@ def build_chain(catalog: Catalog, config: CommonConnectorConfig) -> list[Link]:
     predicates = {}
     for alias in config.predicates:
         settings = config.with_prefix(f"predicates.{alias}.")
-        plugin = catalog.find((PluginKind.PREDICATE,), settings.get("type", ""))
+        plugin = _find(catalog, PluginKind.PREDICATE, f"predicates.{alias}.type", settings.get("type", ""))
         predicates[alias] = cast("Predicate", _build(catalog, plugin, f"predicates.{alias}", settings))
     links = []
     for alias in config.transforms:
         settings = config.with_prefix(f"transforms.{alias}.")
-        plugin = catalog.find((PluginKind.TRANSFORMATION,), settings.get("type", ""))
+        plugin = _find(catalog, PluginKind.TRANSFORMATION, f"transforms.{alias}.type", settings.get("type", ""))
         predicate_alias = settings.get("predicate")
         if predicate_alias is not None and predicate_alias not in predicates:
             name = f"transforms.{alias}.predicate"
@@ -74,6 +72,13 @@ def build_chain(catalog: Catalog, config: CommonConnectorConfig) -> list[Link]:
             )
         )
     return links
+
+
+def _find(catalog: Catalog, kind: PluginKind, key: str, name: str) -> Plugin:
+    plugin = catalog.find(name, kind)
+    if plugin is None:
+        raise ConfigError(f"Invalid value {name} for configuration {key}: Class {name} could not be found.", key=key)
+    return plugin
 
 
 def _converter_settings(

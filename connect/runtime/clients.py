@@ -104,8 +104,13 @@ class Clients:
 
     def sink_consumer(self, task: TaskId, config: Mapping[str, str]) -> BatchConsumer:
         """A consumer in the connector's group `connect-<name>`."""
+        # A dead worker's partitions move as soon as its tasks do.
+        session = {
+            "consumer.session.timeout.ms": str(self.worker.session_timeout_ms),
+            "consumer.heartbeat.interval.ms": str(self.worker.heartbeat_interval_ms),
+        }
         settings = consumer_settings(
-            self.worker_properties,
+            {**session, **self.worker_properties},
             _prefixed(config, "consumer.override."),
             client_id=f"connector-consumer-{task}",
             group_id=f"connect-{task.connector}",
@@ -137,10 +142,8 @@ class Clients:
         )
 
     def subscription(self, config: SinkConnectorConfig) -> list[str] | str:
-        """The topics of a sink: a list, or a regular expression for librdkafka (anchored, as Java matches the whole name)."""
-        if config.topics_regex:
-            return f"^(?:{config.topics_regex})$"
-        return list(config.topics)
+        """The topics of a sink: names, or one regular expression that must match whole names."""
+        return config.topics_regex or list(config.topics)
 
     def flush_interval_s(self, config: CommonConnectorConfig, exactly_once: bool) -> float:
         """Seconds between two flushes of offsets, or of transactions with transaction.boundary=interval."""

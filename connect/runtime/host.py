@@ -76,11 +76,11 @@ class Host:
                 self._runs[run.id] = run
                 run.start()
             case StopTask():
-                if (run := self._run_of(message)) is not None:
-                    run.stop()
+                if (stopping := self._run_of(message)) is not None:
+                    stopping.stop()
             case SetPaused():
-                if (run := self._run_of(message)) is not None:
-                    run.set_paused(message.paused)
+                if (paused := self._run_of(message)) is not None:
+                    paused.set_paused(message.paused)
             case Call():
                 self._callers.submit(self._call, message)
             case HostReady() | TaskState() | TopicsUsed() | CallResult() | Figures():
@@ -155,7 +155,7 @@ def main() -> int:
     set_up_logs()
     lines = _lines(channel)
     worker = WorkerConfig.parse(json.loads(next(lines)))
-    clients = Clients(worker, Catalog.from_entry_points())
+    clients = Clients(worker, Catalog.installed())
     clients.start(Deadline.after(START_TIMEOUT_S))
     Host(channel, clients).serve(lines)
     # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.

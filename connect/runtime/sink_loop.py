@@ -120,7 +120,7 @@ class SinkLoop:
         self._consumer.resume(self._assigned)
 
     def _poll_paused(self) -> None:
-        stray = self._consumer.poll(self._max_records, Deadline.after(0.0))
+        stray = self._consumer.poll(0, Deadline.after(0.0))
         for raw in stray:
             # A partition assigned while paused may deliver before it is paused: take it back, read it again later.
             tp = _place(raw)
@@ -197,7 +197,7 @@ class SinkLoop:
             except RetriableError as error:
                 self._figures.add("flush_failures_total")
                 log.warning("Offsets were not committed this time: %s", error)
-        self._figures.set("lag_rows", self._consumer.lag())
+        self._figures.set("lag_rows", sum(self._consumer.lag().values()))
 
     def _durable(self, deadline: Deadline) -> dict[TopicPartition, int]:
         """What the sink says is durable, and nothing beyond what it was given; dead letters are acknowledged first."""

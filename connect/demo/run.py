@@ -1,0 +1,180 @@
+"""The demo from start to end. Every decision of it is here; what it shows, watches and compares is beside it."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+from rich.console import Console
+
+from connect.api.errors import ConnectError
+from connect.demo.dataset import FLIGHTS, TABLES, Dataset, load
+from connect.demo.screen import Screen
+from connect.demo.verify import Comparison, compare, read_source, read_target
+from connect.demo.watch import Reading, Watch, file_system
+from connect.demo.worker import DemoWorker
+from connect.services import KafkaService, SeaweedS3Service
+
+BUCKET: Final = "lake"
+TOPIC_PREFIX: Final = "nyc-"
+AGREE_TIMEOUT_S: Final = 180.0
+WATCH_INTERVAL_S: Final = 0.2
+KILL_AT: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPlan:
+    """What to do. `kill_at`: the shares of all work (rows into Kafka, rows into S3) at which the worker is killed."""
+
+    kill_at: tuple[float, ...]
+    stay: bool
+
+
+def plan(*, kill: bool, seed: int | None, stay: bool) -> DemoPlan:
+    """Without a seed one kill half-way; with one, one to three kills at moments drawn from it."""
+    if not kill:
+        return DemoPlan((), stay)
+    if seed is None:
+        return DemoPlan((KILL_AT,), stay)
+    draw = random.Random(seed)
+    return DemoPlan(tuple(sorted(draw.uniform(0.0, 0.95) for _ in range(draw.randint(1, 3)))), stay)
+
+
+def run(demo: DemoPlan, console: Console) -> int:
+    """Run the demo; 0 only if the target equals the source. Everything started here is stopped on the way out."""
+    screen = Screen(console)
+    interrupted = threading.Event()
+    with ExitStack() as stack:
+        stack.callback(screen.end_watch)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="connect-demo-")))
+        screen.say("starting Apache Kafka and SeaweedFS (S3) on loopback")
+        kafka = stack.enter_context(KafkaService())
+        s3 = stack.enter_context(SeaweedS3Service())
+        s3.create_bucket(BUCKET)
+        screen.say(f"Kafka at {kafka.endpoint.bootstrap_servers}, S3 at {s3.endpoint.url}")
+        dataset = load(folder / "flights.db")
+        screen.say(f"loaded {sum(dataset.rows.values()):,} rows of real data into SQLite: {_counts(dataset.rows)}")
+        worker = DemoWorker(folder, kafka.endpoint.bootstrap_servers)
+        screen.say(f"worker {worker.rest.url} takes requests after {_started(stack, worker):.1f} s")
+        watch = Watch(kafka.endpoint, s3.endpoint, BUCKET, TOPIC_PREFIX)
+        stack.callback(watch.close)
+        connectors = _connectors(
+            {
+                "DATABASE_URL": dataset.url,
+                "S3_URL": s3.endpoint.url,
+                "S3_BUCKET": BUCKET,
+                "S3_ACCESS_KEY_ID": s3.endpoint.access_key_id,
+                "S3_SECRET_ACCESS_KEY": s3.endpoint.secret_access_key,
+            }
+        )
+        for connector in connectors:
+            worker.rest.create(connector)
+            screen.say(f"POST /connectors {connector['name']}: {connector['config']['connector.class']}")
+        _move(screen, worker, watch, dataset, demo.kill_at)
+        comparisons = _verify(watch, dataset, file_system(s3.endpoint))
+        screen.result(comparisons)
+        equal = all(c.equal for c in comparisons)
+        screen.say(_verdict(comparisons, len(demo.kill_at)))
+        screen.next_steps(worker.rest.url, connectors[0])
+        if demo.stay and equal:
+            console.print("\nEverything stays up until you press Ctrl-C.")
+            signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+            interrupted.wait()
+        return 0 if equal else 1
+
+
+def _started(stack: ExitStack, worker: DemoWorker) -> float:
+    stack.callback(worker.stop)
+    return worker.start()
+
+
+def _connectors(values: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The connector files of configs/demo with this run's addresses filled in."""
+    folder = _config_folder()
+    texts = (Template(file.read_text()) for file in sorted(folder.glob("*.json")))
+    return [json.loads(text.substitute({k: json.dumps(v)[1:-1] for k, v in values.items()})) for text in texts]
+
+
+def _config_folder() -> Path:
+    folder = Path(str(resources.files("connect"))).parent / "configs" / "demo"
+    if not folder.is_dir():
+        raise ConnectError(f"The demo's connector files are not at {folder}.", fix="Run the demo from a clone.")
+    return folder
+
+
+def _move(screen: Screen, worker: DemoWorker, watch: Watch, dataset: Dataset, kill_at: Sequence[float]) -> None:
+    """Wait until every row is in S3, killing the worker on the way."""
+    start_s = time.monotonic()
+    total = sum(dataset.rows.values())
+    kills = list(kill_at)
+    in_kafka_s: float | None = None
+    pause = threading.Event()
+    screen.watch()
+    while True:
+        readings = {name: watch.read(name) for name in dataset.rows}
+        screen.show(readings, dataset.rows)
+        elapsed_s = time.monotonic() - start_s
+        if in_kafka_s is None and readings[FLIGHTS.name].topic_records >= dataset.rows[FLIGHTS.name]:
+            in_kafka_s = elapsed_s
+            screen.say(f"all flights are in Kafka, {elapsed_s:.1f} s after the first POST")
+        moved = sum(r.s3_rows for r in readings.values()) + _sent(readings, dataset)
+        if kills and moved >= kills[0] * 2 * total:
+            kills.pop(0)
+            _kill_and_start(screen, worker)
+        elif not kills and all(r.s3_rows >= dataset.rows[name] for name, r in readings.items()):
+            screen.end_watch()
+            screen.say(f"all rows are in S3, {elapsed_s:.1f} s after the first POST (limit 15 s a direction)")
+            return
+        elif elapsed_s > AGREE_TIMEOUT_S:
+            screen.end_watch()
+            raise ConnectError(_stuck(worker, readings, dataset), fix=f"See {worker.log_path}.")
+        pause.wait(WATCH_INTERVAL_S)
+
+
+def _sent(readings: Mapping[str, Reading], dataset: Dataset) -> int:
+    return sum(min(r.topic_records, dataset.rows[name]) for name, r in readings.items())
+
+
+def _kill_and_start(screen: Screen, worker: DemoWorker) -> None:
+    screen.say(f"[bold]kill -9 {worker.pid}[/bold]: the worker dies in the middle of its work")
+    worker.kill()
+    screen.say(f"worker started again, takes requests after {worker.start():.1f} s")
+
+
+def _verify(watch: Watch, dataset: Dataset, s3: Any) -> list[Comparison]:
+    return [
+        compare(table.name, read_source(dataset.path, table), read_target(s3, watch.folder(table.name)))
+        for table in TABLES
+    ]
+
+
+def _verdict(comparisons: Sequence[Comparison], kills: int) -> str:
+    lost = sum(c.lost_rows for c in comparisons)
+    doubled = sum(c.duplicate_rows for c in comparisons)
+    if all(c.equal for c in comparisons):
+        return f"[green]equal[/green]: 0 rows lost, 0 duplicates, {kills} kill{'s' if kills != 1 else ''} of the worker"
+    return f"[red]NOT equal[/red]: {lost} rows lost, {doubled} duplicates"
+
+
+def _stuck(worker: DemoWorker, readings: Mapping[str, Reading], dataset: Dataset) -> str:
+    missing = {name: dataset.rows[name] - r.s3_rows for name, r in readings.items() if r.s3_rows < dataset.rows[name]}
+    try:
+        statuses = json.dumps(worker.rest.statuses(), indent=1)
+    except (OSError, ConnectError) as error:
+        statuses = f"The worker does not answer: {error}"
+    return f"After {AGREE_TIMEOUT_S:.0f} s rows are missing in S3: {missing}.\n{statuses}"
+
+
+def _counts(rows: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in rows.items())

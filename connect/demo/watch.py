@@ -1,0 +1,89 @@
+"""How far both ends are, read from Kafka and S3 directly; nothing here trusts the worker's own figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from connect.services import KafkaEndpoint, S3Endpoint
+
+if TYPE_CHECKING:
+    from pyarrow.fs import S3FileSystem
+
+_WATERMARK_TIMEOUT_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Where a table stands: records in its topic (transaction markers included), rows and bytes in S3."""
+
+    topic_records: int
+    s3_rows: int
+    s3_bytes: int
+
+
+def file_system(endpoint: S3Endpoint) -> S3FileSystem:
+    """A plain S3 client for reading."""
+    from pyarrow.fs import S3FileSystem
+
+    return S3FileSystem(
+        endpoint_override=endpoint.url,
+        access_key=endpoint.access_key_id,
+        secret_key=endpoint.secret_access_key,
+        region=endpoint.region,
+    )
+
+
+class Watch:
+    """Counts records per topic and rows per table folder. Owned by the demo's main thread."""
+
+    def __init__(self, kafka: KafkaEndpoint, s3: S3Endpoint, bucket: str, topic_prefix: str) -> None:
+        from confluent_kafka import Consumer
+
+        self._consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "demo-watch"})
+        self._s3 = file_system(s3)
+        self._bucket = bucket
+        self._topic_prefix = topic_prefix
+        self._footers: dict[str, tuple[int, int]] = {}
+
+    def folder(self, table: str) -> str:
+        """Where the sink puts a table's objects."""
+        return f"{self._bucket}/topics/{self._topic_prefix}{table}"
+
+    def read(self, table: str) -> Reading:
+        """Where a table stands now."""
+        rows, size_bytes = self._s3_totals(self.folder(table))
+        return Reading(self._topic_records(self._topic_prefix + table), rows, size_bytes)
+
+    def close(self) -> None:
+        """Release the clients."""
+        self._consumer.close()
+
+    def _topic_records(self, topic: str) -> int:
+        from confluent_kafka import TopicPartition
+
+        known = self._consumer.list_topics(timeout=_WATERMARK_TIMEOUT_S).topics.get(topic)
+        if known is None:
+            return 0
+        ends = (
+            self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=_WATERMARK_TIMEOUT_S)
+            for partition in known.partitions
+        )
+        return sum(high - low for low, high in ends)
+
+    def _s3_totals(self, folder: str) -> tuple[int, int]:
+        import pyarrow.parquet as pq
+        from pyarrow.fs import FileSelector, FileType
+
+        found = self._s3.get_file_info(FileSelector(folder, recursive=True, allow_not_found=True))
+        totals = [0, 0]
+        for info in found:
+            if info.type != FileType.File:
+                continue
+            if info.path not in self._footers:
+                with self._s3.open_input_file(info.path) as file:
+                    self._footers[info.path] = (pq.read_metadata(file).num_rows, info.size)
+            rows, size_bytes = self._footers[info.path]
+            totals[0] += rows
+            totals[1] += size_bytes
+        return totals[0], totals[1]

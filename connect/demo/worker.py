@@ -1,0 +1,82 @@
+"""The demo's own worker: an ordinary `connect worker` process that can be killed and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from connect.api.errors import ConnectError
+from connect.demo.rest_client import RestClient
+from connect.services.polling import poll_until
+from connect.services.ports import accepts_connections, free_ports
+from connect.services.process import Command, SupervisedProcess
+
+START_TIMEOUT_S: Final = 60.0
+STOP_TIMEOUT_S: Final = 15.0
+PREFERRED_PORT: Final = 8083
+
+_CONFIG: Final = """\
+bootstrap.servers: {bootstrap_servers}
+group.id: connect-demo
+config.storage.topic: connect-configs
+offset.storage.topic: connect-offsets
+status.storage.topic: connect-status
+config.storage.replication.factor: 1
+offset.storage.replication.factor: 1
+status.storage.replication.factor: 1
+key.converter: org.apache.kafka.connect.json.JsonConverter
+value.converter: org.apache.kafka.connect.json.JsonConverter
+listeners: http://127.0.0.1:{port}
+offset.flush.interval.ms: 1000
+"""
+
+
+class DemoWorker:
+    """One worker process. Owned by the demo's main thread."""
+
+    def __init__(self, folder: Path, bootstrap_servers: str) -> None:
+        self._port = PREFERRED_PORT if not accepts_connections(PREFERRED_PORT) else free_ports(1)[0]
+        self._config = folder / "worker.yaml"
+        self._config.write_text(_CONFIG.format(bootstrap_servers=bootstrap_servers, port=self._port))
+        self.log_path = folder / "worker.log"
+        self._folder = folder
+        self._process: SupervisedProcess | None = None
+        self.rest = RestClient(f"http://127.0.0.1:{self._port}")
+
+    def start(self) -> float:
+        """Start it; the seconds until its REST API takes requests. ConnectError with the end of its log if not."""
+        start_s = time.monotonic()
+        argv = [sys.executable, "-m", "connect.cli", "worker", str(self._config)]
+        process = SupervisedProcess(Command(argv, self._folder, self.log_path))
+        self._process = process
+
+        def ready() -> bool:
+            if not process.running:
+                raise ConnectError(f"The worker ended at once. The end of {self.log_path}:\n{process.log_tail()}")
+            return self.rest.healthy()
+
+        poll_until(ready, deadline_s=START_TIMEOUT_S, waiting_for="the worker", fix=f"See {self.log_path}.")
+        return time.monotonic() - start_s
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        """kill -9, and nothing else: what it leaves behind is for the next one to find."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait(STOP_TIMEOUT_S)
+        self._process.kill()
+
+    def stop(self) -> None:
+        """End it as an operator would."""
+        if self._process is not None:
+            self._process.stop(STOP_TIMEOUT_S)
+            self._process = None
