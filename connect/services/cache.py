@@ -1,0 +1,69 @@
+"""Where fetched programs are kept, and that a folder there is either complete or absent."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+from connect.services.polling import poll_until
+
+CACHE_KEY: Final = "CONNECT_SERVICES_CACHE"
+FETCH_DEADLINE_S: Final = 900.0
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """CONNECT_SERVICES_CACHE, or the user's cache folder."""
+    configured = environ.get(CACHE_KEY)
+    return Path(configured) if configured else Path.home() / ".cache" / "connect-for-kafka"
+
+
+def ensure_folder(target: Path, *, complete: Callable[[Path], bool], fill: Callable[[Path], None]) -> Path:
+    """Return `target`, filled by `fill` first unless it is complete already.
+
+    `fill` writes into a new folder beside it that takes the name only afterwards, one process at a time.
+    """
+    if complete(target):
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(target.parent / ".lock"):
+        if complete(target):  # another process filled it while we waited
+            return target
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as workspace:
+            filled, outdated = Path(workspace, "new"), Path(workspace, "outdated")
+            filled.mkdir()
+            fill(filled)
+            if target.exists():
+                target.rename(outdated)
+            filled.rename(target)
+    return target
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder and all it holds; no error if it is gone already."""
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock file; the kernel lets go of it when the process dies."""
+    with path.open("a") as lock:
+        poll_until(
+            lambda: _try_lock(lock),
+            deadline_s=FETCH_DEADLINE_S,
+            waiting_for=f"another process that is fetching into {path.parent}",
+            fix=f"See who holds {path}, or set {CACHE_KEY} to another folder.",
+        )
+        yield
+
+
+def _try_lock(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

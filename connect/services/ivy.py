@@ -1,0 +1,140 @@
+"""Fetches jars with the Ivy that comes with PySpark, once, into the cache folder."""
+
+import importlib.util
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from connect.services.cache import CACHE_KEY, FETCH_DEADLINE_S, cache_folder, ensure_folder
+from connect.services.errors import ArtifactError
+from connect.services.java import find_java
+from connect.services.process import Command, run_to_end
+
+IVY_SETTINGS_KEY: Final = "CONNECT_SERVICES_IVY_SETTINGS"
+_MAVEN_NAMESPACE: Final = "http://ant.apache.org/ivy/maven"
+_PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
+_ACCESS_ERROR = re.compile(r"Server access error.*\((?P<reason>.+)\)")
+_UNRESOLVED = re.compile(r":: (?P<artifact>\S+#\S+): (?P<reason>not found|.*error.*)")
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A Maven artifact; with `transitive` also all that it depends on."""
+
+    group: str
+    name: str
+    version: str
+    packaging: str = "jar"
+    classifier: str = ""
+    transitive: bool = True
+
+    @property
+    def file_name(self) -> str:
+        classifier = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.name}-{self.version}{classifier}.{self.packaging}"
+
+    def __str__(self) -> str:
+        return f"{self.group}:{self.name}:{self.version}"
+
+
+def fetch(folder_name: str, artifacts: Sequence[Artifact], environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the cache's folder of that name with the artifacts' files, fetched now if one of them is missing.
+
+    ArtifactError names what could not be had. CONNECT_SERVICES_IVY_SETTINGS may name an Ivy settings file, for
+    a mirror of Maven Central.
+    """
+    cache = cache_folder(environ)
+    return ensure_folder(
+        cache / folder_name,
+        complete=lambda folder: all((folder / artifact.file_name).is_file() for artifact in artifacts),
+        fill=lambda folder: _retrieve(artifacts, into=folder, cache=cache, environ=environ),
+    )
+
+
+def ivy_module(artifacts: Sequence[Artifact]) -> str:
+    """Return the Ivy file that asks for the artifacts."""
+    ET.register_namespace("m", _MAVEN_NAMESPACE)
+    module = ET.Element("ivy-module", version="2.0")
+    ET.SubElement(module, "info", organisation="connect", module="services")
+    ET.SubElement(ET.SubElement(module, "configurations"), "conf", name="default")
+    dependencies = ET.SubElement(module, "dependencies")
+    for artifact in artifacts:
+        _add_dependency(dependencies, artifact)
+    return ET.tostring(module, encoding="unicode")
+
+
+def unresolved(ivy_output: str, wanted: Sequence[Artifact]) -> str:
+    """Say in a few words what Ivy could not fetch and why, from what it printed."""
+    missing = _UNRESOLVED.search(ivy_output)
+    name = missing["artifact"].replace("#", ":").replace(";", ":") if missing else ", ".join(map(str, wanted))
+    access_error = _ACCESS_ERROR.search(ivy_output)
+    reason = access_error["reason"] if access_error else missing["reason"] if missing else "Ivy failed"
+    return f"{name} ({reason})"
+
+
+def _add_dependency(dependencies: ET.Element, artifact: Artifact) -> None:
+    dependency = ET.SubElement(
+        dependencies,
+        "dependency",
+        org=artifact.group,
+        name=artifact.name,
+        rev=artifact.version,
+        transitive=str(artifact.transitive).lower(),
+        conf="default->default" if artifact.transitive else "default->*",
+    )
+    if artifact.packaging == "jar" and not artifact.classifier:
+        return
+    file = ET.SubElement(dependency, "artifact", name=artifact.name, type=artifact.packaging, ext=artifact.packaging)
+    if artifact.classifier:
+        file.set(f"{{{_MAVEN_NAMESPACE}}}classifier", artifact.classifier)
+
+
+def _retrieve(artifacts: Sequence[Artifact], *, into: Path, cache: Path, environ: Mapping[str, str]) -> None:
+    java, ivy_jar = find_java(environ), _ivy_jar()
+    workspace = into.parent
+    ivy_file, log_path = workspace / "ivy.xml", workspace / "ivy.log"
+    ivy_file.write_text(ivy_module(artifacts))
+    settings = environ.get(IVY_SETTINGS_KEY)
+    argv = [
+        *(str(java.launcher), f"-Divy.default.ivy.user.dir={cache / 'ivy'}", "-jar", str(ivy_jar)),
+        *(("-settings", settings) if settings else ()),
+        *("-cache", str(cache / "ivy"), "-ivy", str(ivy_file), "-confs", "default"),
+        *("-types", "jar", "bundle", *sorted({artifact.packaging for artifact in artifacts} - {"jar"})),
+        *("-retrieve", str(into / _PATTERN)),
+    ]
+    wanted = ", ".join(map(str, artifacts))
+    fetched = run_to_end(
+        Command(argv, folder=workspace, log_path=log_path),
+        deadline_s=FETCH_DEADLINE_S,
+        doing=f"Ivy to fetch {wanted}",
+    )
+    if not fetched:
+        raise _not_fetched(unresolved(log_path.read_text(errors="replace"), artifacts), cache)
+    for artifact in artifacts:
+        if not (into / artifact.file_name).is_file():
+            raise _not_fetched(f"{artifact} (Ivy gave no file {artifact.file_name})", cache)
+
+
+def _not_fetched(what: str, cache: Path) -> ArtifactError:
+    return ArtifactError(
+        f"Could not fetch {what}.",
+        fix=(
+            "Check the network (a proxy is set by JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=..., a Maven mirror by "
+            f"{IVY_SETTINGS_KEY}), or set {CACHE_KEY} to a folder that already holds the jars; now it is {cache}."
+        ),
+    )
+
+
+def _ivy_jar() -> Path:
+    spark = importlib.util.find_spec("pyspark")
+    for location in (spark.submodule_search_locations or ()) if spark else ():
+        for jar in sorted(Path(location, "jars").glob("ivy-*.jar")):
+            return jar
+    raise ArtifactError(
+        "PySpark, whose Ivy fetches the jars, is not installed.",
+        fix="Install it with: pip install 'connect-for-kafka[services]'.",
+    )

@@ -1,0 +1,78 @@
+"""Which Java runs the embedded services: JAVA_HOME first, then the PATH, never one that is too old."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from connect.services.errors import JavaNotFoundError
+
+MINIMUM_JAVA: Final = 17
+_INSTALL: Final = f"Install Java {MINIMUM_JAVA} or later (openjdk-{MINIMUM_JAVA}-jre-headless) and set JAVA_HOME to it."
+_VERSION = re.compile(r'version "(?P<major>\d+)(?:\.(?P<minor>\d+))?[^"]*"')
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java that is new enough: the launcher to run, its major version, and where it was found."""
+
+    launcher: Path
+    major_version: int
+    found_by: str
+
+
+def find_java(environ: Mapping[str, str] = os.environ) -> Java:
+    """Find Java 17 or later; JavaNotFoundError names what was found instead and the fix.
+
+    A JAVA_HOME that is set but wrong is an error, not a reason to look further: Spark would use it too.
+    """
+    launcher, found_by = _launcher(environ)
+    version = _version_text(launcher)
+    major = parse_major_version(version)
+    if major is None:
+        raise JavaNotFoundError(f"{launcher} (from {found_by}) does not tell its version.", fix=_INSTALL)
+    if major < MINIMUM_JAVA:
+        raise JavaNotFoundError(
+            f"{launcher} (from {found_by}) is Java {major}; Java {MINIMUM_JAVA} or later is needed.", fix=_INSTALL
+        )
+    return Java(launcher=launcher, major_version=major, found_by=found_by)
+
+
+def parse_major_version(text: str) -> int | None:
+    """Read the major version from what `java -version` prints (8 from `1.8.0_392`); None if it is not there."""
+    found = _VERSION.search(text)
+    if found is None:
+        return None
+    major = int(found["major"])
+    # Up to Java 8 the first number was always 1 (JEP 223 changed it).
+    return int(found["minor"]) if major == 1 and found["minor"] else major
+
+
+def _launcher(environ: Mapping[str, str]) -> tuple[Path, str]:
+    home = environ.get("JAVA_HOME")
+    if home:
+        launcher = Path(home, "bin", "java")
+        if not os.access(launcher, os.X_OK):
+            raise JavaNotFoundError(
+                f"JAVA_HOME={home} has no bin/java that can be run.",
+                fix=f"Point JAVA_HOME at a JDK {MINIMUM_JAVA} or later, or unset it to use java on the PATH.",
+            )
+        return launcher, "JAVA_HOME"
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    if on_path is None:
+        raise JavaNotFoundError("No Java found: JAVA_HOME is not set and there is no java on the PATH.", fix=_INSTALL)
+    return Path(on_path), "PATH"
+
+
+def _version_text(launcher: Path) -> str:
+    try:
+        answer = subprocess.run(  # noqa: S603 -- the launcher is the user's own choice of Java
+            [launcher, "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise JavaNotFoundError(f"{launcher} cannot be run: {error}.", fix=_INSTALL) from error
+    return answer.stderr + answer.stdout

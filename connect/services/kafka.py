@@ -1,0 +1,154 @@
+"""Apache Kafka in KRaft mode: broker and controller in one process."""
+
+import base64
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from connect.services.errors import ServiceStartError
+from connect.services.ivy import Artifact, fetch
+from connect.services.java import find_java
+from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.process import Command, log_tail, run_to_end
+from connect.services.supervised import SupervisedService
+
+KAFKA_VERSION: Final = "4.1.0"
+ARTIFACTS: Final = (
+    Artifact("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+    # Kafka's jars have log4j, but not the bridge from the logging interface that the broker writes to.
+    Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
+)
+
+# Quick to start and small; a benchmark gives none and lets the JVM choose.
+QUICK_START_JVM: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+_LOG4J: Final = """\
+status=error
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=[%d] %p %m (%c)%n
+logger.settings.name=org.apache.kafka.common.config
+logger.settings.level=warn
+logger.brokerSettings.name=kafka.server.KafkaConfig
+logger.brokerSettings.level=warn
+rootLogger.level=info
+rootLogger.appenderRef.console.ref=console
+"""
+
+
+@dataclass(frozen=True)
+class KafkaEndpoint:
+    """Where clients connect."""
+
+    bootstrap_servers: str
+
+
+class KafkaService(SupervisedService[KafkaEndpoint]):
+    """One Kafka node. `properties` override the server properties (see `server_properties`), key by key.
+
+    `cluster_id` is needed only where several nodes form one cluster. Topics are created on first use, as Kafka does
+    unless `auto.create.topics.enable` is set to false.
+    """
+
+    name: ClassVar[str] = "kafka"
+    port_names: ClassVar[tuple[str, ...]] = ("broker", "controller")
+
+    def __init__(
+        self,
+        *,
+        data_folder: Path | None = None,
+        ports: Mapping[str, int] | None = None,
+        properties: Mapping[str, str] | None = None,
+        heap_mib: int = 512,
+        jvm_options: Sequence[str] = QUICK_START_JVM,
+        cluster_id: str | None = None,
+    ) -> None:
+        super().__init__(data_folder=data_folder, ports=ports)
+        self._properties = dict(properties or {})
+        self._jvm_options = (f"-Xmx{heap_mib}m", *jvm_options)
+        self._cluster_id = cluster_id or new_cluster_id()
+
+    def prepare(self) -> None:
+        find_java()
+        fetch(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
+
+    def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
+        log4j_path, properties_path = folder / "log4j2.properties", folder / "server.properties"
+        log4j_path.write_text(_LOG4J)
+        properties = {**server_properties(ports, data_folder=folder / "data"), **self._properties}
+        properties_path.write_text(as_properties(properties))
+        jars = fetch(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
+        java = [str(find_java().launcher), *self._jvm_options]
+        java += [f"-Dlog4j2.configurationFile={log4j_path.as_uri()}", "-cp", f"{jars}/*"]
+        if not (folder / "data" / "meta.properties").exists():
+            self._format(java, properties_path, deadline_s)
+        return [*java, "kafka.Kafka", str(properties_path)]
+
+    def _format(self, java: Sequence[str], properties_path: Path, deadline_s: float) -> None:
+        argv = [*java, "kafka.tools.StorageTool", "format", "-t", self._cluster_id, "-c", str(properties_path)]
+        command = Command(argv, folder=properties_path.parent, log_path=self.log_path)
+        if not run_to_end(command, deadline_s=deadline_s, doing="Kafka to format its data folder"):
+            raise ServiceStartError(
+                f"Kafka could not format its data folder:\n{log_tail(self.log_path)}\n", fix=f"See {self.log_path}."
+            )
+
+    def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> KafkaEndpoint:
+        del folder
+        return KafkaEndpoint(bootstrap_servers=f"{LOOPBACK}:{ports['broker']}")
+
+    def _answers(self, endpoint: KafkaEndpoint, timeout_s: float) -> bool:
+        # Without this, the client complains on standard error about every refused connection.
+        if not accepts_connections(int(endpoint.bootstrap_servers.rpartition(":")[2])):
+            return False
+        return _cluster_has_brokers(endpoint.bootstrap_servers, timeout_s)
+
+
+def server_properties(ports: Mapping[str, int], *, data_folder: Path) -> dict[str, str]:
+    """Return the properties of a single node: Kafka's defaults but for addresses, replication and quick restarts."""
+    broker, controller = f"{LOOPBACK}:{ports['broker']}", f"{LOOPBACK}:{ports['controller']}"
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{controller}",
+        "listeners": f"PLAINTEXT://{broker},CONTROLLER://{controller}",
+        "advertised.listeners": f"PLAINTEXT://{broker}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "log.dirs": str(data_folder),
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        # A killed broker can register again only when its old session has timed out; Kafka's default is 9 s.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+    }
+
+
+def as_properties(properties: Mapping[str, str]) -> str:
+    """Return the text of a Java properties file."""
+    return "".join(f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in properties.items())
+
+
+def new_cluster_id() -> str:
+    """Return a random id in Kafka's form: 16 bytes as 22 URL-safe base64 characters, the first not a dash."""
+    while True:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not cluster_id.startswith("-"):  # the format command would take it for an option
+            return cluster_id
+
+
+def _cluster_has_brokers(bootstrap_servers: str, timeout_s: float) -> bool:
+    from confluent_kafka import KafkaException  # here, as importing this package must stay light
+    from confluent_kafka.admin import AdminClient
+
+    client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    try:
+        return bool(client.list_topics(timeout=timeout_s).brokers)
+    except KafkaException:  # still starting
+        return False

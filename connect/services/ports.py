@@ -1,0 +1,91 @@
+"""Which loopback ports are free, and who holds one that is not."""
+
+import random
+import socket
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from connect.services.errors import PortTakenError, ServiceError
+
+LOOPBACK: Final = "127.0.0.1"
+
+# Below the range from which Linux, macOS and Windows take the local ports of outgoing connections: while a
+# service is down, a client that keeps dialling a port inside that range can be given this very port as its
+# own and then talks to itself, and the service cannot have its port back.
+_CANDIDATES: Final = range(15_000, 32_000)
+_LISTENING: Final = "0A"  # state column of /proc/net/tcp
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Find `count` different loopback ports that nobody listens on.
+
+    All are held while the others are looked for, and released on return: take them into use soon.
+    """
+    with ExitStack() as held:
+        ports: list[int] = []
+        for port in random.sample(_CANDIDATES, k=len(_CANDIDATES)):
+            if len(ports) == count:
+                return tuple(ports)
+            probe = held.enter_context(_socket())
+            if _bound(probe, port):
+                ports.append(port)
+    raise ServiceError(
+        f"No {count} free ports between {_CANDIDATES.start} and {_CANDIDATES.stop}.",
+        fix="Stop some of the listening processes.",
+    )
+
+
+def require_free(ports: Iterable[int]) -> None:
+    """PortTakenError for the first of `ports` that somebody listens on."""
+    for port in ports:
+        with _socket() as probe:
+            if not _bound(probe, port):
+                raise PortTakenError(port, owner=listener_of(port))
+
+
+def accepts_connections(port: int) -> bool:
+    """Whether somebody listens on the loopback port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
+def listener_of(port: int) -> str | None:
+    """Name the process that listens on the port, as `name (pid 12)`; None where the system does not say."""
+    inodes = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in _listening_inodes(table, port)}
+    if not inodes:
+        return None
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(str(fd.readlink()) in inodes for fd in (process / "fd").iterdir()):
+                return f"{(process / 'comm').read_text().strip()} (pid {process.name})"
+        except OSError:  # another user's process, or one that ended while we looked
+            continue
+    return None
+
+
+def _socket() -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Closed connections of a stopped service must not count as its port being taken.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return listener
+
+
+def _bound(listener: socket.socket, port: int) -> bool:
+    try:
+        listener.bind((LOOPBACK, port))
+        # With SO_REUSEADDR two sockets may share a port until one of them listens.
+        listener.listen(1)
+    except OSError:
+        return False
+    return True
+
+
+def _listening_inodes(table: str, port: int) -> list[str]:
+    path = Path("/proc/net", table)
+    if not path.exists():
+        return []
+    rows = [line.split() for line in path.read_text().splitlines()[1:]]
+    return [row[9] for row in rows if row[3] == _LISTENING and row[1].endswith(f":{port:04X}")]

@@ -1,0 +1,111 @@
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from connect.services import (
+    JavaNotFoundError,
+    KafkaEndpoint,
+    KafkaService,
+    PortTakenError,
+    ServiceStartError,
+)
+from connect.services.polling import poll_until
+
+
+def test_what_is_produced_can_be_consumed(kafka: KafkaEndpoint, topic_name: str) -> None:
+    produce(kafka, topic_name, b"hello")
+    assert consume_one(kafka, topic_name) == b"hello"
+
+
+def test_start_of_a_running_service_changes_nothing(kafka_service: KafkaService) -> None:
+    pid = kafka_service.pid
+    assert kafka_service.start() == kafka_service.endpoint
+    assert kafka_service.pid == pid
+
+
+def test_the_brokers_log_is_in_the_log_file(kafka_service: KafkaService) -> None:
+    assert "Kafka Server started" in kafka_service.log_path.read_text()
+
+
+def test_a_killed_broker_comes_back_on_the_same_port_with_its_data_and_stop_may_come_again(tmp_path: Path) -> None:
+    with KafkaService(data_folder=tmp_path, heap_mib=256, properties={"broker.session.timeout.ms": "1500"}) as service:
+        before, pid = service.endpoint, service.pid
+        produce(before, "kept", b"kept")
+
+        service.kill()
+        assert not service.running
+        assert service.start() == before
+
+        assert service.pid != pid
+        assert consume_one(before, "kept") == b"kept"
+        service.stop()
+        service.stop()
+        assert not service.running
+    assert (tmp_path / "data" / "meta.properties").exists()
+
+
+def test_kill_9_of_the_parent_leaves_no_broker_and_no_temporary_folder() -> None:
+    program = """
+import signal
+from connect.services import KafkaService
+service = KafkaService(heap_mib=256)
+service.start()
+print(service.pid, service.log_path.parent, flush=True)
+signal.pause()
+"""
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid, folder = parent.stdout.readline().split()
+    assert psutil.pid_exists(int(pid))
+
+    parent.kill()
+    parent.wait()
+
+    poll_until(lambda: not psutil.pid_exists(int(pid)), deadline_s=10, waiting_for="the broker to end", fix="")
+    poll_until(lambda: not Path(folder).exists(), deadline_s=10, waiting_for="the folder to go", fix="")
+
+
+def test_a_taken_port_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        service = KafkaService(ports={"broker": port})
+        with pytest.raises(PortTakenError, match=f"Port {port} on 127.0.0.1 is already in use"):
+            service.start()
+        service.close()
+
+
+def test_a_missing_java_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(JavaNotFoundError, match=r"No Java found.*Install Java 17 or later"):
+        KafkaService().start()
+
+
+def test_a_broker_that_ends_while_it_starts_shows_the_end_of_its_log() -> None:
+    service = KafkaService(properties={"broker.session.timeout.ms": "soon"})
+    with pytest.raises(ServiceStartError, match=r"(?s)soon.*See "):
+        service.start()
+    assert not service.running
+    service.close()
+
+
+def produce(kafka: KafkaEndpoint, topic: str, value: bytes) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "acks": "all"})
+    producer.produce(topic, value)
+    assert producer.flush(20) == 0
+
+
+def consume_one(kafka: KafkaEndpoint, topic: str) -> bytes | None:
+    settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic, "auto.offset.reset": "earliest"}
+    consumer = Consumer(settings)
+    try:
+        consumer.subscribe([topic])
+        message = consumer.poll(20)
+        return message.value() if message is not None else None
+    finally:
+        consumer.close()

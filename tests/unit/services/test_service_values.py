@@ -1,0 +1,41 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from connect.services import KafkaService, S3Endpoint, SeaweedS3Service, Service, ServiceError, kafka
+
+
+@pytest.mark.parametrize("service", [KafkaService(), SeaweedS3Service()], ids=lambda service: service.name)
+def test_a_service_that_was_not_started_says_so_and_may_be_ended(service: Service[object]) -> None:
+    for end in (service.stop, service.kill, service.close):
+        end()
+    assert not service.running
+    with pytest.raises(ServiceError, match=r"was not started yet\. Call start\(\) first\."):
+        _ = service.endpoint
+
+
+def test_the_secret_is_not_in_the_repr() -> None:
+    endpoint = S3Endpoint(url="http://127.0.0.1:1", access_key_id="id", secret_access_key="hidden")
+    assert "hidden" not in repr(endpoint)
+
+
+def test_importing_the_services_imports_no_client_and_no_spark() -> None:
+    program = "import json, sys, connect.services; print(json.dumps(sorted(sys.modules)))"
+    modules = json.loads(subprocess.check_output([sys.executable, "-c", program]))
+    assert not {"confluent_kafka", "pyarrow", "pyspark", "boto3"} & set(modules)
+
+
+def test_a_cluster_id_has_kafkas_form() -> None:
+    ids = {kafka.new_cluster_id() for _ in range(500)}
+    assert {len(cluster_id) for cluster_id in ids} == {22}
+    assert not any(cluster_id.startswith("-") for cluster_id in ids)
+
+
+def test_three_nodes_can_be_told_of_each_other(tmp_path: Path) -> None:
+    own = kafka.server_properties({"broker": 1, "controller": 2}, data_folder=tmp_path)
+    overridden = {**own, "controller.quorum.voters": "1@127.0.0.1:2,2@127.0.0.1:3"}
+    assert "controller.quorum.voters=1@127.0.0.1:2,2@127.0.0.1:3\n" in kafka.as_properties(overridden)
+    assert "auto.create.topics.enable" not in own
