@@ -95,6 +95,17 @@ class Stage:
     finished_ms: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionOffset:
+    """Where a connector stands in one partition of its source or topic. `offset` None: nothing stored, or forget it.
+
+    A sink's maps are `{"kafka_topic", "kafka_partition"}` and `{"kafka_offset"}`.
+    """
+
+    partition: Mapping[str, object]
+    offset: Mapping[str, object] | None
+
+
 class Operations(Protocol):
     """A cluster of workers, seen from one of them. Reads answer at once from what this worker has read so far."""
 
@@ -109,6 +120,10 @@ class Operations(Protocol):
     @property
     def started(self) -> bool:
         """The worker has read its internal topics and takes requests."""
+
+    @property
+    def leads(self) -> bool:
+        """This worker leads, as far as it knows: REST then checks a configuration itself instead of forwarding it."""
 
     def ping(self) -> Future[None]:
         """Done when the herder thread gets to it: the worker is healthy."""
@@ -152,8 +167,23 @@ class Operations(Protocol):
     def reset_topics(self, name: str) -> Future[None]:
         """Forget the topics the connector used."""
 
+    def offsets(self, name: str) -> Future[Sequence[PartitionOffset]]:
+        """Where a connector stands. NotFoundError "Connector X not found"."""
+
+    def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+        """Set these partitions' offsets, None forgets one. True: the connector keeps no offsets elsewhere.
+
+        RequestError 400: not STOPPED, or an offset of a wrong shape. NotFoundError.
+        """
+
+    def reset_offsets(self, name: str) -> Future[bool]:
+        """Forget all offsets of a connector; see `alter_offsets`."""
+
+    def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
+        """Set a logger's level on every worker; `level` is one of `connect.telemetry.log_levels.LEVELS`."""
+
     def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
-        """Let the connector try its configuration (reach, rights) in a task host: messages by key, empty: all is well."""
+        """Let the connector try reach and rights in a task host: messages by key, none if all is well."""
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         """The last metrics of this worker's tasks, by `name-0`."""

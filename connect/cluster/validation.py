@@ -1,0 +1,207 @@
+"""Is this connector configuration right? Every key of the framework, the connector and the plug-ins it names. No I/O.
+
+Follows AbstractHerder.validateConnectorConfig of Kafka 4.1: the same keys in the same order with the same messages, but
+all of them at once. What only the outside world can tell is `Operations.check`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from connect.api.config import HIDDEN
+from connect.api.errors import ConnectError
+from connect.api.plugin import Plugin, PluginKind
+from connect.cluster.operations import RequestError
+from connect.cluster.validation_clients import OverrideValueError, client_overrides
+from connect.cluster.validation_definitions import framework_config, framework_definitions, plugin_definitions
+from connect.cluster.validation_infos import ConfigInfos, Info
+from connect.cluster.validation_plugins import (
+    CONVERTERS,
+    PREDICATES,
+    TRANSFORMS,
+    class_error,
+    class_names,
+    converter_infos,
+    embedded,
+    infos_of,
+    key_errors,
+    version_error,
+)
+from connect.cluster.validation_rules import broken_rules
+from connect.plugins import Catalog
+from connect.runtime.connector_config import (
+    COMMON,
+    ERRORS,
+    EXACTLY_ONCE,
+    OFFSETS_TOPIC,
+    TOPIC_CREATION,
+)
+from connect.runtime.connector_config import PREDICATES as PREDICATES_GROUP
+from connect.runtime.connector_config import TRANSFORMS as TRANSFORMS_GROUP
+from connect.runtime.worker_config import WorkerConfig
+
+Resolve = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Replaces the placeholders of config providers; what it cannot replace stays as it is. May block."""
+
+NULL_VALUE: Final = "Null value can not be supplied as the configuration value."
+PROVIDED_VALUE: Final = (
+    "Invalid value for configuration '{}': the value resolved from the config provider reference failed validation"
+)
+_SINK_GROUPS = (COMMON, TRANSFORMS_GROUP, PREDICATES_GROUP, ERRORS)
+_SOURCE_GROUPS = (*_SINK_GROUPS, TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC)
+
+
+@dataclass(frozen=True)
+class Validator:
+    """Validates against the installed plug-ins and the worker's settings; without `resolve` it trusts placeholders."""
+
+    catalog: Catalog
+    worker: WorkerConfig
+    resolve: Resolve | None = None
+
+    def plugin(self, config: Mapping[str, str | None]) -> Plugin:
+        """The connector's plug-in. RequestError 400: no or an unknown class; the text holds no secret."""
+        name = config.get("connector.class")
+        if name is None:
+            shown = ", ".join(f"{k}={v if k == 'name' else HIDDEN}" for k, v in config.items())
+            raise RequestError(400, f"Connector config {{{shown}}} contains no connector type")
+        try:
+            return self.catalog.connector(name.strip())
+        except ConnectError as error:
+            raise RequestError(400, error.message) from error
+
+    def validate(self, config: Mapping[str, str | None]) -> ConfigInfos:
+        """Every key with its value and its errors; null values are None.
+
+        RequestError 400: the class is missing or unknown; 500: an overridden client setting cannot be read.
+        """
+        plugin = self.plugin(config)
+        raw = {key: value for key, value in config.items() if value is not None}
+        given = dict(self.resolve(raw)) if self.resolve else raw
+        framework = self._framework(plugin, given)
+        transforms = dict(embedded(self.catalog, TRANSFORMS, given))
+        predicates = dict(embedded(self.catalog, PREDICATES, given))
+        definitions = plugin_definitions(plugin)
+        nested = [info for infos in (*transforms.values(), *predicates.values()) for info in infos]
+        errors = key_errors(plugin.config, given)
+        infos = _merged([*framework, *nested], definitions_infos=infos_of(definitions, given, errors))
+        infos += self._clients(plugin, given)
+        infos += [info for side in CONVERTERS for info in converter_infos(self.catalog, side, given)]
+        groups = _SOURCE_GROUPS if plugin.kind is PluginKind.SOURCE else _SINK_GROUPS
+        own_groups = dict.fromkeys(d.group for d in definitions if d.group)
+        groups = tuple(dict.fromkeys((*groups, *transforms, *predicates, *own_groups)))
+        found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos))
+        return self._with_placeholders(_with_nulls(found, config), raw, given)
+
+    def _framework(self, plugin: Plugin, given: Mapping[str, str]) -> list[Info]:
+        errors: dict[str, list[str]] = {k: list(v) for k, v in key_errors(framework_config(plugin.kind), given).items()}
+        if any("Not a number" in message for message in errors.get("tasks.max", ())):
+            errors["tasks.max"].append("Invalid value null for configuration tasks.max: Value must be non-null")
+        for problem in broken_rules(plugin, given, self.worker):
+            errors.setdefault(problem.key, []).append(problem.message)
+        mismatch = version_error(self.catalog, plugin, given.get("connector.plugin.version"))
+        if mismatch:
+            for key in ("connector.class", "connector.plugin.version"):
+                errors.setdefault(key, []).append(mismatch)
+        for side in CONVERTERS:
+            for key, message in self._converter_errors(side, given):
+                errors.setdefault(key, []).append(message)
+        unique = {key: list(dict.fromkeys(messages)) for key, messages in errors.items()}
+        defaults = self._defaults(plugin, given)
+        infos = infos_of(framework_definitions(plugin.kind), given, unique)
+        return [self._with_default(info, given, defaults) for info in infos]
+
+    def _converter_errors(self, side: str, given: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+        key, kind = f"{side}.converter", CONVERTERS[side]
+        name = given.get(key)
+        if name is None:
+            return
+        wrong = class_error(self.catalog, key, name.strip(), kind)
+        if wrong:
+            yield key, wrong
+            return
+        plugin = self.catalog.find(name.strip(), kind)
+        mismatch = plugin and version_error(self.catalog, plugin, given.get(f"{key}.plugin.version"))
+        if mismatch:
+            yield key, mismatch
+            yield f"{key}.plugin.version", mismatch
+
+    def _defaults(self, plugin: Plugin, given: Mapping[str, str]) -> dict[str, str]:
+        """Values the worker gives to keys that the connector leaves out, and full names for short ones."""
+        defaults = {"connector.plugin.version": plugin.version}
+        workers = {
+            "key": self.worker.key_converter,
+            "value": self.worker.value_converter,
+            "header": self.worker.header_converter,
+        }
+        for side, kind in CONVERTERS.items():
+            name = given.get(f"{side}.converter", workers[side]).strip()
+            converter = self.catalog.find(name, kind)
+            defaults[f"{side}.converter"] = converter.name if converter else name
+            if converter:
+                defaults[f"{side}.converter.plugin.version"] = converter.version
+        return defaults
+
+    def _with_default(self, info: Info, given: Mapping[str, str], defaults: Mapping[str, str]) -> Info:
+        value = info.value
+        side = value.name.removesuffix(".converter")
+        if value.name in defaults and (value.name not in given or side in CONVERTERS):
+            value = replace(value, value=defaults[value.name])
+        if side in CONVERTERS and side != value.name:
+            value = replace(value, recommended_values=class_names(self.catalog, CONVERTERS[side]))
+        return replace(info, value=value)
+
+    def _clients(self, plugin: Plugin, given: Mapping[str, str]) -> list[Info]:
+        try:
+            return list(client_overrides(plugin.kind, given, self.worker))
+        except OverrideValueError as error:
+            raise RequestError(500, str(error)) from error
+
+    def _with_placeholders(self, found: ConfigInfos, raw: Mapping[str, str], given: Mapping[str, str]) -> ConfigInfos:
+        """Values from config providers appear as their placeholders, in values and in errors."""
+        resolved = {key for key in raw if given.get(key) != raw[key]}
+        trusted = frozenset(self._unresolved(raw)) if self.resolve is None else frozenset()
+        if not resolved and not trusted:
+            return found
+        secrets = [given[key] for key in resolved if given.get(key)]
+        configs = []
+        for info in found.configs:
+            key, value = info.value.name, info.value
+            if key in resolved:
+                errors = (PROVIDED_VALUE.format(key),) if value.errors else ()
+                value = replace(value, value=raw[key], recommended_values=(), errors=errors)
+            elif key in trusted:
+                value = replace(value, value=raw[key], errors=())
+            else:
+                value = replace(value, errors=tuple(_without(secrets, error) for error in value.errors))
+            configs.append(replace(info, value=value))
+        return replace(found, configs=tuple(configs))
+
+    def _unresolved(self, raw: Mapping[str, str]) -> Iterable[str]:
+        names = "|".join(re.escape(name) for name in self.worker.config_providers)
+        pattern = re.compile(rf"\$\{{(?:{names}):[^}}]*\}}") if names else None
+        return [key for key, value in raw.items() if pattern and pattern.search(value)]
+
+
+def _merged(infos: list[Info], *, definitions_infos: list[Info]) -> list[Info]:
+    """The framework's keys, then the connector's; its errors about a key of the framework join that key."""
+    own = {info.value.name: info for info in definitions_infos}
+    known = {info.value.name for info in infos}
+    joined = [info.with_errors(own[info.value.name].value.errors) if info.value.name in own else info for info in infos]
+    return joined + [info for name, info in own.items() if name not in known]
+
+
+def _with_nulls(found: ConfigInfos, config: Mapping[str, str | None]) -> ConfigInfos:
+    """A null is an error only at keys that nobody declares, as in Kafka Connect; elsewhere it counts as left out."""
+    declared = {info.value.name for info in found.configs}
+    nulls = [key for key, value in config.items() if value is None and key not in declared]
+    return found.with_errors(dict.fromkeys(nulls, (NULL_VALUE,)))
+
+
+def _without(secrets: Iterable[str], text: str) -> str:
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN) if len(secret) > 2 else text
+    return text

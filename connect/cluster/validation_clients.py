@@ -1,0 +1,128 @@
+"""Client settings that a connector overrides: does the worker's policy allow them, can each value be read? Pure.
+
+Types are those of ProducerConfig, ConsumerConfig and AdminClientConfig of Kafka 4.1; a key that is not listed here is
+text, or a setting of librdkafka, and passed on as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from connect.api.config import HIDDEN, Boolean, ConfigType, Double, Int, Long, Short
+from connect.api.plugin import PluginKind
+from connect.cluster.validation_infos import Definition, Info, Value
+from connect.cluster.validation_rules import DLQ
+from connect.runtime.worker_config import WorkerConfig
+
+PRINCIPAL_KEYS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
+PASSWORDS: Final = frozenset({
+    "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
+    "ssl.keystore.password", "ssl.truststore.certificates", "ssl.truststore.password", "sasl.password",
+})  # fmt: skip
+REFUSED: Final = "The '{}' policy does not allow '{}' to be overridden in the connector configuration."
+_SHORTS = ("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.buffer.seconds")
+_INTS = (
+    "max.poll.records", "max.poll.interval.ms", "session.timeout.ms", "heartbeat.interval.ms", "fetch.min.bytes",
+    "fetch.max.bytes", "fetch.max.wait.ms", "max.partition.fetch.bytes", "send.buffer.bytes", "receive.buffer.bytes",
+    "request.timeout.ms", "default.api.timeout.ms", "auto.commit.interval.ms", "batch.size", "max.request.size",
+    "delivery.timeout.ms", "max.in.flight.requests.per.connection", "transaction.timeout.ms", "metrics.num.samples",
+    "retries", "compression.gzip.level", "compression.lz4.level", "compression.zstd.level",
+)  # fmt: skip
+_LONGS = (
+    "linger.ms", "buffer.memory", "max.block.ms", "retry.backoff.ms", "retry.backoff.max.ms", "reconnect.backoff.ms",
+    "reconnect.backoff.max.ms", "metadata.max.age.ms", "metadata.max.idle.ms", "connections.max.idle.ms",
+    "metrics.sample.window.ms", "socket.connection.setup.timeout.ms", "socket.connection.setup.timeout.max.ms",
+)  # fmt: skip
+_BOOLEANS = (
+    "enable.idempotence", "enable.auto.commit", "check.crcs", "exclude.internal.topics", "allow.auto.create.topics",
+    "partitioner.ignore.keys", "partitioner.adaptive.partitioning.enable", "enable.metrics.push",
+)  # fmt: skip
+_DOUBLES = ("sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter", "sasl.kerberos.ticket.renew.jitter")
+_TYPES: Final[Mapping[str, ConfigType]] = {
+    **dict.fromkeys(_SHORTS, ConfigType.SHORT), **dict.fromkeys(_INTS, ConfigType.INT),
+    **dict.fromkeys(_LONGS, ConfigType.LONG), **dict.fromkeys(_BOOLEANS, ConfigType.BOOLEAN),
+    **dict.fromkeys(_DOUBLES, ConfigType.DOUBLE), **dict.fromkeys(PASSWORDS, ConfigType.PASSWORD),
+}  # fmt: skip
+_READERS: Final[Mapping[ConfigType, TypeAdapter[object]]] = {
+    kind: TypeAdapter(reader)
+    for kind, reader in {
+        ConfigType.SHORT: Short, ConfigType.INT: Int, ConfigType.LONG: Long, ConfigType.BOOLEAN: Boolean,
+        ConfigType.DOUBLE: Double,
+    }.items()
+}  # fmt: skip
+
+
+class OverrideValueError(ValueError):
+    """A client setting cannot be read. Kafka Connect answers 500 with this text."""
+
+
+def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[Info]:
+    """The overridden client settings that this connector's clients use. OverrideValueError: a value cannot be read."""
+    policy = worker.connector_client_config_override_policy
+    for prefix in _prefixes_in_use(kind, given, worker):
+        for key in sorted(key for key in given if key.startswith(prefix)):
+            setting = key.removeprefix(prefix)
+            refused = not _allowed(policy, setting, worker.connector_client_config_override_allowlist)
+            errors = (REFUSED.format(_policy_name(policy), setting),) if refused else ()
+            yield _info(key, setting, given[key], errors)
+
+
+def _prefixes_in_use(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> list[str]:
+    dead_letters = bool(given.get(DLQ, "").strip())
+    own_offsets = "offsets.storage.topic" in given
+    exactly_once = worker.exactly_once_source_support.lower() == "enabled"
+    is_source = kind is PluginKind.SOURCE
+    in_use = {
+        "producer.override.": is_source or dead_letters,
+        "consumer.override.": not is_source or own_offsets or exactly_once,
+        "admin.override.": dead_letters or (is_source and worker.topic_creation_enable),
+    }
+    return [prefix for prefix, used in in_use.items() if used]
+
+
+def _policy_name(policy: str) -> str:
+    return policy.rpartition(".")[2].removesuffix("ConnectorClientConfigOverridePolicy")
+
+
+def _allowed(policy: str, setting: str, allowlist: Collection[str]) -> bool:
+    match _policy_name(policy):
+        case "All":
+            return True
+        case "Principal":
+            return setting in PRINCIPAL_KEYS
+        case "Allowlist":
+            return setting in allowlist
+        case _:
+            return False
+
+
+def _info(key: str, setting: str, text: str, errors: tuple[str, ...]) -> Info:
+    kind = _TYPES.get(setting)
+    reader = _READERS.get(kind) if kind else None
+    if reader is not None:
+        try:
+            reader.validate_python(text)
+        except ValidationError as error:
+            why = error.errors(include_url=False)[0]["ctx"]["error"]
+            raise OverrideValueError(f"Invalid value {text} for configuration {setting}: {why}") from None
+    shown = HIDDEN if kind is ConfigType.PASSWORD else text
+    return Info(_definition(key, setting, kind) if kind else None, Value(key, shown, errors=errors))
+
+
+def _definition(key: str, setting: str, kind: ConfigType) -> Definition:
+    return Definition(
+        name=key,
+        type=kind.value,
+        required=False,
+        default_value=None,
+        importance="MEDIUM",
+        documentation=f"Kafka client setting {setting}.",
+        group=None,
+        width="NONE",
+        display_name=setting,
+        dependents=(),
+        order=-1,
+    )

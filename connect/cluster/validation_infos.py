@@ -1,0 +1,86 @@
+"""What a validation found, in the shape of Kafka Connect's ConfigInfos. Values only.
+
+The order of the members is the order of the JSON; see org.apache.kafka.connect.runtime.rest.entities.ConfigInfos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+WHERE_ELSE: Final = (
+    "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A key as REST clients see it. `group` None and `order` -1: it has no place in a form."""
+
+    name: str
+    type: str
+    required: bool
+    default_value: str | None
+    importance: str
+    documentation: str
+    group: str | None
+    width: str
+    display_name: str
+    dependents: tuple[str, ...]
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A key's value, as text, and what is wrong with it; a secret's text is `[hidden]`."""
+
+    name: str
+    value: str | None
+    recommended_values: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    visible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """A key; `definition` None: nobody declares it, but something is wrong with it or it is passed on as it is."""
+
+    definition: Definition | None
+    value: Value
+
+    def with_errors(self, errors: Sequence[str]) -> Info:
+        """The key with further errors; one it has already is not repeated."""
+        return replace(self, value=replace(self.value, errors=tuple(dict.fromkeys((*self.value.errors, *errors)))))
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigInfos:
+    """All keys of a connector configuration. `name` is `connector.class` as given."""
+
+    name: str
+    groups: tuple[str, ...]
+    configs: tuple[Info, ...]
+
+    @property
+    def error_count(self) -> int:
+        """Errors of all keys."""
+        return sum(len(info.value.errors) for info in self.configs)
+
+    def with_errors(self, errors: Mapping[str, Sequence[str]]) -> ConfigInfos:
+        """The same with further errors by key; a key that is not there yet is added at the end."""
+        known = {info.value.name for info in self.configs}
+        configs = [info.with_errors(errors.get(info.value.name, ())) for info in self.configs]
+        extra = [Info(None, Value(key, None, errors=tuple(found))) for key, found in errors.items() if key not in known]
+        return replace(self, configs=(*configs, *extra))
+
+    def as_json(self) -> dict[str, Any]:
+        """The members in the order of the JSON answer."""
+        configs = [asdict(info) for info in self.configs]
+        return {"name": self.name, "error_count": self.error_count, "groups": self.groups, "configs": configs}
+
+    def message(self) -> str:
+        """The text of the 400 answer to an invalid configuration."""
+        errors = [error for info in self.configs for error in info.value.errors]
+        head = f"Connector configuration is invalid and contains the following {len(errors)} error(s):"
+        return "\n".join((head, *errors, WHERE_ELSE))
