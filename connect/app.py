@@ -1,0 +1,189 @@
+"""The only place that builds objects from a worker's configuration, in the order in which they need each other."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.cluster.config_store import ConfigStore
+from connect.cluster.connector_catalog import InstalledConnectors
+from connect.cluster.herder import Herder, Surroundings
+from connect.cluster.internal_topics import internal_topics
+from connect.cluster.log import MakeLog, OnRecord, RecordLog
+from connect.cluster.membership import Alone, Membership
+from connect.cluster.supervisor import Launch
+from connect.cluster.task_host import Host, HostListener, TaskHost
+from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.plugins import Catalog
+from connect.runtime.worker_config import WorkerConfig
+
+if TYPE_CHECKING:
+    from connect.rest.server import RestServer
+
+FIRST_CONTACT_S: Final = 60.0
+"""A worker that reached no broker in this time ends with an error; once it reached one, it waits for ever."""
+ATTEMPT_S: Final = 15.0
+PAUSE_S: Final = 1.0
+STOP_MARGIN_S: Final = 10.0
+"""Time to say good-bye to Kafka and REST, on top of the time tasks get to stop."""
+
+_logger = structlog.get_logger(__name__)
+
+
+class StartError(Exception):
+    """The worker cannot start; the text says why and what to do."""
+
+
+class Worker:
+    """A worker and its REST API. Owned by the thread that starts and stops it."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config = config
+        self._catalog = Catalog.installed()
+        self._stopping = threading.Event()
+        self.herder = Herder(config, self._surroundings())
+        self._rest: RestServer | None = None
+        self._reached_kafka = False
+
+    def start(self) -> str:
+        """Serve REST, then read the internal topics and begin; the REST URL. StartError.
+
+        Until the topics are read REST answers, and says that the worker is starting.
+        """
+        from connect.rest.server import RestServer
+
+        self._rest = RestServer(self._config, self.herder, self._catalog)
+        url = self._rest.start()
+        started_s = time.monotonic()
+        while not self._stopping.is_set():
+            try:
+                self._start_herder(url)
+            except RetriableError as error:
+                self._wait_for_kafka(error, time.monotonic() - started_s)
+            except ConnectError as error:
+                raise StartError(str(error)) from error
+            else:
+                break
+        return url
+
+    def ask_to_stop(self) -> None:
+        """End waiting for Kafka. From any thread, also from a signal's."""
+        self._stopping.set()
+
+    def stop(self) -> None:
+        """Stop tasks, leave the group, end REST; bounded in time."""
+        self._stopping.set()
+        stop_s = self._config.task_shutdown_graceful_timeout_ms / 1000
+        self.herder.stop(Deadline.after(stop_s + STOP_MARGIN_S))
+        if self._rest is not None:
+            self._rest.stop()
+
+    def _start_herder(self, url: str) -> None:
+        deadline = Deadline.after(ATTEMPT_S, self._stopping)
+        admin = TopicAdmin(self._admin_settings())
+        cluster_id = admin.cluster_id(deadline)
+        self._reached_kafka = True
+        admin.ensure_internal(internal_topics(self._config), deadline)
+        self.herder.start(worker_id(url), url, cluster_id, deadline)
+
+    def _wait_for_kafka(self, error: RetriableError, waited_s: float) -> None:
+        brokers = ",".join(self._config.bootstrap_servers)
+        if not self._reached_kafka and waited_s >= FIRST_CONTACT_S:
+            raise StartError(
+                f"No broker of {brokers} answered within {FIRST_CONTACT_S:g} s: {error} Check bootstrap.servers, the "
+                "network and security.protocol."
+            )
+        _logger.warning("waiting_for_kafka", brokers=brokers, waited_s=round(waited_s), error=str(error))
+        self._stopping.wait(PAUSE_S)
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(
+            config_log=self._log(self._config.config_storage_topic, "configs"),
+            status_log=self._log(self._config.status_storage_topic, "statuses"),
+            membership=self._membership,
+            catalog=InstalledConnectors(self._catalog),
+            launch=self._launcher(),
+            host_count=self._config.task_hosts or os.cpu_count() or 1,
+            set_log_level=_set_log_level,
+        )
+
+    def _membership(self, configs: ConfigStore) -> Membership:
+        del configs
+        return Alone()
+
+    def _log(self, topic: str, purpose: str) -> MakeLog:
+        worker = self._config.originals
+        client_id = f"{self._config.group_id}-{purpose}"
+
+        def make(on_record: OnRecord) -> RecordLog:
+            return KeyValueLog(
+                topic,
+                consumer_settings(worker, {}, client_id=client_id).properties,
+                {**producer_settings(worker, {}, client_id=client_id).properties, "linger.ms": 0},
+                on_record=on_record,
+            )
+
+        return make
+
+    def _launcher(self) -> Launch:
+        def launch(name: str, listener: HostListener) -> Host:
+            return TaskHost(name, self._config.originals, listener)
+
+        return launch
+
+    def _admin_settings(self) -> dict[str, str | int | float | bool]:
+        client_id = f"{self._config.group_id}-shared-admin"
+        return dict(admin_settings(self._config.originals, {}, client_id).properties)
+
+
+def worker_id(url: str) -> str:
+    """host:port of a URL, as statuses name a worker."""
+    return url.partition("://")[2].rstrip("/")
+
+
+def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
+    """Run a worker until SIGTERM or SIGINT; the exit code."""
+    if notes:
+        _logger.info("worker_file_notes", notes=list(notes))
+    worker = Worker(config)
+    asked = threading.Event()
+    _on_signals(worker, asked)
+    try:
+        url = worker.start()
+        if not asked.is_set():
+            sys.stdout.write(f"Connect worker ready: {url}\n")
+            sys.stdout.flush()
+        asked.wait()
+    except StartError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    finally:
+        worker.stop()
+    return 0
+
+
+def _on_signals(worker: Worker, asked: threading.Event) -> None:
+    def ask(number: int, frame: object) -> None:
+        del frame
+        _logger.info("worker_stopping", signal=signal.Signals(number).name)
+        worker.ask_to_stop()
+        asked.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, ask)
+
+
+def _set_log_level(logger: str, level: str) -> None:
+    logging.getLogger("" if logger == "root" else logger).setLevel(level)

@@ -1,0 +1,44 @@
+"""The commands a person types. Each is loaded only when it is called, so that `connect --help` answers at once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+COMMANDS: Final[Mapping[str, str]] = {
+    "worker": "Run a worker: REST API, connectors and tasks.",
+}
+"""Command -> its line in the help; the command is the function of that name in the module of that name here."""
+
+
+class LazyGroup(click.Group):
+    """Loads a command's module when the command is called, not when it is listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command."""
+        del ctx
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, loaded."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="connect-for-kafka", prog_name="connect")
+def main() -> None:
+    """Connect for Kafka: run connectors, backfill tables, try things out."""

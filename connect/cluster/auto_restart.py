@@ -1,0 +1,62 @@
+"""When a failed connector or task starts again by itself. Pure: the caller brings the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from connect.runtime.worker_config import WorkerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """The keys `auto.restart.*`. `limit` -1: restart for ever."""
+
+    enabled: bool
+    initial_s: float
+    max_s: float
+    limit: int
+    reset_after_s: float
+
+    @classmethod
+    def of(cls, worker: WorkerConfig) -> RestartPolicy:
+        """The worker's policy."""
+        return cls(
+            enabled=worker.auto_restart_enabled,
+            initial_s=worker.auto_restart_backoff_initial_ms / 1000,
+            max_s=worker.auto_restart_backoff_max_ms / 1000,
+            limit=worker.auto_restart_limit,
+            reset_after_s=worker.auto_restart_reset_after_ms / 1000,
+        )
+
+    def allows(self, connector_config: Mapping[str, str]) -> bool:
+        """The connector's own word, else the worker's."""
+        own = connector_config.get("auto.restart.enabled", "").strip().lower()
+        return own == "true" if own in {"true", "false"} else self.enabled
+
+
+@dataclass(frozen=True, slots=True)
+class RestartHistory:
+    """Restarts in a row, and since when the present run is good (None: it never got that far)."""
+
+    restarts: int = 0
+    good_since_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NextRestart:
+    """Restart after this wait, with this history."""
+
+    delay_s: float
+    history: RestartHistory
+
+
+def next_restart(policy: RestartPolicy, history: RestartHistory, now_s: float) -> NextRestart | None:
+    """What follows a failure now; None: it stays FAILED until somebody restarts it."""
+    good = history.good_since_s is not None and now_s - history.good_since_s >= policy.reset_after_s
+    restarts = 0 if good else history.restarts
+    if 0 <= policy.limit <= restarts:
+        return None
+    # The exponent is bounded so that a limit of -1 does not end in an overflow.
+    delay_s = min(policy.initial_s * 2 ** min(restarts, 30), policy.max_s)
+    return NextRestart(delay_s, RestartHistory(restarts + 1))

@@ -1,0 +1,97 @@
+"""What the herder's parts share: the stores, this worker's name, and the few rules about connectors' configurations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from connect.cluster.auto_restart import RestartPolicy
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.config_store import ConfigStore
+from connect.cluster.connector_calls import ConnectorCalls
+from connect.cluster.event_loop import EventLoop
+from connect.cluster.membership import Membership
+from connect.cluster.operations import ConnectorInfo, NotFoundError, Status
+from connect.cluster.status_store import StatusStore
+from connect.cluster.supervisor import Supervisor
+from connect.runtime.messages import State, TaskId
+
+Kind = Literal["source", "sink", "unknown"]
+
+_PLACEHOLDER: Final = re.compile(r"\$\{[^}]*\}")
+
+
+class ConnectorCatalog(Protocol):
+    """What the herder asks about plug-ins; answers from declarations, loads no connector."""
+
+    def kind(self, config: Mapping[str, str]) -> Kind:
+        """The kind of the connector that a configuration names."""
+
+    def version(self, config: Mapping[str, str]) -> str | None:
+        """The version of the plug-in that a configuration names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Times the herder goes by."""
+
+    stop_s: float
+    plan_tasks_s: float
+    restarts: RestartPolicy
+
+
+@dataclass(slots=True)
+class Parts:
+    """The herder's parts; they live as long as the worker. `worker_id` is host:port, known once REST listens."""
+
+    loop: EventLoop
+    configs: ConfigStore
+    statuses: StatusStore
+    membership: Membership
+    supervisor: Supervisor
+    calls: ConnectorCalls
+    catalog: ConnectorCatalog
+    limits: Limits
+    worker_id: str = ""
+
+    def status(self, state: State, config: Mapping[str, str], trace: str | None = None) -> Status:
+        """A status as this worker reports it now."""
+        generation = self.membership.view.generation
+        return Status(state, self.worker_id, trace, generation, self.catalog.version(config))
+
+    def info(self, name: str) -> ConnectorInfo:
+        """A connector as REST shows it. NotFoundError."""
+        snapshot = self.configs.snapshot
+        config = connector_config(snapshot, name)
+        tasks = [TaskId(name, number) for number in snapshot.tasks.get(name, {})]
+        return ConnectorInfo(name, config, tasks, self.catalog.kind(config))
+
+
+def connector_config(snapshot: ConfigSnapshot, name: str) -> Mapping[str, str]:
+    """A connector's configuration. NotFoundError."""
+    config = snapshot.connectors.get(name)
+    if config is None:
+        raise NotFoundError(f"Connector {name} not found")
+    return config
+
+
+def with_placeholders(
+    task_configs: Sequence[Mapping[str, str]], connector: Mapping[str, str]
+) -> list[Mapping[str, str]]:
+    """Task configurations in which no value of a config provider is written out: the connector's `${…}` stands."""
+    raw = {key: value for key, value in connector.items() if _PLACEHOLDER.search(value)}
+    return [{k: raw.get(k, v) for k, v in config.items()} for config in task_configs]
+
+
+def too_many_tasks(name: str, config: Mapping[str, str], count: int) -> str | None:
+    """What is wrong with so many tasks; None: nothing. The text is Java's TooManyTasksException's."""
+    most = int(config.get("tasks.max", "1"))
+    enforced = config.get("tasks.max.enforce", "true").strip().lower() != "false"
+    if count <= most or not enforced:
+        return None
+    return (
+        f"The connector {name} has generated {count} tasks, which is greater than {most}, the maximum number of tasks "
+        "it is configured to create. Raise tasks.max, or set tasks.max.enforce to false."
+    )

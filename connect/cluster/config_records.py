@@ -1,0 +1,267 @@
+"""The records of the config topic: values <-> exact bytes. No I/O, no state.
+
+Source: org.apache.kafka.connect.storage.KafkaConfigBackingStore (Kafka 4.1). `placement-` and `worker-` records are
+ours; a Java worker skips them as keys it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from connect.cluster.operations import TargetState
+from connect.cluster.record_json import RecordFormatError, compact_json, json_object, member
+from connect.runtime.messages import TaskId
+
+SESSION_KEY: Final = "session-key"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRecord:
+    """A connector's configuration; `properties` None deletes the connector."""
+
+    name: str
+    properties: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task's configuration; takes effect with the next CommitRecord of its connector."""
+
+    task: TaskId
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """The connector has exactly `tasks` tasks, whose records came before."""
+
+    name: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRecord:
+    """What a connector should be; None forgets it."""
+
+    name: str
+    target: TargetState | None
+
+
+@dataclass(frozen=True, slots=True)
+class FencingRecord:
+    """The producers of this many tasks of an exactly-once source have been fenced."""
+
+    name: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRecord:
+    """A restart was asked for."""
+
+    name: str
+    include_tasks: bool
+    only_failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggerRecord:
+    """A log level for every worker."""
+
+    logger: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SessionKeyRecord:
+    """The key that signs requests between workers; `key` is base64 and secret."""
+
+    key: str
+    algorithm: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRecord:
+    """The slot of each task of a connector, by task number; None: in no slot, so nobody may run it."""
+
+    name: str
+    slots: Sequence[int | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """The slots a worker holds and where it answers. A later record of another worker takes the slots it names."""
+
+    worker_id: str
+    url: str
+    slots: Sequence[int]
+
+
+ConfigRecord = (
+    ConnectorRecord
+    | TaskRecord
+    | CommitRecord
+    | TargetRecord
+    | FencingRecord
+    | RestartRecord
+    | LoggerRecord
+    | SessionKeyRecord
+    | PlacementRecord
+    | WorkerRecord
+)
+
+
+class KeyedBytes(NamedTuple):
+    """A record as Kafka holds it; value None is a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+def encode(record: ConfigRecord) -> KeyedBytes:  # noqa: C901 - one case per kind of record
+    """The bytes of a record."""
+    match record:
+        case ConnectorRecord(name, properties):
+            return _keyed(f"connector-{name}", None if properties is None else {"properties": dict(properties)})
+        case TaskRecord(task, properties):
+            return _keyed(f"task-{task}", {"properties": dict(properties)})
+        case CommitRecord(name, tasks):
+            return _keyed(f"commit-{name}", {"tasks": tasks})
+        case TargetRecord(name, target):
+            return _keyed(f"target-state-{name}", None if target is None else _target_members(target))
+        case FencingRecord(name, tasks):
+            return _keyed(f"tasks-fencing-{name}", {"task-count": tasks})
+        case RestartRecord(name, include_tasks, only_failed):
+            members = {"include-tasks": include_tasks, "only-failed": only_failed}
+            return _keyed(f"restart-connector-{name}", members)
+        case LoggerRecord(logger, level):
+            return _keyed(f"logger-cluster-{logger}", {"level": level})
+        case SessionKeyRecord(key, algorithm, created_ms):
+            return _keyed(SESSION_KEY, {"key": key, "algorithm": algorithm, "creation-timestamp": created_ms})
+        case PlacementRecord(name, slots):
+            return _keyed(f"placement-{name}", None if slots is None else {"slots": list(slots)})
+        case WorkerRecord(worker_id, url, slots):
+            return _keyed(f"worker-{worker_id}", {"url": url, "slots": list(slots)})
+
+
+def decode(key: bytes | None, value: bytes | None) -> ConfigRecord:
+    """The record of these bytes. RecordFormatError when they are none of ours."""
+    if key is None:
+        raise RecordFormatError("no key")
+    try:
+        text = key.decode()
+    except UnicodeDecodeError as error:
+        raise RecordFormatError(f"key is not UTF-8 ({error.reason})") from error
+    if text == SESSION_KEY:
+        return _session_key("", value)
+    for prefix, read in _READERS.items():
+        if text.startswith(prefix):
+            return read(text.removeprefix(prefix), value)
+    raise RecordFormatError("unknown kind of key")
+
+
+def _keyed(key: str, members: Mapping[str, object] | None) -> KeyedBytes:
+    return KeyedBytes(key.encode(), None if members is None else compact_json(members))
+
+
+def _target_members(target: TargetState) -> Mapping[str, object]:
+    # Workers older than 3.5 read only `state` and know no STOPPED.
+    old = TargetState.PAUSED if target is TargetState.STOPPED else target
+    return {"state": old.value, "state.v2": target.value}
+
+
+def _present(value: bytes | None) -> Mapping[str, Any]:
+    if value is None:
+        raise RecordFormatError("unexpected tombstone")
+    return json_object(value)
+
+
+def _properties(members: Mapping[str, Any]) -> Mapping[str, str]:
+    properties = member(members, "properties", dict)
+    for key, value in properties.items():
+        if value is not None and not isinstance(value, str):
+            raise RecordFormatError(f"property {key!r} is a {type(value).__name__}, not a string")
+    return {k: v for k, v in properties.items() if v is not None}
+
+
+def _connector(name: str, value: bytes | None) -> ConnectorRecord:
+    return ConnectorRecord(name, None if value is None else _properties(json_object(value)))
+
+
+def _task(name: str, value: bytes | None) -> TaskRecord:
+    return TaskRecord(parse_task_id(name), _properties(_present(value)))
+
+
+def parse_task_id(text: str) -> TaskId:
+    """`name-0` -> TaskId; the name may hold `-` itself. RecordFormatError."""
+    connector, dash, number = text.rpartition("-")
+    if not dash or not connector or not (number.isascii() and number.isdigit()):
+        raise RecordFormatError("key does not end in -<task number>")
+    return TaskId(connector, int(number))
+
+
+def _commit(name: str, value: bytes | None) -> CommitRecord:
+    return CommitRecord(name, member(_present(value), "tasks", int))
+
+
+def _target(name: str, value: bytes | None) -> TargetRecord:
+    if value is None:
+        return TargetRecord(name, None)
+    members = json_object(value)
+    text = member(members, "state.v2" if members.get("state.v2") is not None else "state", str)
+    if text not in TargetState.__members__:
+        raise RecordFormatError(f"unknown target state {text!r}")
+    return TargetRecord(name, TargetState(text))
+
+
+def _fencing(name: str, value: bytes | None) -> FencingRecord:
+    return FencingRecord(name, member(_present(value), "task-count", int))
+
+
+def _restart(name: str, value: bytes | None) -> RestartRecord:
+    members = _present(value)
+    return RestartRecord(name, member(members, "include-tasks", bool), member(members, "only-failed", bool))
+
+
+def _logger(name: str, value: bytes | None) -> LoggerRecord:
+    return LoggerRecord(name, member(_present(value), "level", str))
+
+
+def _session_key(_: str, value: bytes | None) -> SessionKeyRecord:
+    members = _present(value)
+    created_ms = member(members, "creation-timestamp", int)
+    return SessionKeyRecord(member(members, "key", str), member(members, "algorithm", str), created_ms)
+
+
+def _placement(name: str, value: bytes | None) -> PlacementRecord:
+    if value is None:
+        return PlacementRecord(name, None)
+    slots = member(json_object(value), "slots", list)
+    if not all(s is None or type(s) is int for s in slots):
+        raise RecordFormatError("a slot is neither an integer nor null")
+    return PlacementRecord(name, tuple(slots))
+
+
+def _worker(worker_id: str, value: bytes | None) -> WorkerRecord:
+    members = _present(value)
+    slots = member(members, "slots", list)
+    if not all(type(s) is int for s in slots):
+        raise RecordFormatError("a slot is not an integer")
+    return WorkerRecord(worker_id, member(members, "url", str), tuple(slots))
+
+
+# Java looks for target-state- first, then connector-, task-, commit-.
+_READERS: Final[Mapping[str, Callable[[str, bytes | None], ConfigRecord]]] = {
+    "target-state-": _target,
+    "connector-": _connector,
+    "task-": _task,
+    "commit-": _commit,
+    "tasks-fencing-": _fencing,
+    "restart-connector-": _restart,
+    "logger-cluster-": _logger,
+    "placement-": _placement,
+    "worker-": _worker,
+}

@@ -1,0 +1,158 @@
+"""What the records of the config topic, in order, add up to. Pure: no I/O, no clock, no threads.
+
+Source of the rules: org.apache.kafka.connect.storage.KafkaConfigBackingStore (Kafka 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from connect.cluster.config_records import (
+    CommitRecord,
+    ConfigRecord,
+    ConnectorRecord,
+    FencingRecord,
+    PlacementRecord,
+    SessionKeyRecord,
+    TargetRecord,
+    TaskRecord,
+    WorkerRecord,
+)
+from connect.cluster.operations import TargetState
+from connect.runtime.messages import TaskId
+
+Properties = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSnapshot:
+    """The configuration of the cluster at `next_offset` of the config topic. Never changes; share it freely."""
+
+    next_offset: int = 0
+    connectors: Mapping[str, Properties] = field(default_factory=dict)
+    targets: Mapping[str, TargetState] = field(default_factory=dict)
+    tasks: Mapping[str, Mapping[int, Properties]] = field(default_factory=dict)
+    """Committed task configurations; none for a connector that is inconsistent."""
+    applied: Mapping[str, Properties] = field(default_factory=dict)
+    """The connector configuration that was current when its tasks were last committed (KAFKA-9228)."""
+    inconsistent: frozenset[str] = frozenset()
+    """Connectors whose last commit lacked task records; their tasks must be published again."""
+    fenced_tasks: Mapping[str, int] = field(default_factory=dict)
+    session_key: SessionKeyRecord | None = None
+    placements: Mapping[TaskId, int] = field(default_factory=dict)
+    workers: Mapping[str, WorkerRecord] = field(default_factory=dict)
+    """The slots each worker holds; a slot is in at most one."""
+
+    def target(self, name: str) -> TargetState:
+        """What a connector should be."""
+        return self.targets.get(name, TargetState.STARTED)
+
+    def has_task(self, task: TaskId) -> bool:
+        """The task exists."""
+        return task.task in self.tasks.get(task.connector, {})
+
+    def owner(self, slot: int) -> WorkerRecord | None:
+        """The worker that last claimed a slot."""
+        return next((w for w in self.workers.values() if slot in w.slots), None)
+
+
+class ConfigState:
+    """Folds records into a snapshot. Owned by whoever reads the topic."""
+
+    def __init__(self) -> None:
+        self._next_offset = 0
+        self._connectors: dict[str, Properties] = {}
+        self._targets: dict[str, TargetState] = {}
+        self._tasks: dict[str, Mapping[int, Properties]] = {}
+        self._pending: dict[str, dict[int, Properties]] = {}
+        self._applied: dict[str, Properties] = {}
+        self._inconsistent: set[str] = set()
+        self._fenced: dict[str, int] = {}
+        self._session_key: SessionKeyRecord | None = None
+        self._placements: dict[str, Sequence[int | None]] = {}
+        self._workers: dict[str, WorkerRecord] = {}
+
+    def advance(self, offset: int) -> None:
+        """The record at this offset was seen, whatever it held."""
+        self._next_offset = offset + 1
+
+    def apply(self, record: ConfigRecord) -> None:
+        """Take a record in; restarts and log levels are events, not state, and change nothing."""
+        match record:
+            case ConnectorRecord(name, properties):
+                self._apply_connector(name, properties)
+            case TaskRecord(task, properties):
+                self._pending.setdefault(task.connector, {})[task.task] = properties
+            case CommitRecord(name, count):
+                self._commit(name, count)
+            case TargetRecord(name, None):
+                self._targets.pop(name, None)
+            case TargetRecord(name, target) if target is not None:
+                self._targets[name] = target
+            case FencingRecord(name, count):
+                self._fenced[name] = count
+            case SessionKeyRecord():
+                self._session_key = record
+            case PlacementRecord(name, slots):
+                self._apply_placement(name, slots)
+            case WorkerRecord():
+                self._claim(record)
+            case _:
+                pass
+
+    def snapshot(self) -> ConfigSnapshot:
+        """The state now."""
+        placements = {
+            TaskId(name, number): slot
+            for name, slots in self._placements.items()
+            for number, slot in enumerate(slots)
+            if slot is not None
+        }
+        return ConfigSnapshot(
+            next_offset=self._next_offset,
+            connectors=dict(self._connectors),
+            targets=dict(self._targets),
+            tasks={n: t for n, t in self._tasks.items() if n not in self._inconsistent},
+            applied=dict(self._applied),
+            inconsistent=frozenset(self._inconsistent),
+            fenced_tasks=dict(self._fenced),
+            session_key=self._session_key,
+            placements=placements,
+            workers=dict(self._workers),
+        )
+
+    def _apply_connector(self, name: str, properties: Properties | None) -> None:
+        if properties is not None:
+            self._connectors[name] = properties
+            return
+        for members in (self._connectors, self._tasks, self._pending, self._applied):
+            members.pop(name, None)
+        self._inconsistent.discard(name)
+
+    def _commit(self, name: str, count: int) -> None:
+        pending = self._pending.pop(name, {})
+        # Compaction may have removed an old connector record and left the commit of its tasks (KAFKA-16838).
+        if name not in self._connectors:
+            return
+        # Records of higher numbers may be left from a time with more tasks: compaction keeps them.
+        if all(number in pending for number in range(count)):
+            self._tasks[name] = {number: pending[number] for number in range(count)}
+            self._applied[name] = self._connectors[name]
+            self._inconsistent.discard(name)
+        else:
+            self._inconsistent.add(name)
+
+    def _apply_placement(self, name: str, slots: Sequence[int | None] | None) -> None:
+        if slots is None:
+            self._placements.pop(name, None)
+        else:
+            self._placements[name] = slots
+
+    def _claim(self, record: WorkerRecord) -> None:
+        taken = frozenset(record.slots)
+        for worker_id, other in tuple(self._workers.items()):
+            if taken.intersection(other.slots):
+                kept = tuple(s for s in other.slots if s not in taken)
+                self._workers[worker_id] = WorkerRecord(worker_id, other.url, kept)
+        self._workers[record.worker_id] = record

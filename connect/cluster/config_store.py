@@ -1,0 +1,153 @@
+"""The config topic as this worker has read it, and the way to write to it. What a caller wrote it can read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+import structlog
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.cluster.config_records import (
+    CommitRecord,
+    ConfigRecord,
+    ConnectorRecord,
+    LoggerRecord,
+    PlacementRecord,
+    RestartRecord,
+    TargetRecord,
+    TaskRecord,
+    decode,
+    encode,
+)
+from connect.cluster.config_state import ConfigSnapshot, ConfigState
+from connect.cluster.log import MakeLog, RecordLog
+from connect.cluster.operations import TargetState
+from connect.cluster.record_json import RecordFormatError
+from connect.runtime.messages import TaskId
+
+WRITE_TIMEOUT_S: Final = 30.0
+"""Time for a write and for reading it back, as KafkaConfigBackingStore's READ_WRITE_TOTAL_TIMEOUT_MS."""
+
+_logger = structlog.get_logger(__name__)
+
+
+class ConfigListener(Protocol):
+    """Hears of changes, on the log's thread: must return at once. Nothing is said while catching up at start."""
+
+    def config_changed(self) -> None:
+        """The snapshot is another one."""
+
+    def restart_requested(self, request: RestartRecord) -> None:
+        """Somebody asked for a restart of a connector."""
+
+    def log_level_requested(self, request: LoggerRecord) -> None:
+        """Somebody set a log level for all workers."""
+
+
+class ConfigStore:
+    """Fed by the log's thread, read by any. The lock guards the fold against a reader that asks for a snapshot."""
+
+    def __init__(self, make_log: MakeLog, listener: ConfigListener) -> None:
+        self._listener = listener
+        self._lock = threading.Lock()
+        self._state = ConfigState()
+        self._snapshot: ConfigSnapshot | None = None
+        self._caught_up = False
+        self._make_log = make_log
+        self._opened: RecordLog | None = None
+
+    def start(self, deadline: Deadline) -> None:
+        """Read the topic to its end. The log's errors, after which it may be started again."""
+        self.close()
+        self._state = ConfigState()
+        self._opened = self._make_log(self._on_record)
+        self._opened.start(deadline)
+        self._caught_up = True
+
+    def close(self) -> None:
+        """Let go of the log."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    @property
+    def _log(self) -> RecordLog:
+        if self._opened is None:
+            raise ConnectError("The config topic is not open.")
+        return self._opened
+
+    @property
+    def snapshot(self) -> ConfigSnapshot:
+        """The configuration as read so far."""
+        with self._lock:
+            if self._snapshot is None:
+                self._snapshot = self._state.snapshot()
+            return self._snapshot
+
+    def refresh(self) -> ConfigSnapshot:
+        """The configuration after reading everything that is in the topic now."""
+        self._log.read_to_end(Deadline.after(WRITE_TIMEOUT_S))
+        return self.snapshot
+
+    def put_connector(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> None:
+        """Store a connector's configuration; `target` is its first target state."""
+        # The target goes first: a worker that sees the connector must not start it before it knows.
+        first = () if target is None else (TargetRecord(name, target),)
+        self._write([*first, ConnectorRecord(name, config)])
+
+    def remove_connector(self, name: str) -> None:
+        """Delete a connector, its target state and its placement."""
+        self._write([ConnectorRecord(name, None), TargetRecord(name, None), PlacementRecord(name, None)])
+
+    def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
+        """Replace a connector's tasks at once: nobody sees some of the new ones without the others."""
+        deadline = Deadline.after(WRITE_TIMEOUT_S)
+        if configs:
+            self._write([TaskRecord(TaskId(name, i), c) for i, c in enumerate(configs)], deadline)
+        self._write([CommitRecord(name, len(configs))], deadline)
+
+    def put_target(self, name: str, target: TargetState) -> None:
+        """Say what a connector should be. STOPPED also takes its tasks away."""
+        tasks = (CommitRecord(name, 0),) if target is TargetState.STOPPED else ()
+        self._write([*tasks, TargetRecord(name, target)])
+
+    def put(self, *records: ConfigRecord) -> None:
+        """Write records in order."""
+        self._write(records)
+
+    def _write(self, records: Sequence[ConfigRecord], deadline: Deadline | None = None) -> None:
+        deadline = deadline or Deadline.after(WRITE_TIMEOUT_S)
+        acknowledged = [self._log.put(*encode(record)) for record in records]
+        for written in acknowledged:
+            written.result(deadline.remaining_s)
+        self._log.read_to_end(deadline)
+
+    def _on_record(self, key: bytes | None, value: bytes | None, _partition: int, offset: int, _ms: int) -> None:
+        try:
+            record = decode(key, value)
+        except RecordFormatError as error:
+            _logger.warning("config_record_skipped", key=_shown(key), offset=offset, reason=str(error))
+            record = None
+        with self._lock:
+            self._state.advance(offset)
+            if record is not None:
+                self._state.apply(record)
+            self._snapshot = None
+        if self._caught_up and record is not None:
+            self._tell(record)
+
+    def _tell(self, record: ConfigRecord) -> None:
+        match record:
+            case RestartRecord():
+                self._listener.restart_requested(record)
+            case LoggerRecord():
+                self._listener.log_level_requested(record)
+            case _:
+                self._listener.config_changed()
+
+
+def _shown(key: bytes | None) -> str:
+    return "" if key is None else key[:200].decode(errors="backslashreplace")

@@ -1,0 +1,113 @@
+"""Questions to connectors, asked in a process of their own: one that hangs there stops no task and no herder."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import structlog
+
+from connect.cluster.supervisor import IDLE_S, KILL_GRACE_S, Launch, Post
+from connect.cluster.task_host import Host
+from connect.runtime.messages import Call, CallResult, Message
+
+TRIES: Final = 2
+"""A call whose host died of something else is asked once more."""
+
+Method = Literal["check", "task_configs"]
+_logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    call: Call
+    answer: Future[CallResult]
+    overdue_s: float
+    tries: int = 1
+
+
+class ConnectorCalls:
+    """Owned by the herder's thread; futures are completed there."""
+
+    def __init__(self, launch: Launch, post: Post, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._launch = launch
+        self._post = post
+        self._clock_s = clock_s
+        self._host: Host | None = None
+        self._asked: dict[int, _Asked] = {}
+        self._ids = itertools.count(1)
+        self._idle_since_s = 0.0
+        self._overdue: frozenset[int] = frozenset()
+
+    def ask(self, method: Method, config: Mapping[str, str], timeout_s: float) -> Future[CallResult]:
+        """Ask a connector. The future always gets an answer; a connector that dies or hangs gives one with `error`."""
+        call = Call(next(self._ids), method, config, timeout_s)
+        self._asked[call.id] = _Asked(call, Future(), self._clock_s() + timeout_s + KILL_GRACE_S)
+        self._send(call)
+        return self._asked[call.id].answer
+
+    def tick(self) -> None:
+        """End the host when a call hangs, or when there is nothing to ask for a while."""
+        if self._host is None:
+            return
+        now_s = self._clock_s()
+        late = frozenset(number for number, asked in self._asked.items() if asked.overdue_s <= now_s)
+        if late and not self._overdue:
+            self._overdue = late
+            _logger.warning("connector_call_hangs", host=self._host.name, pid=self._host.pid, calls=len(late))
+            self._host.kill("was killed because a call did not answer in time")
+        elif not self._asked and now_s - self._idle_since_s >= IDLE_S:
+            self.close()
+
+    def kill(self, reason: str) -> None:
+        """End the host at once. From any thread."""
+        host = self._host
+        if host is not None:
+            host.kill(reason)
+
+    def close(self) -> None:
+        """Ask the host to end."""
+        if self._host is not None:
+            self._host.close()
+            self._host = None
+
+    def said(self, host: Host, message: Message) -> None:
+        """The host spoke; on its reader thread."""
+        if isinstance(message, CallResult):
+            self._post(f"taking in the answer of {host.name}", lambda: self._answer(message))
+
+    def ended(self, host: Host, reason: str) -> None:
+        """The host is gone; on its reader thread."""
+        self._post("taking in the end of the call host", lambda: self._bury(host, reason))
+
+    def _send(self, call: Call) -> None:
+        if self._host is None:
+            self._host = self._launch("call-host", self)
+        self._host.send(call)
+
+    def _answer(self, result: CallResult) -> None:
+        asked = self._asked.pop(result.id, None)
+        self._idle_since_s = self._clock_s()
+        if asked is not None:
+            asked.answer.set_result(result)
+
+    def _bury(self, host: Host, reason: str) -> None:
+        if host is not self._host:
+            return
+        self._host = None
+        overdue, self._overdue = self._overdue, frozenset()
+        for number, asked in tuple(self._asked.items()):
+            if number in overdue:
+                text = f"The connector did not answer {asked.call.method} within {asked.call.timeout_s:g} s."
+                self._answer(CallResult(number, error=text, trace=text))
+            elif asked.tries >= TRIES:
+                text = f"The process that ran the connector's {asked.call.method} (pid {host.pid}) {reason}."
+                self._answer(CallResult(number, error=text, trace=text))
+            else:
+                overdue_s = self._clock_s() + asked.call.timeout_s + KILL_GRACE_S
+                self._asked[number] = replace(asked, tries=asked.tries + 1, overdue_s=overdue_s)
+                self._send(asked.call)

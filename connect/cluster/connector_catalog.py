@@ -1,0 +1,31 @@
+"""What the herder asks about connectors' plug-ins, answered from the installed plug-ins' declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from connect.api.plugin import Plugin, PluginKind
+from connect.cluster.cluster_parts import Kind
+from connect.plugins import CONNECTORS, Catalog
+
+
+class InstalledConnectors:
+    """Implements `ConnectorCatalog`. Immutable."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def kind(self, config: Mapping[str, str]) -> Kind:
+        """`unknown` when no plug-in has the configuration's class."""
+        plugin = self._plugin(config)
+        if plugin is None:
+            return "unknown"
+        return "source" if plugin.kind is PluginKind.SOURCE else "sink"
+
+    def version(self, config: Mapping[str, str]) -> str | None:
+        """None when no plug-in has the configuration's class."""
+        plugin = self._plugin(config)
+        return None if plugin is None else plugin.version
+
+    def _plugin(self, config: Mapping[str, str]) -> Plugin | None:
+        return self._catalog.find(config.get("connector.class", "").strip(), *CONNECTORS)

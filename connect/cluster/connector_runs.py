@@ -1,0 +1,172 @@
+"""The connectors themselves: asked for their tasks by the leader, their tasks published, their states reported.
+
+Only the leader does this; it runs no task here and must never publish what has not changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import structlog
+
+from connect.api.errors import ConnectError
+from connect.cluster.auto_restart import RestartHistory, next_restart
+from connect.cluster.cluster_parts import Parts, too_many_tasks, with_placeholders
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.operations import RequestError, TargetState
+from connect.runtime.messages import CallResult, State, TaskId
+
+_logger = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _ConnectorRun:
+    """One try to bring a connector where it should be; a config change, resume or restart makes a new one."""
+
+    config: Mapping[str, str]
+    target: TargetState
+    history: RestartHistory = field(default_factory=RestartHistory)
+    state: State | None = None
+    waiting: list[Future[None]] = field(default_factory=list)
+
+
+class ConnectorRuns:
+    """Owned by the herder's thread."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._runs: dict[str, _ConnectorRun] = {}
+
+    def settle(self, snapshot: ConfigSnapshot) -> None:
+        """Bring every connector where it should be."""
+        for name in [n for n in self._runs if n not in snapshot.connectors]:
+            self._end(self._runs.pop(name), "The connector was deleted.")
+        for name, config in snapshot.connectors.items():
+            target = snapshot.target(name)
+            run = self._runs.get(name)
+            if run is None or run.config != config or run.target is not target:
+                self._begin(name, _ConnectorRun(config, target), snapshot, was=run)
+            elif name in snapshot.inconsistent and run.state is State.RUNNING:
+                self._begin(name, _ConnectorRun(config, target, run.history), snapshot, was=run)
+        self._forget_statuses(snapshot)
+
+    def restart(self, name: str) -> Future[None]:
+        """Begin anew; done when the connector runs, RequestError 500 when it does not start."""
+        done: Future[None] = Future()
+        snapshot = self._parts.configs.snapshot
+        config = snapshot.connectors.get(name)
+        if config is None:
+            done.set_exception(RequestError(404, f"Connector {name} not found"))
+            return done
+        run = _ConnectorRun(config, snapshot.target(name), waiting=[done])
+        self._begin(name, run, snapshot, was=self._runs.get(name))
+        return done
+
+    def release(self) -> None:
+        """Another worker leads now."""
+        for run in self._runs.values():
+            self._end(run, "Another worker leads now.")
+        self._runs.clear()
+
+    def report_unassigned(self) -> None:
+        """Say that nobody runs these connectors; the worker is leaving."""
+        for name, run in self._runs.items():
+            if run.state in (State.RUNNING, State.PAUSED):
+                self._parts.statuses.put_connector(name, self._parts.status(State.UNASSIGNED, run.config))
+
+    def _begin(self, name: str, run: _ConnectorRun, snapshot: ConfigSnapshot, was: _ConnectorRun | None) -> None:
+        if was is not None:
+            # Who waits for a restart gets the outcome of the run that took its place.
+            run.waiting.extend(was.waiting)
+            was.waiting = []
+        self._runs[name] = run
+        match run.target:
+            case TargetState.STARTED:
+                self._ask_for_tasks(name, run)
+            case TargetState.PAUSED if was is not None and was.state is State.FAILED and not run.waiting:
+                run.state = State.FAILED  # a failed connector cannot be paused
+            case TargetState.PAUSED:
+                self._report(name, run, State.PAUSED)
+            case TargetState.STOPPED:
+                if snapshot.tasks.get(name):
+                    self._parts.configs.put_tasks(name, ())
+                self._report(name, run, State.STOPPED)
+
+    def _ask_for_tasks(self, name: str, run: _ConnectorRun) -> None:
+        answer = self._parts.calls.ask("task_configs", run.config, self._parts.limits.plan_tasks_s)
+        answer.add_done_callback(lambda done: self._answered(name, run, done.result()))
+
+    def _answered(self, name: str, run: _ConnectorRun, result: CallResult) -> None:
+        if self._runs.get(name) is not run:
+            return  # asked for a configuration that is no longer the newest
+        if result.problems:
+            self._fail(name, run, "\n".join(problem.message for problem in result.problems))
+        elif result.error is not None:
+            self._fail(name, run, result.trace or result.error)
+        else:
+            self._publish(name, run, with_placeholders(result.value or (), run.config))
+
+    def _publish(self, name: str, run: _ConnectorRun, task_configs: Sequence[Mapping[str, str]]) -> None:
+        problem = too_many_tasks(name, run.config, len(task_configs))
+        if problem is not None:
+            self._fail(name, run, problem)
+            return
+        try:
+            if is_news(self._parts.configs.snapshot, name, run.config, task_configs):
+                self._parts.configs.put_tasks(name, task_configs)
+        except (ConnectError, TimeoutError) as error:
+            self._fail(name, run, f"The tasks could not be written to the config topic: {error}")
+            return
+        run.history = RestartHistory(run.history.restarts, time.monotonic())
+        self._report(name, run, State.RUNNING)
+
+    def _report(self, name: str, run: _ConnectorRun, state: State) -> None:
+        run.state = state
+        self._parts.statuses.put_connector(name, self._parts.status(state, run.config))
+        for waiting in run.waiting:
+            waiting.set_result(None)
+        run.waiting = []
+
+    def _fail(self, name: str, run: _ConnectorRun, trace: str) -> None:
+        _logger.error("connector_failed", connector=name, trace=trace)
+        run.state = State.FAILED
+        self._parts.statuses.put_connector(name, self._parts.status(State.FAILED, run.config, trace))
+        self._end(run, f"Failed to start connector: {name}")
+        policy = self._parts.limits.restarts
+        following = next_restart(policy, run.history, time.monotonic()) if policy.allows(run.config) else None
+        if following is not None:
+            self._parts.loop.later(
+                following.delay_s, f"restarting connector {name}", lambda: self._again(name, run, following.history)
+            )
+
+    def _again(self, name: str, failed: _ConnectorRun, history: RestartHistory) -> None:
+        if self._runs.get(name) is failed and failed.state is State.FAILED:
+            run = _ConnectorRun(failed.config, failed.target, history)
+            self._begin(name, run, self._parts.configs.snapshot, was=failed)
+
+    def _end(self, run: _ConnectorRun, why: str) -> None:
+        for waiting in run.waiting:
+            waiting.set_exception(RequestError(500, why))
+        run.waiting = []
+
+    def _forget_statuses(self, snapshot: ConfigSnapshot) -> None:
+        statuses = self._parts.statuses
+        for name in statuses.names():
+            if name not in snapshot.connectors:
+                statuses.forget(name)
+            elif name not in snapshot.inconsistent:
+                for number in statuses.tasks(name):
+                    if not snapshot.has_task(TaskId(name, number)):
+                        statuses.forget_task(TaskId(name, number))
+
+
+def is_news(
+    snapshot: ConfigSnapshot, name: str, config: Mapping[str, str], task_configs: Sequence[Mapping[str, str]]
+) -> bool:
+    """Whether tasks must be published: they or the connector's configuration changed (KAFKA-9228)."""
+    if name in snapshot.inconsistent or snapshot.applied.get(name) != config:
+        return True
+    return list(snapshot.tasks.get(name, {}).values()) != list(task_configs)

@@ -1,0 +1,138 @@
+"""The herder's thread: does one thing after the other, on time, and says which. Knows nothing of connectors."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+import structlog
+
+from connect.cluster.operations import Stage
+
+RETRY_S: Final = 1.0
+"""Wait before the settling step is tried again after an error."""
+
+_T = TypeVar("_T")
+_Step = tuple[str, Callable[[], None]]
+_logger = structlog.get_logger(__name__)
+
+
+class EventLoop:
+    """Steps posted by any thread run here one by one; after each lot of them comes `settle`.
+
+    Steps must not wait for anything but Kafka.
+    """
+
+    def __init__(self, name: str, settle: Callable[[], None]) -> None:
+        self._settle = settle
+        self._steps: queue.SimpleQueue[_Step | None] = queue.SimpleQueue()
+        self._timers: list[tuple[float, int, _Step]] = []
+        self._order = itertools.count()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._stopping = threading.Event()
+        self._ended = False
+        self._stage = Stage("starting", _now_ms())
+
+    @property
+    def stage(self) -> Stage:
+        """What the thread does, or did last."""
+        return self._stage
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def post(self, description: str, step: Callable[[], None]) -> None:
+        """Do this as soon as possible. From any thread."""
+        self._steps.put((description, step))
+
+    def submit(self, description: str, call: Callable[[], _T]) -> Future[_T]:
+        """Do this as soon as possible; the future tells the outcome. From any thread."""
+        future: Future[_T] = Future()
+        if self._stopping.is_set():
+            future.set_exception(RuntimeError("Worker is shutting down"))
+            return future
+
+        def step() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = call()
+            except Exception as error:  # noqa: BLE001 - the caller gets it
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self.post(description, step)
+        return future
+
+    def later(self, delay_s: float, description: str, step: Callable[[], None]) -> None:
+        """Do this after a while. From the loop's own thread."""
+        heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._order), (description, step)))
+
+    def stop(self, timeout_s: float) -> bool:
+        """End after the steps posted so far; False when the thread is still busy after the time-out."""
+        self._stopping.set()
+        self._steps.put(None)
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            step = self._next()
+            while step is not None:
+                self._do(*step)
+                step = self._ready()
+                if step is None and self._ended:
+                    return
+            if self._ended:
+                return
+            self._do("settling tasks and connectors", self._settle, retried=True)
+
+    def _next(self) -> _Step | None:
+        timeout_s = max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
+        if timeout_s == 0.0:
+            return self._ready()
+        try:
+            step = self._steps.get(timeout=timeout_s)
+        except queue.Empty:
+            return self._ready()
+        self._ended = step is None
+        return step
+
+    def _ready(self) -> _Step | None:
+        if self._timers and self._timers[0][0] <= time.monotonic():
+            return heapq.heappop(self._timers)[2]
+        try:
+            step = self._steps.get_nowait()
+        except queue.Empty:
+            return None
+        self._ended = step is None
+        return step
+
+    def _do(self, description: str, step: Callable[[], None], *, retried: bool = False) -> None:
+        started_ms = _now_ms()
+        self._stage = Stage(description, started_ms)
+        try:
+            step()
+        except Exception:
+            # One failed step must not end the worker; what it was about is settled again after the next step.
+            _logger.exception("herder_step_failed", step=description)
+            if retried:
+                self.later(RETRY_S, "trying again", _nothing)
+        self._stage = Stage(description, started_ms, _now_ms())
+
+
+def _nothing() -> None:
+    """A step whose point is the settling after it."""
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

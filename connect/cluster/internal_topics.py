@@ -1,0 +1,68 @@
+"""The topics a cluster of workers keeps its own state in: names, partitions, settings. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connect.kafka.topics import InternalTopic, TopicSpec
+from connect.runtime.worker_config import WorkerConfig
+
+_NOT_CONFIGS: Final = frozenset({"topic", "partitions", "replication.factor"})
+
+
+def slots_topic(worker: WorkerConfig) -> str:
+    """The topic whose partitions are the slots; it holds no records."""
+    return f"{worker.group_id}-slots"
+
+
+def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
+    """All of them. Further keys `config.storage.*` and so on become settings of the topic, as in Kafka Connect."""
+    return [
+        InternalTopic(
+            TopicSpec(
+                worker.config_storage_topic,
+                1,
+                worker.config_storage_replication_factor,
+                _configs(worker, "config.storage."),
+            ),
+            key="config.storage.topic",
+            purpose="connector configurations",
+            single_partition=True,
+        ),
+        InternalTopic(
+            TopicSpec(
+                worker.offset_storage_topic,
+                worker.offset_storage_partitions,
+                worker.offset_storage_replication_factor,
+                _configs(worker, "offset.storage."),
+            ),
+            key="offset.storage.topic",
+            purpose="source connector offsets",
+        ),
+        InternalTopic(
+            TopicSpec(
+                worker.status_storage_topic,
+                worker.status_storage_partitions,
+                worker.status_storage_replication_factor,
+                _configs(worker, "status.storage."),
+            ),
+            key="status.storage.topic",
+            purpose="connector and task statuses",
+        ),
+        InternalTopic(
+            TopicSpec(
+                slots_topic(worker),
+                worker.slots,
+                worker.config_storage_replication_factor,
+                {"cleanup.policy": "compact"},
+            ),
+            key="group.id",
+            purpose="the workers' slots",
+        ),
+    ]
+
+
+def _configs(worker: WorkerConfig, prefix: str) -> dict[str, str]:
+    given = {k: v for k, v in worker.with_prefix(prefix).items() if k not in _NOT_CONFIGS}
+    # Anything but plain compaction loses state, so it is no setting.
+    return {**given, "cleanup.policy": "compact"}

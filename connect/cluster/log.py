@@ -1,0 +1,32 @@
+"""What the stores need of an internal topic: a compacted log that every worker reads whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Protocol
+
+from connect.api.deadline import Deadline
+
+OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
+"""key, value, partition, offset, timestamp in ms; called in order of the partition on the log's own thread."""
+
+
+class RecordLog(Protocol):
+    """One internal topic. `connect.kafka.kv_log.KeyValueLog` is the real one."""
+
+    def start(self, deadline: Deadline) -> None:
+        """Read the topic from its beginning to its end, then go on reading."""
+
+    def put(self, key: bytes, value: bytes | None) -> Future[None]:
+        """Write a record; done when every in-sync replica has it."""
+
+    def read_to_end(self, deadline: Deadline) -> None:
+        """Return when every record that was in the topic before the call was given to the callback."""
+
+    def close(self) -> None:
+        """Write out what is queued and let go of the clients."""
+
+
+MakeLog = Callable[[OnRecord], RecordLog]
+"""Builds the log of one topic around the callback that gets its records."""

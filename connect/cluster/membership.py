@@ -1,0 +1,88 @@
+"""Which slots this worker owns, and who leads. The herder knows no more of the other workers than this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from connect.api.deadline import Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The cluster as this worker sees it. Never changes; a new view replaces it.
+
+    `slots` None: all of them, placed or not. `owners`: the worker of each slot, as far as known.
+    """
+
+    generation: int
+    leads: bool
+    leader_url: str | None
+    slots: frozenset[int] | None
+    owners: Mapping[int, str] = field(default_factory=dict)
+    urls: Mapping[str, str] = field(default_factory=dict)
+
+    def owns(self, slot: int | None) -> bool:
+        """Tasks of this slot run here; None is the slot of a task that has none yet."""
+        return self.slots is None or (slot is not None and slot in self.slots)
+
+
+NOBODY = View(generation=0, leads=False, leader_url=None, slots=frozenset())
+"""Before the first assignment, and after this worker was put out of the group."""
+
+
+class MembershipListener(Protocol):
+    """Hears of changes, on the membership's thread."""
+
+    def view_changed(self) -> None:
+        """There is another view. Must return at once."""
+
+    def release(self, slots: frozenset[int], deadline: Deadline) -> None:
+        """Returns when no task of these slots runs here any more, at the deadline the latest (then killed)."""
+
+    def lost(self) -> None:
+        """This worker is out of the group and others may run its tasks already: end all of them now."""
+
+
+class Membership(Protocol):
+    """This worker's part in the group of workers."""
+
+    @property
+    def view(self) -> View:
+        """The present view."""
+
+    def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
+        """Join the group."""
+
+    def config_changed(self) -> None:
+        """The config topic says something new; another worker may have claimed slots."""
+
+    def close(self, deadline: Deadline) -> None:
+        """Leave the group, so that the others take over at once."""
+
+
+class Alone:
+    """The only worker there is: owns everything and leads."""
+
+    def __init__(self) -> None:
+        self._view = NOBODY
+
+    @property
+    def view(self) -> View:
+        """The present view."""
+        return self._view
+
+    def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
+        """Take everything."""
+        urls = {worker_id: url}
+        self._view = View(generation=1, leads=True, leader_url=url, slots=None, urls=urls)
+        listener.view_changed()
+
+    def config_changed(self) -> None:
+        """Nobody else can claim anything."""
+
+    def close(self, deadline: Deadline) -> None:
+        """Own nothing any more."""
+        del deadline
+        self._view = NOBODY

@@ -1,0 +1,52 @@
+"""JSON as Kafka Connect's JsonConverter writes it into the internal topics, byte for byte. No I/O."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+# Jackson writes control characters with upper-case digits and characters outside the BMP as two escapes.
+_SPECIAL = re.compile(r"\\(?:u[0-9a-f]{4}|.)|[\U00010000-\U0010ffff]")
+
+
+class RecordFormatError(ValueError):
+    """A record of an internal topic is not what its key promises; the text says what was found."""
+
+
+def compact_json(value: object) -> bytes:
+    """Compact JSON in the order given, as UTF-8."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _SPECIAL.sub(_escaped, text).encode()
+
+
+def _escaped(match: re.Match[str]) -> str:
+    text = match.group()
+    if len(text) > 2:
+        return "\\u" + text[2:].upper()
+    if len(text) == 2:
+        return text
+    units = text.encode("utf-16-be").hex().upper()
+    return f"\\u{units[:4]}\\u{units[4:]}"
+
+
+def json_object(value: bytes) -> Mapping[str, Any]:
+    """The members of a JSON object. RecordFormatError when the bytes are anything else."""
+    try:
+        members = json.loads(value)
+    except ValueError as error:
+        raise RecordFormatError(f"not JSON ({error})") from error
+    if not isinstance(members, dict):
+        raise RecordFormatError(f"a JSON {type(members).__name__}, not an object")
+    return members
+
+
+def member(members: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
+    """A member of the wanted type. RecordFormatError when it is missing or of another type."""
+    value = members.get(name)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise RecordFormatError(f"member {name!r} is a {type(value).__name__}, not a {kind.__name__}")
+    return value

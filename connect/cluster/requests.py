@@ -1,0 +1,107 @@
+"""What REST asks to change, carried out on the herder's thread: checked, written to the config topic, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.cluster.cluster_parts import Parts, connector_config
+from connect.cluster.config_records import LoggerRecord, RestartRecord
+from connect.cluster.operations import (
+    ConnectorStatus,
+    NotFoundError,
+    NotLeaderError,
+    RequestError,
+    Saved,
+    TargetState,
+)
+from connect.cluster.restarts import as_restarting
+from connect.runtime.messages import TaskId
+
+TOPICS_TIMEOUT_S: Final = 30.0
+
+
+class Requests:
+    """Owned by the herder's thread."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def create(self, name: str, config: Mapping[str, str], initial: TargetState | None) -> Saved:
+        """A new connector."""
+        self.require_leader()
+        if name in self._parts.configs.snapshot.connectors:
+            raise RequestError(409, f"Connector {name} already exists")
+        self._parts.configs.put_connector(name, {**config, "name": name}, initial)
+        return Saved(created=True, info=self._parts.info(name))
+
+    def save(self, name: str, config: Mapping[str, str]) -> Saved:
+        """A new or changed connector; its target state stays."""
+        self.require_leader()
+        known = self._parts.configs.snapshot.connectors.get(name)
+        new = {**config, "name": config.get("name", name)}
+        if new != known:
+            self._parts.configs.put_connector(name, new)
+        return Saved(created=known is None, info=self._parts.info(name))
+
+    def delete(self, name: str) -> None:
+        """No such connector any more."""
+        self.require_leader()
+        connector_config(self._parts.configs.snapshot, name)
+        self._parts.configs.remove_connector(name)
+        self._parts.statuses.forget(name)
+
+    def set_target(self, name: str, target: TargetState) -> None:
+        """Pause, resume or stop."""
+        if name not in self._parts.configs.snapshot.connectors:
+            raise NotFoundError(f"Unknown connector {name}")
+        if target is TargetState.STOPPED:
+            self.require_leader()
+        self._parts.configs.put_target(name, target)
+
+    def restart(self, request: RestartRecord) -> ConnectorStatus:
+        """Ask all workers to restart what the request selects."""
+        name = request.name
+        if name not in self._parts.configs.snapshot.connectors:
+            raise NotFoundError(f"Unknown connector: {name}")
+        self.require_leader()
+        state = self._parts.statuses.connector(name)
+        if state is None:
+            raise NotFoundError(f"Status for connector {name} not found")
+        kind = self._parts.catalog.kind(self._parts.configs.snapshot.connectors[name])
+        status = ConnectorStatus(name, state, self._parts.statuses.tasks(name), kind)
+        self._parts.configs.put(request)
+        return as_restarting(status, request)
+
+    def check_task(self, task: TaskId, *, owned: bool) -> None:
+        """Refuse a restart of a task that is not there, or not here."""
+        snapshot = self._parts.configs.snapshot
+        if task.connector not in snapshot.connectors:
+            raise NotFoundError(f"Unknown connector: {task.connector}")
+        if not snapshot.has_task(task):
+            raise NotFoundError(f"Unknown task: {task}")
+        if not owned:
+            view = self._parts.membership.view
+            slot = snapshot.placements.get(task)
+            raise NotLeaderError(view.urls.get(view.owners.get(slot, "")) if slot is not None else None)
+
+    def check_connector(self, name: str) -> None:
+        """Refuse a restart of a connector that is not there, or not here."""
+        if name not in self._parts.configs.snapshot.connectors:
+            raise NotFoundError(f"Unknown connector: {name}")
+        self.require_leader()
+
+    def reset_topics(self, name: str) -> None:
+        """Forget the topics of a connector."""
+        self._parts.statuses.reset_topics(name, Deadline.after(TOPICS_TIMEOUT_S))
+
+    def set_log_level(self, logger: str, level: str) -> None:
+        """Set a log level on every worker that is up."""
+        self._parts.configs.put(LoggerRecord(logger, level))
+
+    def require_leader(self) -> None:
+        """NotLeaderError unless this worker leads."""
+        view = self._parts.membership.view
+        if not view.leads:
+            raise NotLeaderError(view.leader_url)

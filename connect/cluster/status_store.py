@@ -1,0 +1,181 @@
+"""The status topic as this worker has read it, and the way to write to it.
+
+Source of the rules: org.apache.kafka.connect.storage.KafkaStatusBackingStore (Kafka 4.1).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import TypeVar
+
+import structlog
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.cluster.log import MakeLog, RecordLog
+from connect.cluster.operations import Status
+from connect.cluster.record_json import RecordFormatError
+from connect.cluster.status_records import (
+    ConnectorStatusRecord,
+    StatusRecord,
+    TaskStatusRecord,
+    TopicRecord,
+    TopicUse,
+    decode,
+    encode,
+)
+from connect.runtime.messages import State, TaskId
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_logger = structlog.get_logger(__name__)
+
+
+def may_replace(new: Status, known: Status | None) -> bool:
+    """Whether a safe write goes ahead: another worker of a later generation has the last word."""
+    return known is None or known.worker_id == new.worker_id or known.generation <= new.generation
+
+
+def overrides(read: Status | None, known: Status | None) -> bool:
+    """Whether a status just read counts: a late UNASSIGNED of an old owner does not undo the new owner's RUNNING."""
+    if read is None or known is None or read.state is not State.UNASSIGNED or known.state is not State.RUNNING:
+        return True
+    return read.worker_id == known.worker_id or known.generation < read.generation
+
+
+class StatusStore:
+    """Fed by the log's thread, read and written by any."""
+
+    def __init__(self, make_log: MakeLog) -> None:
+        self._lock = threading.Lock()
+        self._connectors: dict[str, Status] = {}
+        self._tasks: dict[str, dict[int, Status]] = {}
+        self._topics: dict[str, dict[str, TopicUse]] = {}
+        self._make_log = make_log
+        self._opened: RecordLog | None = None
+
+    def start(self, deadline: Deadline) -> None:
+        """Read the topic to its end. The log's errors, after which it may be started again."""
+        self.close()
+        self._opened = self._make_log(self._on_record)
+        self._opened.start(deadline)
+
+    def close(self) -> None:
+        """Write out what is queued and let go of the log."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    @property
+    def _log(self) -> RecordLog:
+        if self._opened is None:
+            raise ConnectError("The status topic is not open.")
+        return self._opened
+
+    def connector(self, name: str) -> Status | None:
+        """A connector's last status."""
+        return self._connectors.get(name)
+
+    def tasks(self, name: str) -> Mapping[int, Status]:
+        """The last status of each task of a connector, sorted by task."""
+        with self._lock:
+            return dict(sorted(self._tasks.get(name, {}).items()))
+
+    def names(self) -> frozenset[str]:
+        """Every connector that anything is known of."""
+        with self._lock:
+            return frozenset(self._connectors) | frozenset(self._tasks) | frozenset(self._topics)
+
+    def topics(self, name: str) -> Mapping[str, TopicUse]:
+        """The topics a connector used."""
+        with self._lock:
+            return dict(self._topics.get(name, {}))
+
+    def put_connector(self, name: str, status: Status) -> None:
+        """Report a connector's status. UNASSIGNED and FAILED yield to a worker of a later generation."""
+        if not _is_safe(status) or may_replace(status, self.connector(name)):
+            self._send(ConnectorStatusRecord(name, status))
+
+    def put_task(self, task: TaskId, status: Status) -> None:
+        """Report a task's status. UNASSIGNED and FAILED yield to a worker of a later generation."""
+        known = self._tasks.get(task.connector, {}).get(task.task)
+        if not _is_safe(status) or may_replace(status, known):
+            self._send(TaskStatusRecord(task, status))
+
+    def forget_task(self, task: TaskId) -> None:
+        """Remove a task's status."""
+        self._send(TaskStatusRecord(task, None))
+
+    def forget(self, name: str) -> None:
+        """Remove all statuses of a connector and the topics it used."""
+        for number in self.tasks(name):
+            self._send(TaskStatusRecord(TaskId(name, number), None))
+        for topic in self.topics(name):
+            self._send(TopicRecord(name, topic, None))
+        if self.connector(name) is not None:
+            self._send(ConnectorStatusRecord(name, None))
+
+    def use_topic(self, task: TaskId, topic: str) -> None:
+        """Remember that a connector uses a topic."""
+        if topic not in self._topics.get(task.connector, {}):
+            self._send(TopicRecord(task.connector, topic, TopicUse(task.task, int(time.time() * 1000))))
+
+    def reset_topics(self, name: str, deadline: Deadline) -> None:
+        """Forget the topics a connector used. The log's errors."""
+        for written in [self._send(TopicRecord(name, topic, None)) for topic in self.topics(name)]:
+            written.result(deadline.remaining_s)
+        self._log.read_to_end(deadline)
+
+    def _send(self, record: StatusRecord) -> Future[None]:
+        written = self._log.put(*encode(record))
+        written.add_done_callback(lambda future: _report(record, future))
+        return written
+
+    def _on_record(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
+        try:
+            record = decode(key, value)
+        except RecordFormatError as error:
+            shown = "" if key is None else key[:200].decode(errors="backslashreplace")
+            _logger.warning("status_record_skipped", key=shown, partition=partition, offset=offset, reason=str(error))
+            return
+        with self._lock:
+            self._apply(record)
+
+    def _apply(self, record: StatusRecord) -> None:
+        match record:
+            case ConnectorStatusRecord(name, status):
+                if overrides(status, self._connectors.get(name)):
+                    _set(self._connectors, name, status)
+            case TaskStatusRecord(task, status):
+                tasks = self._tasks.setdefault(task.connector, {})
+                if overrides(status, tasks.get(task.task)):
+                    _set(tasks, task.task, status)
+                if not tasks:
+                    del self._tasks[task.connector]
+            case TopicRecord(connector, topic, use):
+                topics = self._topics.setdefault(connector, {})
+                _set(topics, topic, use)
+                if not topics:
+                    del self._topics[connector]
+
+
+def _set(members: dict[_K, _V], key: _K, value: _V | None) -> None:
+    if value is None:
+        members.pop(key, None)
+    else:
+        members[key] = value
+
+
+def _is_safe(status: Status) -> bool:
+    return status.state in (State.UNASSIGNED, State.FAILED)
+
+
+def _report(record: StatusRecord, written: Future[None]) -> None:
+    error = None if written.cancelled() else written.exception()
+    if error is not None:
+        _logger.error(
+            "status_not_written", record=type(record).__name__, key=encode(record).key.decode(), error=str(error)
+        )

@@ -1,0 +1,217 @@
+"""Which task host runs which task; starts hosts when needed, ends those that hang, tells what became of the runs."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import structlog
+
+from connect.cluster.task_host import Host, HostListener
+from connect.runtime.messages import (
+    Figures,
+    Message,
+    SetPaused,
+    StartTask,
+    State,
+    StopTask,
+    TaskId,
+    TaskState,
+    TopicsUsed,
+)
+
+KILL_GRACE_S: Final = 1.0
+"""A host gets this much longer than the task before it is killed, to report a stop in the last moment."""
+IDLE_S: Final = 60.0
+"""A host without tasks is ended after this time."""
+
+Launch = Callable[[str, HostListener], Host]
+Post = Callable[[str, Callable[[], None]], None]
+_logger = structlog.get_logger(__name__)
+
+
+class RunListener(Protocol):
+    """Hears what becomes of runs, on the herder's thread."""
+
+    def run_changed(self, change: TaskState) -> None:
+        """A run has another state; None: it ended as asked, or its host was ended for another task's sake."""
+
+    def topics_used(self, used: TopicsUsed) -> None:
+        """A task used topics for the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """How many task hosts there may be and how much memory each may hold (0: any)."""
+
+    hosts: int
+    memory_bytes: int = 0
+
+
+@dataclass(slots=True)
+class _Tasks:
+    """The runs of one host."""
+
+    isolated_for: str | None
+    runs: dict[int, TaskId] = field(default_factory=dict)
+    overdue_s: dict[int, float] = field(default_factory=dict)
+    idle_since_s: float = 0.0
+    sacrificed: bool = False
+    figures: Figures = field(default_factory=Figures)
+
+
+class Supervisor:
+    """Owned by the herder's thread, `figures` and `kill_all` excepted; hosts are heard through `post`."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        limits: HostLimits,
+        post: Post,
+        listener: RunListener,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._launch = launch
+        self._limits = limits
+        self._post = post
+        self._listener = listener
+        self._clock_s = clock_s
+        self._hosts: dict[Host, _Tasks] = {}
+        self._numbers = itertools.count(1)
+
+    @property
+    def host_count(self) -> int:
+        """Task hosts that live."""
+        return len(self._hosts)
+
+    def start(self, message: StartTask, *, isolated: bool) -> None:
+        """Run a task: in a host of its connector's own, or in the shared host with the fewest tasks."""
+        host = self._host_for(message.connector if isolated else None)
+        self._hosts[host].runs[message.run] = TaskId(message.connector, message.task)
+        host.send(message)
+
+    def stop(self, task: TaskId, run: int, timeout_s: float) -> None:
+        """End a run; its host is killed when that takes longer than `timeout_s`."""
+        host = self._host_of(run)
+        if host is not None:
+            self._hosts[host].overdue_s[run] = self._clock_s() + timeout_s + KILL_GRACE_S
+            host.send(StopTask(task.connector, task.task, run, timeout_s))
+
+    def set_paused(self, task: TaskId, run: int, paused: bool) -> None:
+        """Pause or resume a run."""
+        host = self._host_of(run)
+        if host is not None:
+            host.send(SetPaused(task.connector, task.task, run, paused))
+
+    def tick(self) -> None:
+        """End hosts whose task does not stop, that hold too much memory, or that nobody needs."""
+        now_s = self._clock_s()
+        for host, tasks in tuple(self._hosts.items()):
+            late = [run for run, at_s in tasks.overdue_s.items() if at_s <= now_s]
+            if late and not tasks.sacrificed:
+                self._sacrifice(host, tasks, late)
+            elif tasks.runs:
+                self._check_memory(host)
+            elif now_s - tasks.idle_since_s >= (0.0 if tasks.isolated_for else IDLE_S):
+                del self._hosts[host]
+                host.close()
+
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        """The last metrics of every task, by `name-0`. From any thread."""
+        return {name: dict(f) for tasks in tuple(self._hosts.values()) for name, f in tasks.figures.tasks.items()}
+
+    def kill_all(self, reason: str) -> None:
+        """End every host at once. From any thread."""
+        for host, tasks in tuple(self._hosts.items()):
+            tasks.sacrificed = True
+            host.kill(reason)
+
+    def close(self) -> None:
+        """Ask every host to end; it is killed when it does not."""
+        for host in tuple(self._hosts):
+            host.close()
+
+    def said(self, host: Host, message: Message) -> None:
+        """A host spoke; on its reader thread."""
+        if isinstance(message, Figures):
+            tasks = self._hosts.get(host)
+            if tasks is not None:
+                tasks.figures = message
+            return
+        self._post("taking in a task's state", lambda: self._take(host, message))
+
+    def ended(self, host: Host, reason: str) -> None:
+        """A host is gone; on its reader thread."""
+        self._post("taking in the end of a task host", lambda: self._bury(host, reason))
+
+    def _host_of(self, run: int) -> Host | None:
+        return next((host for host, tasks in self._hosts.items() if run in tasks.runs), None)
+
+    def _host_for(self, connector: str | None) -> Host:
+        fitting = [h for h, t in self._hosts.items() if t.isolated_for == connector and not t.sacrificed]
+        idle = next((h for h in fitting if not self._hosts[h].runs), None)
+        room = not fitting if connector is not None else len(fitting) < self._limits.hosts
+        if idle is None and room:
+            host = self._launch(f"task-host-{next(self._numbers)}", self)
+            self._hosts[host] = _Tasks(connector, idle_since_s=self._clock_s())
+            return host
+        return idle or min(fitting, key=lambda h: len(self._hosts[h].runs))
+
+    def _take(self, host: Host, message: Message) -> None:
+        tasks = self._hosts.get(host)
+        if tasks is None:
+            return
+        match message:
+            case TaskState():
+                if message.run not in tasks.runs:
+                    return
+                if message.state in (None, State.FAILED):
+                    self._remove(tasks, message.run)
+                self._listener.run_changed(message)
+            case TopicsUsed():
+                self._listener.topics_used(message)
+            case _:
+                _logger.debug("task_host_said", host=host.name, message=type(message).__name__)
+
+    def _remove(self, tasks: _Tasks, run: int) -> None:
+        tasks.runs.pop(run, None)
+        tasks.overdue_s.pop(run, None)
+        if not tasks.runs:
+            tasks.idle_since_s = self._clock_s()
+
+    def _sacrifice(self, host: Host, tasks: _Tasks, late: list[int]) -> None:
+        names = ", ".join(sorted(str(tasks.runs[run]) for run in late if run in tasks.runs))
+        _logger.warning("task_host_killed", host=host.name, pid=host.pid, reason=f"{names} did not stop in time")
+        tasks.sacrificed = True
+        host.kill(f"was killed because {names} did not stop in time")
+
+    def _check_memory(self, host: Host) -> None:
+        limit = self._limits.memory_bytes
+        used = host.resident_bytes() if limit else 0
+        if used > limit:
+            megabytes = 1024 * 1024
+            host.kill(
+                f"was killed: it held {used // megabytes} MiB of memory, more than task.host.memory.limit="
+                f"{limit // megabytes} allows"
+            )
+
+    def _bury(self, host: Host, reason: str) -> None:
+        tasks = self._hosts.pop(host, None)
+        if tasks is None:
+            return
+        if tasks.runs and not tasks.sacrificed:
+            _logger.error("task_host_died", host=host.name, pid=host.pid, reason=reason, tasks=len(tasks.runs))
+        for run, task in tuple(tasks.runs.items()):
+            self._listener.run_changed(
+                _last_state(task, run, host, reason, asked=tasks.sacrificed or run in tasks.overdue_s)
+            )
+
+
+def _last_state(task: TaskId, run: int, host: Host, reason: str, *, asked: bool) -> TaskState:
+    if asked:
+        return TaskState(task.connector, task.task, run, None)
+    trace = f"The task host of this task (pid {host.pid}) {reason}."
+    return TaskState(task.connector, task.task, run, State.FAILED, trace=trace, retriable=True)

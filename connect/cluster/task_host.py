@@ -1,0 +1,172 @@
+"""One task host: a child process that runs connector code, and the line to it.
+
+Knows nothing of what the tasks mean.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import orjson
+import structlog
+
+from connect.runtime.messages import Message, decode, encode
+
+EXIT_WAIT_S: Final = 3.0
+"""Time a host gets to end after its line was closed; then it is killed."""
+
+_logger = structlog.get_logger(__name__)
+
+
+class HostListener(Protocol):
+    """Hears a host, on the host's reader thread: must return at once."""
+
+    def said(self, host: Host, message: Message) -> None:
+        """A message came."""
+
+    def ended(self, host: Host, reason: str) -> None:
+        """The process is gone; nothing more comes. `reason` is a sentence's end: "was ended by signal SIGKILL"."""
+
+
+class Host(Protocol):
+    """What a supervisor needs of a task host."""
+
+    @property
+    def name(self) -> str:
+        """A name for logs."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+
+    def send(self, message: Message) -> None:
+        """Say something; never waits."""
+
+    def kill(self, reason: str) -> None:
+        """End the process at once. `reason` becomes part of what `ended` tells."""
+
+    def close(self) -> None:
+        """Ask the process to end by closing its line; never waits."""
+
+    def resident_bytes(self) -> int:
+        """Memory the process holds; 0 when it is gone."""
+
+
+HostCommand = Callable[[int], Sequence[str]]
+"""The command line of a host whose line is this file descriptor."""
+
+
+def python_host(descriptor: int) -> Sequence[str]:
+    """The real host."""
+    return (sys.executable, "-m", "connect.runtime.host", "--fd", str(descriptor))
+
+
+class TaskHost:
+    """A running child process. Any thread may call it; a reader and a writer thread serve its line."""
+
+    def __init__(
+        self, name: str, worker: Mapping[str, str], listener: HostListener, command: HostCommand = python_host
+    ) -> None:
+        self._name = name
+        self._listener = listener
+        self._killed_because: str | None = None
+        self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._outgoing.put(orjson.dumps(dict(worker)) + b"\n")
+        self._line, child = socket.socketpair()
+        with child:
+            # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                command(child.fileno()), pass_fds=[child.fileno()], stdin=subprocess.DEVNULL, process_group=0
+            )
+        for target, what in ((self._read, "reader"), (self._write, "writer")):
+            threading.Thread(target=target, name=f"{name}-{what}", daemon=True).start()
+
+    @property
+    def name(self) -> str:
+        """A name for logs."""
+        return self._name
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def send(self, message: Message) -> None:
+        """Say something; never waits."""
+        self._outgoing.put(encode(message))
+
+    def kill(self, reason: str) -> None:
+        """End the process at once."""
+        if self._killed_because is None:
+            self._killed_because = reason
+        self._process.kill()
+
+    def close(self) -> None:
+        """Ask the process to end by closing its line."""
+        self._outgoing.put(None)
+
+    def resident_bytes(self) -> int:
+        """Memory the process holds; 0 when it is gone."""
+        try:
+            pages = int(Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1])
+        except (OSError, IndexError, ValueError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def _write(self) -> None:
+        try:
+            while (line := self._outgoing.get()) is not None:
+                self._line.sendall(line)
+            self._line.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            # The reader sees the same end and tells it with the exit code.
+            _logger.debug("task_host_line_broken", host=self._name, error=str(error))
+
+    def _read(self) -> None:
+        try:
+            with self._line.makefile("rb") as lines:
+                for line in lines:
+                    self._take(line)
+        except OSError as error:
+            _logger.debug("task_host_line_broken", host=self._name, error=str(error))
+        reason = self._wait()
+        self._outgoing.put(None)
+        self._line.close()
+        self._listener.ended(self, reason)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = decode(line)
+        except (ValueError, TypeError, KeyError):
+            _logger.exception("task_host_message_not_understood", host=self._name, size_bytes=len(line))
+            return
+        self._listener.said(self, message)
+
+    def _wait(self) -> str:
+        try:
+            code = self._process.wait(EXIT_WAIT_S)
+        except subprocess.TimeoutExpired:
+            self.kill("was killed: it went on after its line was closed")
+            code = self._process.wait()
+        return self._killed_because or exit_reason(code)
+
+
+def exit_reason(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = str(-code)
+    hint = " (out of memory, or somebody killed it)" if -code == signal.SIGKILL else ""
+    return f"was ended by signal {name}{hint}"

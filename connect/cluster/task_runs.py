@@ -1,0 +1,164 @@
+"""The tasks of this worker: the plan carried out, states reported, failures healed. What to do is `plan`'s to say."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final, assert_never
+
+import structlog
+
+from connect.cluster.auto_restart import RestartHistory, next_restart
+from connect.cluster.cluster_parts import Parts
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.membership import View
+from connect.cluster.operations import TargetState
+from connect.cluster.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
+from connect.runtime.messages import StartTask, State, TaskId, TaskState, TopicsUsed
+
+ISOLATION_KEY: Final = "connector.isolation"
+_logger = structlog.get_logger(__name__)
+
+
+class TaskRuns:
+    """Owned by the herder's thread, which also hears the task hosts through it."""
+
+    def __init__(self, parts: Parts, *, tracks_topics: bool) -> None:
+        self._parts = parts
+        self._tracks_topics = tracks_topics
+        self._running: dict[TaskId, Run] = {}
+        self._attempts: dict[TaskId, int] = {}
+        self._histories: dict[TaskId, RestartHistory] = {}
+        self._numbers = itertools.count(1)
+        self._assigned: frozenset[TaskId] = frozenset()
+
+    def settle(self, snapshot: ConfigSnapshot, view: View) -> None:
+        """Take the next steps towards the tasks that should run here."""
+        desired = self._desired(snapshot)
+        self._assigned = frozenset(task for task in desired if view.owns(snapshot.placements.get(task)))
+        for action in plan(desired, self._assigned, self._running):
+            self._do(action, snapshot)
+        for task in [t for t in self._attempts if t not in desired]:
+            del self._attempts[task]
+            self._histories.pop(task, None)
+
+    def owns(self, task: TaskId) -> bool:
+        """The task is this worker's to run."""
+        return task in self._assigned
+
+    def restart(self, tasks: Collection[TaskId]) -> None:
+        """Run these tasks anew; those of other workers are left to them."""
+        for task in tasks:
+            if task in self._assigned:
+                self._histories.pop(task, None)
+                self._attempt_again(task)
+
+    def has_failed(self, task: TaskId) -> bool:
+        """The task's run here has failed."""
+        run = self._running.get(task)
+        return run is not None and run.phase is Phase.FAILED
+
+    def has_released(self) -> bool:
+        """No run is left here of a task that is not this worker's."""
+        return all(task in self._assigned or run.phase is Phase.FAILED for task, run in self._running.items())
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing runs here."""
+        return all(run.phase is Phase.FAILED for run in self._running.values())
+
+    def run_changed(self, change: TaskState) -> None:
+        """A task host reports a run."""
+        task = TaskId(change.connector, change.task)
+        run = self._running.get(task)
+        if run is None or run.number != change.run:
+            return
+        match change.state:
+            case None:
+                del self._running[task]
+                self._report_released(task, run)
+            case State.FAILED:
+                self._fail(task, run, change)
+            case state:
+                self._histories[task] = replace(self._history(task), good_since_s=time.monotonic())
+                self._parts.statuses.put_task(task, self._parts.status(state, run.spec.connector_config))
+
+    def topics_used(self, used: TopicsUsed) -> None:
+        """A task host reports topics."""
+        if self._tracks_topics and used.connector in self._parts.configs.snapshot.connectors:
+            for topic in used.topics:
+                self._parts.statuses.use_topic(TaskId(used.connector, used.task), topic)
+
+    def _desired(self, snapshot: ConfigSnapshot) -> Mapping[TaskId, TaskSpec]:
+        desired = {}
+        for name, tasks in snapshot.tasks.items():
+            target = snapshot.target(name)
+            config = snapshot.applied[name]
+            kind = self._parts.catalog.kind(config)
+            if target is TargetState.STOPPED or kind == "unknown":
+                continue
+            for number, task_config in tasks.items():
+                task = TaskId(name, number)
+                attempt = self._attempts.setdefault(task, 0)
+                desired[task] = TaskSpec(kind, config, task_config, attempt, target is TargetState.PAUSED)
+        return desired
+
+    def _do(self, action: Action, snapshot: ConfigSnapshot) -> None:
+        match action:
+            case Start(task, spec):
+                self._start(task, spec)
+            case Stop(task, run):
+                self._running[task] = replace(run, phase=Phase.STOPPING)
+                self._parts.supervisor.stop(task, run.number, self._parts.limits.stop_s)
+            case SetPaused(task, run, paused):
+                self._running[task] = replace(run, spec=replace(run.spec, paused=paused))
+                self._parts.supervisor.set_paused(task, run.number, paused)
+            case Forget(task, run):
+                del self._running[task]
+                if snapshot.has_task(task):
+                    self._report_released(task, run)
+            case _:
+                assert_never(action)
+
+    def _start(self, task: TaskId, spec: TaskSpec) -> None:
+        number = next(self._numbers)
+        self._running[task] = Run(number, spec)
+        isolated = spec.connector_config.get(ISOLATION_KEY, "").strip() == "process"
+        message = StartTask(
+            task.connector, task.task, number, spec.kind, spec.connector_config, spec.task_config, spec.paused
+        )
+        self._parts.supervisor.start(message, isolated=isolated)
+
+    def _report_released(self, task: TaskId, run: Run) -> None:
+        # The leader removes the statuses of tasks that are no more; nobody else may, or the order would be lost.
+        if task not in self._assigned and self._parts.configs.snapshot.has_task(task):
+            self._parts.statuses.put_task(task, self._parts.status(State.UNASSIGNED, run.spec.connector_config))
+
+    def _fail(self, task: TaskId, run: Run, change: TaskState) -> None:
+        _logger.error("task_failed", connector=task.connector, task=task.task, trace=change.trace)
+        self._running[task] = replace(run, phase=Phase.FAILED)
+        config = run.spec.connector_config
+        self._parts.statuses.put_task(task, self._parts.status(State.FAILED, config, change.trace))
+        policy = self._parts.limits.restarts
+        if not (change.retriable and policy.allows(config)):
+            return
+        following = next_restart(policy, self._history(task), time.monotonic())
+        if following is not None:
+            self._histories[task] = following.history
+            self._parts.loop.later(following.delay_s, f"restarting task {task}", lambda: self._heal(task, run.number))
+
+    def _heal(self, task: TaskId, number: int) -> None:
+        run = self._running.get(task)
+        if run is not None and run.number == number and task in self._assigned:
+            self._attempt_again(task)
+
+    def _attempt_again(self, task: TaskId) -> None:
+        self._attempts[task] = self._attempts.get(task, 0) + 1
+        run = self._running.get(task)
+        config = run.spec.connector_config if run is not None else {}
+        self._parts.statuses.put_task(task, self._parts.status(State.RESTARTING, config))
+
+    def _history(self, task: TaskId) -> RestartHistory:
+        return self._histories.get(task, RestartHistory())

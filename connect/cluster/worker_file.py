@@ -1,0 +1,92 @@
+"""The worker's file -> its properties: Kafka Connect's `.properties` as it is, or the same keys in YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from connect.api.config import text_of
+from connect.api.errors import ConfigError
+from connect.cluster.java_properties import parse_properties
+
+_PLUGINS: Final = "plug-ins are Python packages: pip install them next to the worker"
+_GROUP: Final = "workers share a plain consumer group: see session.timeout.ms"
+_METRICS: Final = "metrics are served at /metrics"
+_SIGNING: Final = "workers do not sign requests to each other"
+REPLACED: Final[Mapping[str, str]] = {
+    "plugin.path": _PLUGINS,
+    "plugin.discovery": _PLUGINS,
+    "rest.extension.classes": "put a reverse proxy in front of REST",
+    "metric.reporters": _METRICS,
+    "metrics.num.samples": _METRICS,
+    "metrics.recording.level": _METRICS,
+    "metrics.sample.window.ms": _METRICS,
+    "connect.protocol": _GROUP,
+    "scheduled.rebalance.max.delay.ms": _GROUP,
+    "worker.sync.timeout.ms": _GROUP,
+    "worker.unsync.backoff.ms": _GROUP,
+    "inter.worker.key.generation.algorithm": _SIGNING,
+    "inter.worker.key.size": _SIGNING,
+    "inter.worker.key.ttl.ms": _SIGNING,
+    "inter.worker.signature.algorithm": _SIGNING,
+    "inter.worker.verification.algorithms": _SIGNING,
+    "offset.storage.file.filename": "offsets are kept in offset.storage.topic, also by a single worker",
+    "internal.key.converter": "internal topics are always JSON without schemas",
+    "internal.value.converter": "internal topics are always JSON without schemas",
+}
+"""Keys of a Java worker that mean nothing here, and what stands in for each."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WorkerFile:
+    """The properties of a worker's file; may hold secrets. `notes`: what its reader should know, without values."""
+
+    properties: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def read_worker_file(path: Path, overrides: Iterable[str] = ()) -> WorkerFile:
+    """The file's properties with `key=value` overrides on top. ConfigError names the file and what is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(
+            f"There is no worker file {path}.", fix="Start from configs/worker-standalone.yaml."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The worker file {path} cannot be read: {error}.") from error
+    parse = _parse_yaml if path.suffix in {".yaml", ".yml"} else parse_properties
+    try:
+        properties = {**parse(text), **dict(map(_override, overrides))}
+    except (ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"The worker file {path} cannot be read: {error}") from error
+    return WorkerFile(
+        properties, tuple(f"{key} has no effect: {REPLACED[key]}" for key in properties if key in REPLACED)
+    )
+
+
+def _override(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ValueError(f"--set {key}: write it as --set key=value.")
+    return key.strip(), value.strip()
+
+
+def _parse_yaml(text: str) -> dict[str, str]:
+    members = yaml.safe_load(text) or {}
+    if not isinstance(members, dict):
+        raise ValueError(f"it holds a {type(members).__name__}; write keys and values.")  # noqa: TRY004 - of the file
+    return dict(_flat("", members))
+
+
+def _flat(prefix: str, members: Mapping[object, object]) -> Iterable[tuple[str, str]]:
+    for key, value in members.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _flat(f"{name}.", value)
+        elif (shown := text_of(value)) is not None:
+            yield name, shown

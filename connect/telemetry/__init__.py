@@ -1,0 +1,1 @@
+"""Logs and metrics, each declared once. Knows no connector."""

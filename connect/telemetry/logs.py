@@ -1,0 +1,54 @@
+"""How log lines look: one per event on stderr, `key=value` for people or JSON for collectors. Never a secret."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Final, Literal
+
+import structlog
+
+FORMAT_VARIABLE: Final = "CONNECT_LOG_FORMAT"
+"""Environment variable that carries the format to the task hosts: `text` or `json`."""
+
+Format = Literal["text", "json"]
+
+
+def set_up_logs(log_format: Format | None = None, level: str = "INFO") -> None:
+    """Send the lines of structlog and of `logging` to stderr. Left out, the format is the environment's, else text."""
+    if log_format is None:
+        log_format = "json" if os.environ.get(FORMAT_VARIABLE) == "json" else "text"
+    os.environ[FORMAT_VARIABLE] = log_format
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.processors.StackInfoRenderer(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    stream = logging.StreamHandler(sys.stderr)
+    stream.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=_rendering(log_format))
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [stream]
+    root.setLevel(level)
+
+
+def _rendering(log_format: Format) -> list[structlog.typing.Processor]:
+    strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    if log_format == "json":
+        return [strip, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    plain = structlog.dev.plain_traceback
+    return [strip, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
