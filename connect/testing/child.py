@@ -1,0 +1,121 @@
+"""A process that reads a source until it is killed, and the journal it leaves.
+
+The journal stands for Kafka and the offset store at once: first a frame with a batch's rows, in a later frame the
+offsets up to it. A kill between the two leaves rows without their offset, never an offset without its rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from connect.api.connector import SourceTask
+from connect.api.deadline import Deadline
+from connect.api.plugin import Plugin
+from connect.api.records import Batch, Record
+from connect.testing.fakes import FakeSourceContext, OffsetStore
+
+LAG = 1
+"""Batches whose rows are in the journal before the offset of the first of them is stored."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One entry of the journal: rows (topic, key, value per row), or the offsets stored."""
+
+    rows: list[tuple[str, Any, Any]]
+    offsets: dict[str, str | None] | None = None
+
+
+def read_journal(path: Path) -> Iterator[Frame]:
+    """The whole frames; a torn last one is what the kill left."""
+    with path.open("rb") as journal:
+        while True:
+            try:
+                yield Frame(*pickle.load(journal))  # noqa: S301 - our own child wrote it
+            except (EOFError, pickle.UnpicklingError):
+                return
+
+
+def records_of(frames: list[Frame]) -> list[Record]:
+    """The rows of the journal as records."""
+    return [Record(topic, key, value) for frame in frames for topic, key, value in frame.rows]
+
+
+def offsets_of(frames: list[Frame]) -> OffsetStore:
+    """The offset store as the journal left it."""
+    store = OffsetStore()
+    for frame in frames:
+        store.offsets.update(frame.offsets or {})
+    return store
+
+
+def start_child(plugin: Plugin, config: Mapping[str, str], journal: Path) -> subprocess.Popen[bytes]:
+    """Start reading in a process of its own. The configuration goes through its standard input: it may hold secrets."""
+    order = {
+        "factory": plugin.factory,
+        "config_class": f"{plugin.config.__module__}:{plugin.config.__qualname__}",
+        "config": dict(config),
+        "journal": str(journal),
+    }
+    journal.touch()
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "connect.testing.child"],
+        stdin=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
+    )
+    assert child.stdin is not None
+    child.stdin.write(json.dumps(order).encode())
+    child.stdin.close()
+    return child
+
+
+def _named(reference: str) -> Any:
+    import importlib
+
+    module, _, path = reference.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _read_forever(task: SourceTask, store: OffsetStore, journal: Path) -> None:
+    waiting: list[Batch] = []
+    with journal.open("ab", buffering=0) as out:
+        while True:
+            batch = task.poll(Deadline.after(1.0))
+            if batch is None:
+                continue
+            keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
+            rows = [(batch.topic, key, value) for key, value in zip(keys, batch.values.rows(), strict=True)]
+            out.write(pickle.dumps((rows, None)))
+            waiting.append(batch)
+            if len(waiting) > LAG:
+                positions = [b.position for b in waiting[:-LAG] if b.position is not None]
+                del waiting[:-LAG]
+                store.store(positions)
+                out.write(pickle.dumps(([], dict(store.offsets))))
+                task.stored(positions)
+
+
+def main() -> None:
+    """Read as the order on standard input says, until killed."""
+    order = json.load(sys.stdin)
+    config = _named(order["config_class"]).parse(order["config"])
+    store = OffsetStore()
+    connector = _named(order["factory"])(config)
+    task = connector.task(connector.task_configs(1)[0])
+    task.open(FakeSourceContext(store=store))
+    _read_forever(task, store, Path(order["journal"]))
+
+
+if __name__ == "__main__":
+    main()

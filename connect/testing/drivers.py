@@ -1,0 +1,127 @@
+"""What a plug-in author writes: a driver puts rows into the external system, or reads them from it, by a raw client.
+
+A driver never goes through the plug-in's own code, else a mistake could cancel itself out. The first protocol of each
+side is required; the small ones below it are optional, and the tests that need one are skipped without it.
+
+A suite's rows are dicts of these columns:
+
+| column  | Connect type     | values                                                        |
+| ------- | ---------------- | ------------------------------------------------------------- |
+| id      | int64            | unique, ascending in the order of insertion                   |
+| tie     | int64            | rows with the same value share what the system orders by      |
+| text    | optional string  | empty, null, four-byte UTF-8                                  |
+| whole   | optional int64   | 2**53 + 1, the smallest and the largest                       |
+| number  | optional float64 | negative zero, the smallest and the largest                   |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from connect.api import schema as s
+from connect.api.records import Record
+
+Row = dict[str, Any]
+
+ROW_SCHEMA = s.struct(
+    {
+        "id": s.INT64,
+        "tie": s.INT64,
+        "text": s.STRING.as_optional(),
+        "whole": s.INT64.as_optional(),
+        "number": s.FLOAT64.as_optional(),
+    },
+    name="Row",
+)
+"""The Connect schema of a suite's rows."""
+
+
+class Driver(Protocol):
+    """What every driver has."""
+
+    def reset(self) -> None:
+        """Empty the external system. Called before each test and between the lives of one test."""
+
+    def config(self) -> Mapping[str, str]:
+        """A working configuration, as the plug-in's documentation shows it, of the plug-in's own keys."""
+
+
+@runtime_checkable
+class SourceDriver(Driver, Protocol):
+    """The external system of a source. `config` asks for small batches: 30 rows take at least three polls."""
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Add rows, durable when this returns; the columns are in the module's table."""
+
+    def expected(self) -> Sequence[Row]:
+        """What the system holds now, read by the raw client, with the values a reader must see."""
+
+    def row_of(self, record: Record) -> Row:
+        """The row a record is about, in the form of `expected`; of a tombstone at least `id`."""
+
+
+@runtime_checkable
+class InOrder(Protocol):
+    """A source driver whose rows must come in ascending `id` within a source partition."""
+
+    in_order: bool
+
+
+@runtime_checkable
+class Updates(Protocol):
+    """A source driver that can change rows."""
+
+    def update(self, rows: Sequence[Row]) -> None:
+        """Replace the rows of the same `id`."""
+
+
+@runtime_checkable
+class Deletes(Protocol):
+    """A source driver that can delete rows."""
+
+    def delete(self, ids: Sequence[int]) -> None:
+        """Delete the rows of these ids."""
+
+
+@runtime_checkable
+class Breakable(Protocol):
+    """A driver that can cut the way to the external system."""
+
+    def break_connection(self) -> None:
+        """From now on the system cannot be reached; what it holds is kept."""
+
+    def heal(self) -> None:
+        """The system can be reached again."""
+
+
+@runtime_checkable
+class SinkDriver(Driver, Protocol):
+    """The target of a sink.
+
+    `topic` is where the suite's rows come from. `rows_per_claim`: with `config`, `flush` claims a partition as soon as
+    it holds a multiple of this many rows (1: each flush claims all); 24 must be a multiple of it.
+    """
+
+    topic: str
+    rows_per_claim: int
+
+    def read_back(self) -> Sequence[Row]:
+        """Every row the target holds now, by the raw client, repeated rows included, in the Python form of
+        `connect.api.schema`."""
+
+
+@runtime_checkable
+class BadRows(Protocol):
+    """A sink driver that knows a row its target refuses."""
+
+    def bad_row(self, row: Row) -> Row:
+        """The row changed so that it fits the schema and yet the target refuses it."""
+
+
+@runtime_checkable
+class Types(Protocol):
+    """A sink driver that takes rows of any schema, so that types can be tested."""
+
+    def read_types(self) -> Sequence[Row]:
+        """As `read_back`, of rows with the columns `id` (int64) and `value` (any type)."""

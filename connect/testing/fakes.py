@@ -1,0 +1,106 @@
+"""Contexts and an offset store without Kafka. They keep what a task told them, and hold it to the contract."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from connect.api.records import Batch, Record, SourcePosition
+
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+
+
+def _check_primitive(value: object, where: str) -> None:
+    match value:
+        case None | bool() | str() | float():
+            return
+        case int():
+            assert LONG_MIN <= value <= LONG_MAX, f"{where} is {value}: a stored offset holds integers of 64 bits."
+        case list() | tuple():
+            for i, part in enumerate(value):
+                _check_primitive(part, f"{where}[{i}]")
+        case Mapping():
+            for name, part in value.items():
+                assert isinstance(name, str), f"{where} has the key {name!r}: keys of a stored offset are text."
+                _check_primitive(part, f"{where}.{name}")
+        case _:
+            raise AssertionError(f"{where} is a {type(value).__name__}: a stored offset holds JSON primitives only.")
+
+
+def to_stored(value: Mapping[str, object], where: str) -> str:
+    """The text kept in the offsets topic. AssertionError names the member that is no JSON primitive."""
+    _check_primitive(value, where)
+    return json.dumps(value, sort_keys=True, allow_nan=False)
+
+
+@dataclass
+class OffsetStore:
+    """Source offsets in memory, through the same JSON text as the offsets topic keeps."""
+
+    offsets: dict[str, str | None] = field(default_factory=dict)
+
+    def store(self, positions: Sequence[SourcePosition]) -> None:
+        """Keep the offset of each position; a later one of the same partition wins."""
+        for position in positions:
+            partition = to_stored(position.partition, "position.partition")
+            offset = None if position.offset is None else to_stored(position.offset, "position.offset")
+            self.offsets[partition] = offset
+
+    def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
+        """The offset of this partition as it comes back from the store."""
+        text = self.offsets.get(to_stored(partition, "partition"))
+        return None if text is None else dict(json.loads(text))
+
+    def copy(self) -> OffsetStore:
+        """A store that starts from what this one holds."""
+        return OffsetStore(dict(self.offsets))
+
+
+@dataclass
+class FakeTaskContext:
+    """What every task may ask; gauges are kept by name."""
+
+    connector: str = "under-test"
+    task: int = 0
+    gauges: dict[str, float] = field(default_factory=dict)
+
+    def gauge(self, name: str, value: float) -> None:
+        """Keep the last value."""
+        self.gauges[name] = value
+
+
+@dataclass
+class FakeSourceContext(FakeTaskContext):
+    """A SourceContext over an OffsetStore."""
+
+    store: OffsetStore = field(default_factory=OffsetStore)
+
+    def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
+        """The offset last stored for this partition."""
+        return self.store.stored_offset(partition)
+
+
+class Rejected(NamedTuple):
+    """A row given up by a sink, and why."""
+
+    record: Record
+    reason: Exception
+
+
+@dataclass
+class FakeSinkContext(FakeTaskContext):
+    """A SinkContext that keeps the rejected rows and counts the requests to flush."""
+
+    rejected: list[Rejected] = field(default_factory=list)
+    flush_requests: int = 0
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """Keep the rows and their reasons."""
+        records = batch.rows()
+        self.rejected.extend(Rejected(records[i], reason) for i, reason in rows.items())
+
+    def request_flush(self) -> None:
+        """Count it."""
+        self.flush_requests += 1

@@ -1,0 +1,196 @@
+"""One life of a sink's task, and the log it reads: what the framework does with both, without Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self, cast
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_type
+from connect.api.connector import SinkTask
+from connect.api.deadline import Deadline
+from connect.api.errors import RejectedRowsError
+from connect.api.plugin import Plugin
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.testing.bounded import CALL_LIMIT_S, TaskThread
+from connect.testing.drivers import ROW_SCHEMA, Row
+from connect.testing.fakes import FakeSinkContext
+from connect.testing.source_run import DEADLINE_FIX, build_connector
+
+CALL_S = 10.0
+KEY_SCHEMA = s.struct({"id": s.INT64})
+
+
+@dataclass(frozen=True)
+class FakeLog:
+    """Kafka partitions of one topic as a sink sees them: a row's place in its list is its offset. None: a tombstone."""
+
+    topic: str
+    rows: Mapping[int, Sequence[Row | None]]
+    schema: s.Schema = ROW_SCHEMA
+    keys: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    as_arrow: bool = True
+
+    def batch(self, partition: int, start: int, stop: int, *, next_offset: int | None = None) -> Batch:
+        """The rows of offsets start..stop-1; `next_offset` later than `stop` where rows were dropped on the way."""
+        import pyarrow as pa
+
+        rows = list(self.rows[partition][start:stop])
+        ids = self.keys[partition][start:stop] if self.keys else [row["id"] for row in rows if row is not None]
+        return Batch(
+            self.topic,
+            values=self._column(rows, self.schema),
+            keys=self._column([{"id": i} for i in ids], KEY_SCHEMA),
+            timestamps_ms=pa.array([1_700_000_000_000 + i for i in range(start, stop)], pa.int64()),
+            partition=partition,
+            consumed=Consumed(
+                TopicPartition(self.topic, partition), pa.array(range(start, stop), pa.int64()), next_offset or stop
+            ),
+        )
+
+    def batches(self, cut: int, committed: Mapping[TopicPartition, int] | None = None) -> Iterator[Batch]:
+        """All rows from the committed offsets on, `cut` rows a batch, the partitions in turn."""
+        starts = {p: (committed or {}).get(TopicPartition(self.topic, p), 0) for p in self.rows}
+        while any(starts[p] < len(rows) for p, rows in self.rows.items()):
+            for partition, rows in self.rows.items():
+                if (start := starts[partition]) < len(rows):
+                    starts[partition] = min(start + cut, len(rows))
+                    yield self.batch(partition, start, starts[partition])
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions of this log."""
+        return [TopicPartition(self.topic, p) for p in self.rows]
+
+    @property
+    def ends(self) -> dict[TopicPartition, int]:
+        """The offset after the last row of each partition."""
+        return {TopicPartition(self.topic, p): len(rows) for p, rows in self.rows.items()}
+
+    def _column(self, rows: Sequence[Any], schema: s.Schema) -> Column:
+        import pyarrow as pa
+
+        if self.as_arrow:
+            return Column.from_arrow(pa.array(rows, arrow_type(schema)), schema)
+        return Column.from_rows(rows, schema)
+
+
+@dataclass
+class SinkRun:
+    """A sink's task on one thread. `claimed`: what `flush` said last per partition; `rejected`: the rows it refused."""
+
+    plugin: Plugin
+    config: Mapping[str, str]
+    claimed: dict[TopicPartition, int] = field(default_factory=dict)
+    context: FakeSinkContext = field(default_factory=FakeSinkContext)
+    rejected: dict[tuple[TopicPartition, int], Exception] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.thread = TaskThread("sink")
+        self.task: SinkTask | None = None
+        self._put: dict[TopicPartition, int] = {}
+        self._owned: set[TopicPartition] = set()
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def open(self) -> Self:
+        """Plan one task and open it. A task whose `open` fails is closed, and the error raised."""
+        connector = self._call("factory", lambda: build_connector(self.plugin, self.config))
+        config = self._call("task_configs", lambda: connector.task_configs(1))[0]
+        task = cast("SinkTask", self._call("task", lambda: connector.task(config)))
+        self.task = task
+        try:
+            self._call("open", lambda: task.open(self.context))
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> Self:
+        """Give the task these partitions."""
+        self._owned |= set(partitions)
+        self._call("assigned", lambda: self._running.assigned(partitions))
+        return self
+
+    def put(self, batch: Batch, *, timeout_s: float = CALL_S, grace_s: float = CALL_LIMIT_S) -> None:
+        """Put a batch; rows the task rejects are kept in `rejected`, as the framework would dead-letter them."""
+        task = self._running
+        what = f"put with a deadline of {timeout_s:g} s"
+        try:
+            self._timed(what, lambda: task.put(batch, Deadline.after(timeout_s)), timeout_s + grace_s)
+        except RejectedRowsError as error:
+            assert batch.consumed is not None
+            for index, reason in error.rows.items():
+                self.rejected[batch.consumed.topic_partition, batch.consumed.offsets[index].as_py()] = reason
+        if batch.consumed is not None:
+            self._put[batch.consumed.topic_partition] = batch.consumed.next_offset
+
+    def flush(self, *, timeout_s: float = CALL_S, grace_s: float = CALL_LIMIT_S) -> dict[TopicPartition, int]:
+        """Flush, check the claims against the contract, and keep them."""
+        task = self._running
+        what = f"flush with a deadline of {timeout_s:g} s"
+        claims = dict(self._timed(what, lambda: task.flush(Deadline.after(timeout_s)), timeout_s + grace_s))
+        for partition, offset in claims.items():
+            self._check_claim(partition, offset)
+        self.claimed |= claims
+        return claims
+
+    def flush_until(self, ends: Mapping[TopicPartition, int], *, within_s: float) -> bool:
+        """Flush until each partition is claimed up to its end, or the time is over; whether it was."""
+        deadline = Deadline.after(within_s)
+        while True:
+            self.flush()
+            if all(self.claimed.get(p, 0) >= end for p, end in ends.items()):
+                return True
+            if not deadline.wait(0.05):
+                return False
+
+    def put_all(self, log: FakeLog, cut: int, *, flush_each: bool = False) -> None:
+        """Put the rest of the log from what is claimed on."""
+        for batch in log.batches(cut, self.claimed):
+            self.put(batch)
+            if flush_each:
+                self.flush()
+
+    def revoke(self, partitions: Sequence[TopicPartition]) -> None:
+        """Take partitions from the task."""
+        self._owned -= set(partitions)
+        self._call("revoked", lambda: self._running.revoked(partitions))
+
+    def crash(self) -> None:
+        """Drop the task where it stands, without `close`."""
+        self.task = None
+        self.thread.end()
+
+    def close(self) -> None:
+        """Close the task. Calling it twice is harmless."""
+        task, self.task = self.task, None
+        try:
+            if task is not None:
+                self._call("close", task.close)
+        finally:
+            self.thread.end()
+
+    @property
+    def _running(self) -> SinkTask:
+        assert self.task is not None, "The task was closed or dropped."
+        return self.task
+
+    def _check_claim(self, partition: TopicPartition, offset: int) -> None:
+        assert partition in self._owned, f"flush claimed {partition}, which this task does not own."
+        given = self._put.get(partition, self.claimed.get(partition, 0))
+        assert offset <= given, f"flush claimed {partition} up to {offset}, but only {given} was put."
+        before = self.claimed.get(partition, 0)
+        assert offset >= before, f"flush claimed {partition} up to {offset} after {before}: claims must not go back."
+
+    def _timed(self, what: str, run: Callable[[], Any], limit_s: float) -> Any:
+        return self.thread.call(what, run, limit_s=limit_s, fix=DEADLINE_FIX)
+
+    def _call(self, what: str, run: Callable[[], Any]) -> Any:
+        return self.thread.call(what, run)

@@ -1,0 +1,128 @@
+"""One life of a source: from open to close, or to a crash. Keeps what the tasks gave; decides nothing about right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, cast
+
+from connect.api.connector import Connector, SourceTask
+from connect.api.deadline import Deadline
+from connect.api.plugin import Plugin
+from connect.api.records import Batch, SourcePosition
+from connect.testing.bounded import CALL_LIMIT_S, TaskThread
+from connect.testing.fakes import FakeSourceContext, OffsetStore
+
+POLL_S = 1.0
+DEADLINE_FIX = "Give the deadline to every wait, query and request."
+
+
+def build_connector(plugin: Plugin, config: Mapping[str, str]) -> Connector:
+    """The connector of a configuration, as the framework builds it: parsed, then given to the factory."""
+    import importlib
+
+    module, _, attribute = plugin.factory.partition(":")
+    factory: Any = getattr(importlib.import_module(module), attribute)
+    return cast("Connector", factory(plugin.config.parse(dict(config))))
+
+
+@dataclass
+class SourceRun:
+    """The tasks of a source on one thread, over an offset store. Batches are kept in the order polled."""
+
+    plugin: Plugin
+    config: Mapping[str, str]
+    store: OffsetStore = field(default_factory=OffsetStore)
+    max_tasks: int = 1
+    batches: list[Batch] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.thread = TaskThread("source")
+        self.tasks: list[SourceTask] = []
+        self._next = 0
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def open(self) -> Self:
+        """Plan the tasks and open each. A task whose `open` fails is closed, and the error raised."""
+        connector = self._call("factory", lambda: build_connector(self.plugin, self.config))
+        for number, config in enumerate(self._call("task_configs", lambda: connector.task_configs(self.max_tasks))):
+            task = cast("SourceTask", self._call("task", partial(connector.task, config)))
+            self.tasks.append(task)
+            context = FakeSourceContext(task=number, store=self.store)
+            try:
+                self._call("open", partial(task.open, context))
+            except BaseException:
+                self.close()
+                raise
+        return self
+
+    def poll(self, timeout_s: float = POLL_S, *, grace_s: float = CALL_LIMIT_S) -> Batch | None:
+        """One poll of the next task in turn; None when it gave no rows. A batch without rows is kept as well."""
+        task = self.tasks[self._next % len(self.tasks)]
+        self._next += 1
+        batch = self._call(
+            f"poll with a deadline of {timeout_s:g} s",
+            lambda: task.poll(Deadline.after(timeout_s)),
+            limit_s=timeout_s + grace_s,
+            fix=DEADLINE_FIX,
+        )
+        if batch is None:
+            return None
+        self.batches.append(batch)
+        return batch if len(batch) else None
+
+    def read_until(self, done: Callable[[], bool], *, within_s: float) -> bool:
+        """Poll until `done`, or the time is over; whether it was done."""
+        deadline = Deadline.after(within_s)
+        while not (finished := done()) and not deadline.expired:
+            self.poll()
+        return finished
+
+    def read_batches(self, count: int, *, within_s: float) -> int:
+        """Poll until there are `count` batches with rows, or the time is over; how many there are."""
+        self.read_until(lambda: len(self.full_batches) >= count, within_s=within_s)
+        return len(self.full_batches)
+
+    @property
+    def full_batches(self) -> list[Batch]:
+        """The batches that have rows."""
+        return [b for b in self.batches if len(b)]
+
+    def store_first(self, count: int) -> None:
+        """Store the positions of the first `count` batches and say so to the tasks, as after a flush."""
+        positions = [b.position for b in self.batches[:count] if b.position is not None]
+        self.store.store(positions)
+        self._tell_stored(positions)
+
+    def store_all(self) -> None:
+        """Store the positions of everything read."""
+        self.store_first(len(self.batches))
+
+    def crash(self) -> None:
+        """Drop the tasks where they stand, without `close`."""
+        self.tasks.clear()
+        self.thread.end()
+
+    def close(self) -> None:
+        """Close every task. Calling it twice is harmless."""
+        tasks, self.tasks = self.tasks, []
+        try:
+            for task in reversed(tasks):
+                self._call("close", task.close)
+        finally:
+            self.thread.end()
+
+    def _tell_stored(self, positions: list[SourcePosition]) -> None:
+        for task in self.tasks:
+            if positions:
+                self._call("stored", partial(task.stored, positions))
+
+    def _call(self, what: str, run: Callable[[], Any], *, limit_s: float = CALL_LIMIT_S, fix: str = "") -> Any:
+        return self.thread.call(what, run, limit_s=limit_s, fix=fix)
