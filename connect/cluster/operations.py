@@ -121,9 +121,8 @@ class Operations(Protocol):
     def started(self) -> bool:
         """The worker has read its internal topics and takes requests."""
 
-    @property
-    def leads(self) -> bool:
-        """This worker leads, as far as it knows: REST then checks a configuration itself instead of forwarding it."""
+    def require_leader(self) -> None:
+        """NotLeaderError, as far as this worker knows: REST then forwards instead of checking a configuration twice."""
 
     def ping(self) -> Future[None]:
         """Done when the herder thread gets to it: the worker is healthy."""
