@@ -112,7 +112,7 @@ def scalar_schemas() -> st.SearchStrategy[s.Schema]:
 
 def struct_schemas(members: st.SearchStrategy[s.Schema] | None = None) -> st.SearchStrategy[s.Schema]:
     """Struct schemas of one to five fields, scalars by default."""
-    fields = st.dictionaries(_NAMES, members or scalar_schemas(), min_size=1, max_size=5)
+    fields = st.dictionaries(_NAMES, scalar_schemas() if members is None else members, min_size=1, max_size=5)
     return st.builds(s.struct, fields, optional=st.booleans())
 
 

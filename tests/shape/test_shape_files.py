@@ -1,0 +1,65 @@
+"""Files and functions stay small enough to read, say what they are for, and leave nothing for later."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+from shape_tree import ROOT, calls, functions, modules, named, tree
+
+FILE_LINES = 400
+TEST_LINES = 500
+FUNCTION_LINES = 60
+SLEEPS_ALLOWED: dict[str, str] = {}
+"""File -> why it may sleep where every other wait takes a Deadline or an event."""
+PRODUCT = modules("connect", "connectors")
+TESTS = modules("tests")
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+
+
+def test_there_is_a_product_to_look_at() -> None:
+    assert len(PRODUCT) > 50
+
+
+@pytest.mark.parametrize(("paths", "most"), [(PRODUCT, FILE_LINES), (TESTS, TEST_LINES)], ids=["product", "tests"])
+def test_files_are_short(paths: list, most: int) -> None:
+    sizes = {named(path): len(path.read_text(encoding="utf-8").splitlines()) for path in paths}
+    assert {name: size for name, size in sizes.items() if size > most} == {}
+
+
+def test_functions_are_short() -> None:
+    long = {name: lines for path in PRODUCT for name, lines in functions(path) if lines > FUNCTION_LINES}
+    assert long == {}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [named(path) for path in PRODUCT if tree(path).body and not ast.get_docstring(tree(path))]
+    assert silent == []
+
+
+def test_nothing_sleeps() -> None:
+    sleeping = [place for path in PRODUCT for place in calls(path, "time", "sleep")]
+    assert [place for place in sleeping if place.partition(":")[0] not in SLEEPS_ALLOWED] == []
+
+
+def test_no_stale_permission_to_sleep() -> None:
+    sleeping = {place.partition(":")[0] for path in PRODUCT for place in calls(path, "time", "sleep")}
+    assert set(SLEEPS_ALLOWED) - sleeping == set()
+
+
+def test_nothing_is_left_for_later() -> None:
+    this = named(ROOT / "tests/shape/test_shape_files.py")
+    left = [
+        f"{named(path)}:{number}"
+        for path in [*PRODUCT, *TESTS]
+        if named(path) != this
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if UNFINISHED.search(line)
+    ]
+    assert left == []
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [path.name for path in TESTS if path.name != "conftest.py"]
+    assert sorted({name for name in names if names.count(name) > 1 and name != "__init__.py"}) == []

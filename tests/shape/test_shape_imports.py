@@ -1,0 +1,73 @@
+"""Listing plug-ins and asking for help stay cheap; the import rules cover every package.
+
+A new package of connect/ is added to the lists of .importlinter that these tests name.
+"""
+
+from __future__ import annotations
+
+import configparser
+import subprocess
+import sys
+
+import pytest
+from shape_tree import ROOT, modules, named
+
+HEAVY = ("pyarrow", "polars", "pandas", "numpy", "sqlalchemy", "obstore", "pyspark", "confluent_kafka", "aiohttp")
+DECLARATIONS = [path for path in modules("connectors", "connect") if path.name in {"plugin.py", "config.py"}]
+PACKAGES = sorted({path.parent.name for path in (ROOT / "connect").glob("*/__init__.py")})
+FREE_OF_LAYERS = {"services", "testing"}
+"""Packages beside the layers: they start services for, and test, what the layers hold."""
+
+
+def imported(code: str) -> set[str]:
+    """The heavy packages that a fresh interpreter has loaded after this code."""
+    probe = f"import sys\n{code}\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("path", DECLARATIONS, ids=named)
+def test_a_declaration_loads_no_driver(path) -> None:
+    module = named(path).removesuffix(".py").replace("/", ".")
+    assert imported(f"import {module}") == set()
+
+
+def test_help_loads_nothing_heavy() -> None:
+    assert imported("from connect.cli import main\nmain(['--help'], standalone_mode=False)") == set()
+
+
+def test_the_contract_loads_nothing_heavy() -> None:
+    names = [path.stem for path in modules("connect/api") if path.stem != "__init__"]
+    assert imported("\n".join(f"import connect.api.{name}" for name in names)) == set()
+
+
+def rules() -> configparser.ConfigParser:
+    """The import rules."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / ".importlinter")
+    return parser
+
+
+def listed(contract: str, key: str) -> set[str]:
+    """The names of packages in one list of the import rules."""
+    words = rules()[f"importlinter:contract:{contract}"][key].replace("|", " ").replace("(", " ").replace(")", " ")
+    return {word.removeprefix("connect.") for word in words.split()}
+
+
+def test_every_package_has_its_layer() -> None:
+    assert set(PACKAGES) - listed("layers", "layers") - FREE_OF_LAYERS == set()
+
+
+@pytest.mark.parametrize("contract", ["connectors-know-the-contract-only", "the-kit-knows-the-contract-only"])
+def test_every_package_but_the_contract_is_out_of_bounds(contract: str) -> None:
+    assert set(PACKAGES) - {"api", "testing"} - listed(contract, "forbidden_modules") == set()
+
+
+def test_every_package_but_two_is_kept_from_the_kafka_client() -> None:
+    assert set(PACKAGES) - {"kafka", "services"} - listed("one-kafka-client", "source_modules") == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_architecture_names_every_package(package: str) -> None:
+    text = (ROOT / "connect/ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert f"connect/{package}" in text or f"{package}/" in text
