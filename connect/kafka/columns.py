@@ -1,0 +1,80 @@
+"""Messages of confluent_kafka into columns. One pass per member over a whole poll, in C where Python's `map` can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from confluent_kafka import KafkaError, Message
+
+from connect.kafka.raw import RawBatch
+
+# The stubs allow None in all of them, which is only so for messages that carry an error.
+_topic: Callable[[Message], str] = Message.topic  # type: ignore[assignment]
+_partition: Callable[[Message], int] = Message.partition  # type: ignore[assignment]
+_offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]
+
+
+class SizeGuess:
+    """How many records fit into a number of bytes, learnt from those that came."""
+
+    def __init__(self, budget_bytes: int, record_bytes: float = 16_384.0) -> None:
+        self._budget_bytes = budget_bytes
+        self._record_bytes = record_bytes
+
+    def records(self, most: int) -> int:
+        """At most `most`, at least 1."""
+        return max(1, min(most, int(self._budget_bytes / self._record_bytes)))
+
+    def learn(self, batches: Sequence[RawBatch]) -> None:
+        """Take the size of these into account; larger ones at once, smaller ones bit by bit."""
+        count = sum(map(len, batches))
+        if count:
+            seen = max(64.0, sum(b.size_bytes for b in batches) / count)
+            self._record_bytes = max(seen, (self._record_bytes + seen) / 2)
+
+
+def raw_batches(messages: list[Message]) -> tuple[list[RawBatch], list[KafkaError]]:
+    """One batch per partition, in the order of their first record, and the errors among the messages."""
+    failed = [e for e in map(Message.error, messages) if e is not None]
+    if failed:
+        messages = [m for m in messages if m.error() is None]
+    return [_batch(topic, partition, rows) for (topic, partition), rows in _by_partition(messages).items()], failed
+
+
+def _by_partition(messages: list[Message]) -> dict[tuple[str, int], list[Message]]:
+    """librdkafka gives long runs of one partition: cut at the edges only."""
+    if not messages:
+        return {}
+    places = list(zip(map(_topic, messages), map(_partition, messages), strict=True))
+    edges = [0, *(i for i, (a, b) in enumerate(pairwise(places), 1) if a != b), len(messages)]
+    groups: dict[tuple[str, int], list[Message]] = {}
+    for start, stop in pairwise(edges):
+        groups.setdefault(places[start], []).extend(messages[start:stop])
+    return groups
+
+
+def _batch(topic: str, partition: int, rows: list[Message]) -> RawBatch:
+    import pyarrow as pa
+
+    keys = list(map(Message.key, rows))
+    headers: list[Any] = list(map(Message.headers, rows))
+    offsets = list(map(_offset, rows))
+    return RawBatch(
+        topic=topic,
+        values=_binary(list(map(Message.value, rows))),
+        keys=_binary(keys) if any(k is not None for k in keys) else None,
+        headers=[h or () for h in headers] if any(headers) else None,
+        timestamps_ms=pa.array([ms if kind else None for kind, ms in map(Message.timestamp, rows)], pa.int64()),
+        partition=partition,
+        offsets=pa.array(offsets, pa.int64()),
+        next_offset=offsets[-1] + 1,
+    )
+
+
+def _binary(values: list[bytes | None]) -> Any:
+    import pyarrow as pa
+
+    # Never chunked: a poll is bounded far below the 2 GB of one binary array.
+    return pa.array(values, pa.binary())

@@ -1,0 +1,251 @@
+"""A compacted topic read whole and followed for ever: the log behind the worker's configs, offsets and statuses."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.errors import is_retriable, translate, translated
+from connect.kafka.kv_writer import KeyValue, RecordWriter, TransactionWriter
+
+Settings = Mapping[str, str | int | float | bool]
+OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
+"""key, value (None: removed), partition, offset, timestamp in ms."""
+
+_LOG = logging.getLogger("connect.kafka.kv_log")
+_POLL_S: Final = 0.1
+_PAUSE_S: Final = 0.2
+_SLICE: Final = 1000
+_LATEST: Final = -1
+"""The timestamp by which Kafka's ListOffsets asks for the end of a partition."""
+
+
+class KeyValueLog:
+    """Reads the topic on a thread of its own and calls `on_record` there, in order of each partition.
+
+    `put` and `read_to_end` may be called from any thread but that one. `on_error` hears what a person must mend
+    (rights, a deleted topic, a callback that raised); brokers that are away are waited for in silence, see `healthy`.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        consumer: Settings,
+        producer: Settings | None = None,
+        *,
+        on_record: OnRecord,
+        on_error: Callable[[ConnectError], None] | None = None,
+        transactional: Settings | None = None,
+    ) -> None:
+        """`transactional`: settings of a second producer, with its transactional.id, for `put_all` in transactions."""
+        self.topic = topic
+        self._consumer_settings = {
+            **consumer,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            # Markers of transactions are no records: only this event tells that the end was reached behind them.
+            "enable.partition.eof": True,
+            "error_cb": self._on_client_error,
+        }
+        self._on_record = on_record
+        self._on_error = on_error or self._log_error
+        self._writer = RecordWriter(topic, producer) if producer is not None else None
+        self._transactions = TransactionWriter(topic, transactional) if transactional is not None else None
+        self._consumer: Consumer | None = None
+        self._positions: dict[int, int] = {}
+        self._moved = threading.Condition()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._read, name=f"kv-log-{topic}", daemon=True)
+        self.last_error: ConnectError | None = None
+        """The last error of the reader; None again once records or ends are read."""
+
+    @property
+    def healthy(self) -> bool:
+        """The reader runs and its last call to the brokers worked."""
+        return self._thread.is_alive() and self.last_error is None
+
+    def start(self, deadline: Deadline) -> None:
+        """Read the topic to its end, then go on reading. RetriableError: not done in time, `close` and start anew."""
+        with translated(f"making a consumer for topic {self.topic}"):
+            self._consumer = Consumer(self._consumer_settings, logger=_LOG)
+        partitions = self._partitions(deadline)
+        self._positions = dict.fromkeys(partitions, 0)
+        self._consumer.assign([KafkaPartition(self.topic, p, OFFSET_BEGINNING) for p in partitions])
+        self._thread.start()
+        self.read_to_end(deadline)
+
+    def put(self, key: bytes, value: bytes | None) -> Future[None]:
+        """Write a record (None: a tombstone); the future ends when every in-sync replica has it."""
+        if self._writer is None:
+            raise ConnectError(f"The log of topic {self.topic} was opened for reading only.")
+        return self._writer.put(key, value)
+
+    def put_all(self, records: Sequence[KeyValue], transactional: bool = False) -> Future[None]:
+        """Write records in order; `transactional`: all or nothing, after `claim`. FencedError: claimed by another."""
+        if not records:
+            done: Future[None] = Future()
+            done.set_result(None)
+            return done
+        if not transactional:
+            return _all_of([self.put(key, value) for key, value in records])
+        return self._claimed().put_all(records)
+
+    def claim(self, deadline: Deadline) -> None:
+        """Become the only one that may write in transactions here: older owners of the transactional id are fenced."""
+        self._claimed().claim(deadline)
+
+    def read_to_end(self, deadline: Deadline) -> None:
+        """Return once every record that was in the topic at the time of the call was given to `on_record`.
+
+        With isolation.level=read_committed "in the topic" ends where an open transaction begins.
+        """
+        ends = self._ends(deadline)
+        with self._moved:
+            while not self._reached(ends):
+                if self._stop.is_set():
+                    raise ConnectError(f"The log of topic {self.topic} is closed.")
+                if deadline.expired:
+                    raise RetriableError(f"Topic {self.topic} was not read to its end in time: {self._distance(ends)}.")
+                self._moved.wait(min(_POLL_S, deadline.remaining_s))
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Write out what is queued, at most `timeout_s` long, and let go of the clients. May be called twice."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close(timeout_s)
+        transactions, self._transactions = self._transactions, None
+        if transactions is not None:
+            transactions.close()
+
+    def _claimed(self) -> TransactionWriter:
+        if self._transactions is None:
+            raise ConnectError(f"The log of topic {self.topic} was opened without a transactional.id.")
+        return self._transactions
+
+    def _client(self) -> Consumer:
+        if self._consumer is None:
+            raise ConnectError(f"The log of topic {self.topic} is not started, or closed.")
+        return self._consumer
+
+    def _partitions(self, deadline: Deadline) -> list[int]:
+        doing = f"looking up topic {self.topic}"
+        while True:
+            try:
+                found = self._client().list_topics(self.topic, timeout=min(5.0, max(0.1, deadline.remaining_s)))
+                topic = found.topics[self.topic]
+                if topic.error is None:
+                    return sorted(topic.partitions)
+                error = topic.error
+            except KafkaException as failed:
+                error = failed.args[0]
+            # A topic made a moment ago is not known to every broker.
+            if not (is_retriable(error) or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
+                raise translate(error, doing)
+            if not deadline.wait(_PAUSE_S):
+                raise translate(error, doing)
+
+    def _ends(self, deadline: Deadline) -> dict[int, int]:
+        asked = [KafkaPartition(self.topic, p, _LATEST) for p in self._positions]
+        doing = f"asking for the end of topic {self.topic}"
+        while True:
+            try:
+                found = self._client().offsets_for_times(asked, timeout=min(5.0, max(0.1, deadline.remaining_s)))
+                error = next((p.error for p in found if p.error is not None), None)
+                if error is None:
+                    return {p.partition: p.offset for p in found}
+            except KafkaException as failed:
+                error = failed.args[0]
+            if not is_retriable(error) or not deadline.wait(_PAUSE_S):
+                raise translate(error, doing)
+
+    def _reached(self, ends: Mapping[int, int]) -> bool:
+        return all(self._positions[p] >= end for p, end in ends.items())
+
+    def _distance(self, ends: Mapping[int, int]) -> str:
+        behind = {p: (self._positions[p], end) for p, end in ends.items() if self._positions[p] < end}
+        return ", ".join(f"partition {p} at offset {at} of {end}" for p, (at, end) in sorted(behind.items()))
+
+    def _read(self) -> None:
+        while not self._stop.is_set():
+            try:
+                first = self._client().poll(_POLL_S)
+                if first is not None:
+                    self._take([first, *self._client().consume(_SLICE, 0)])
+            except KafkaException as error:
+                self._report(translate(error.args[0], f"reading topic {self.topic}"))
+                self._stop.wait(_PAUSE_S)
+
+    def _take(self, messages: Sequence[Message]) -> None:
+        positions: dict[int, int] = {}
+        for message in messages:
+            error = message.error()
+            if error is None:
+                self._give(message)
+                positions[message.partition() or 0] = (message.offset() or 0) + 1
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
+                positions[message.partition() or 0] = message.offset() or 0
+            elif not is_retriable(error):
+                self._report(translate(error, f"reading topic {self.topic}"))
+        if positions:
+            self.last_error = None
+            with self._moved:
+                self._positions.update(positions)
+                self._moved.notify_all()
+
+    def _give(self, message: Message) -> None:
+        place = (message.partition() or 0, message.offset() or 0, message.timestamp()[1])
+        try:
+            self._on_record(message.key(), message.value(), *place)
+        except Exception as error:  # noqa: BLE001 - one bad record must not end the log; the owner hears of it
+            where = f"topic {self.topic}, partition {place[0]}, offset {place[1]}"
+            self._report(ConnectError(f"Failed taking the record at {where}: {type(error).__name__}: {error}"))
+
+    def _on_client_error(self, error: KafkaError) -> None:
+        ours = translate(error, f"reading topic {self.topic}")
+        if is_retriable(error):
+            self.last_error = ours
+        else:
+            self._report(ours)
+
+    def _report(self, error: ConnectError) -> None:
+        self.last_error = error
+        self._on_error(error)
+
+    def _log_error(self, error: ConnectError) -> None:
+        _LOG.error("%s", error)
+
+
+def _all_of(parts: Sequence[Future[None]]) -> Future[None]:
+    """Done when all are; fails with the first error."""
+    whole: Future[None] = Future()
+    left = len(parts)
+    lock = threading.Lock()  # the parts may end on several threads
+
+    def ended(part: Future[None]) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if whole.done():
+                return
+            if (error := part.exception()) is not None:
+                whole.set_exception(error)
+            elif left == 0:
+                whole.set_result(None)
+
+    for part in parts:
+        part.add_done_callback(ended)
+    return whole

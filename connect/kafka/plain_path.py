@@ -1,0 +1,143 @@
+"""Rows into librdkafka one by one through confluent_kafka's `produce`: public API only, Python objects per row."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from itertools import repeat
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from connect.kafka.raw import RawBatch, RawHeaders
+
+_LOG = logging.getLogger("connect.kafka.producer")
+_ANY_PARTITION = -1
+
+
+class _Reports:
+    """What librdkafka said; apart from the path so that no reference cycle keeps the client alive after close."""
+
+    def __init__(self) -> None:
+        self.failure: tuple[KafkaError, str] | None = None
+        self.fatal: KafkaError | None = None
+
+    def on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None and self.failure is None:
+            size = len(message.value() or b"") + len(message.key() or b"")
+            self.failure = (error, f"topic {message.topic()} (record of {size} bytes)")
+
+    def on_error(self, error: KafkaError) -> None:
+        if error.fatal() and self.fatal is None:
+            self.fatal = error
+
+
+class PlainPath:
+    """See `ProducerPath`. Only failed deliveries call back into Python (`delivery.report.only.error`)."""
+
+    def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
+        self._reports = _Reports()
+        self._producer: Producer | None = Producer(
+            {
+                **settings,
+                "delivery.report.only.error": True,
+                "on_delivery": self._reports.on_delivery,
+                "error_cb": self._reports.on_error,
+            },
+            logger=_LOG,
+        )
+
+    @property
+    def _client(self) -> Producer:
+        if self._producer is None:
+            raise RuntimeError("The producer is closed.")
+        return self._producer
+
+    def enqueue(self, batch: RawBatch, start: int) -> int:
+        """Queue rows from `start` on. The rows before a refused one stay queued."""
+        rest = batch.slice(start, len(batch))
+        produce, topic = self._client.produce, rest.topic
+        partition = _ANY_PARTITION if rest.partition is None else rest.partition
+        queued = 0
+        # One call per row: produce_batch takes a dict per row, costs the same and knows neither headers nor timestamps.
+        try:
+            if rest.headers is None and rest.timestamps_ms is None:
+                for value, key in zip(*_bytes(rest), strict=True):
+                    produce(topic, value, key, partition)
+                    queued += 1
+            else:
+                for value, key, timestamp_ms, headers in zip(*_bytes(rest), *_extras(rest), strict=True):
+                    produce(topic, value, key, partition, timestamp=timestamp_ms or 0, headers=headers)
+                    queued += 1
+        except BufferError:
+            return queued
+        return queued
+
+    def poll(self) -> None:
+        """Serve delivery reports."""
+        self._serve(0)
+
+    def drain(self, rows: int, timeout_s: float) -> None:
+        """Serve delivery reports until few enough rows are outstanding."""
+        end_s = time.monotonic() + timeout_s
+        while len(self._client) > rows and (left_s := end_s - time.monotonic()) > 0:
+            self._serve(left_s)
+
+    def failure(self) -> tuple[KafkaError, str] | None:
+        """The first delivery error."""
+        return self._reports.failure
+
+    def fatal(self) -> KafkaError | None:
+        """The fatal error that librdkafka reported."""
+        return self._reports.fatal
+
+    def outstanding(self) -> int:
+        """Rows in librdkafka's queues."""
+        return len(self._client)
+
+    def purge(self) -> None:
+        """Drop queued rows and those on the way."""
+        self._client.purge()
+        self._serve(0)
+
+    def init_transactions(self, timeout_s: float) -> None:
+        """See `ProducerPath`."""
+        self._client.init_transactions(timeout_s)
+
+    def begin_transaction(self) -> None:
+        """See `ProducerPath`."""
+        self._client.begin_transaction()
+
+    def commit_transaction(self, timeout_s: float) -> None:
+        """See `ProducerPath`."""
+        self._client.commit_transaction(timeout_s)
+
+    def abort_transaction(self, timeout_s: float) -> None:
+        """See `ProducerPath`. Rows dropped by the abort are no delivery failure."""
+        self._client.abort_transaction(timeout_s)
+        self._serve(0)
+        self._reports.failure = None
+
+    def close(self) -> None:
+        """Free the client: without the last reference librdkafka ends at once, which its own `close` does not."""
+        self._producer = None
+
+    def _serve(self, timeout_s: float) -> None:
+        try:
+            self._client.poll(timeout_s)
+        except KafkaException as error:  # a fatal error is raised here, but by one poll only
+            self._reports.on_error(error.args[0])
+            if self._reports.fatal is None:
+                raise
+
+
+def _bytes(batch: RawBatch) -> tuple[Iterable[bytes | None], Iterable[bytes | None]]:
+    keys = batch.keys.to_pylist() if batch.keys is not None else repeat(None, len(batch))
+    return batch.values.to_pylist(), keys
+
+
+def _extras(batch: RawBatch) -> tuple[Iterable[int | None], Iterable[list[tuple[str, str | bytes | None]]]]:
+    none: RawHeaders = ()
+    times = batch.timestamps_ms.to_pylist() if batch.timestamps_ms is not None else repeat(None, len(batch))
+    headers = batch.headers if batch.headers is not None else repeat(none, len(batch))
+    return times, ([(name, value) for name, value in row] for row in headers)

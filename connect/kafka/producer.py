@@ -1,0 +1,213 @@
+"""Columns of bytes into Kafka: queueing, back-pressure, delivery errors, transactions. Never retries a task's work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final, Protocol
+
+from confluent_kafka import KafkaError, KafkaException
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.kafka.errors import FatalProducerError, PartlySentError, translate, translated, undelivered
+from connect.kafka.raw import RawBatch
+
+Settings = Mapping[str, str | int | float | bool]
+
+_WAIT_S: Final = 0.1
+"""How long one wait for delivery events may last, so that a stop is seen soon."""
+
+
+class ProducerPath(Protocol):
+    """How rows get into librdkafka. Raises KafkaException; the BatchProducer translates."""
+
+    def enqueue(self, batch: RawBatch, start: int) -> int:
+        """Queue rows from `start` on, in order, until done or the queue is full; the number of rows queued."""
+
+    def poll(self) -> None:
+        """Serve delivery reports and errors without waiting."""
+
+    def drain(self, rows: int, timeout_s: float) -> None:
+        """Serve delivery reports until at most `rows` are outstanding or the time is over."""
+
+    def failure(self) -> tuple[KafkaError, str] | None:
+        """The first delivery error and what it is about; None as long as there is none."""
+
+    def fatal(self) -> KafkaError | None:
+        """The error that ended this producer for good."""
+
+    def outstanding(self) -> int:
+        """Rows queued or on the way."""
+
+    def purge(self) -> None:
+        """Throw away what is queued or on the way."""
+
+    def init_transactions(self, timeout_s: float) -> None:
+        """Fence older producers of this transactional id."""
+
+    def begin_transaction(self) -> None:
+        """Open a transaction."""
+
+    def commit_transaction(self, timeout_s: float) -> None:
+        """Commit; may be called again after a retriable error."""
+
+    def abort_transaction(self, timeout_s: float) -> None:
+        """Abort; may be called again after a retriable error."""
+
+    def close(self) -> None:
+        """Free everything without waiting for delivery."""
+
+
+def _paths() -> Mapping[str, Callable[[Settings], ProducerPath]]:
+    from connect.kafka.plain_path import PlainPath
+
+    return {"plain": PlainPath}
+
+
+class BatchProducer:
+    """A Kafka producer for whole batches; owned by one thread.
+
+    `settings` are librdkafka's (see `connect.kafka.settings`), and `producer.path`. After a FatalProducerError or
+    FencedError every later call raises it again: close this producer and make a new one.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        own = dict(settings)
+        name = str(own.pop("producer.path", "plain"))
+        paths = _paths()
+        if name not in paths:
+            raise ConfigError(f"Invalid value {name} for producer.path: must be one of {', '.join(paths)}.", key="path")
+        with translated("making a producer"):
+            self._path: ProducerPath = paths[name](own)
+        self._partly: tuple[RawBatch, int] | None = None
+        self._transactional = bool(own.get("transactional.id"))
+        self._closed = False
+
+    @property
+    def outstanding(self) -> int:
+        """Rows that were taken and are not acknowledged yet."""
+        return self._path.outstanding()
+
+    def send(self, batch: RawBatch, deadline: Deadline) -> None:
+        """Queue all rows in order; returns before they are acknowledged.
+
+        A full queue is waited for inside the deadline. PartlySentError when it passes: call again with the *same* batch
+        object, and only the rows that were not taken yet are added. Other errors: see `check`.
+        """
+        start = self._partly[1] if self._partly is not None and self._partly[0] is batch else 0
+        self._partly = None
+        while True:
+            start += self._enqueue(batch, start)
+            if start == len(batch):
+                self._path.poll()
+                return
+            self.check()
+            if deadline.expired:
+                self._partly = (batch, start)
+                raise PartlySentError(
+                    f"The producer's queue stayed full writing to topic {batch.topic}: {start} of {len(batch)} rows"
+                    f" were taken, {self.outstanding} rows wait for the brokers.",
+                    sent=start,
+                )
+            # A quarter at a time: filling up slot by slot would slice the batch anew for each of them.
+            self._path.drain(self.outstanding * 3 // 4, min(_WAIT_S, deadline.remaining_s))
+
+    def check(self) -> None:
+        """Serve delivery reports without waiting; raise the first error of a row that was not delivered."""
+        self._path.poll()
+        fatal = self._path.fatal()
+        if fatal is not None:
+            raise _ended(fatal)
+        failure = self._path.failure()
+        if failure is not None:
+            error, what = failure
+            raise undelivered(error, f"writing to {what}", in_transaction=self._transactional)
+
+    def flush(self, deadline: Deadline) -> None:
+        """Return when every row taken is acknowledged. RetriableError: not by the deadline; nothing is lost yet."""
+        while True:
+            self.check()
+            waiting = self.outstanding
+            if not waiting:
+                return
+            if deadline.expired:
+                raise RetriableError(f"{waiting} rows wait for the brokers' acknowledgement; the time for it is over.")
+            self._path.drain(0, min(_WAIT_S, deadline.remaining_s))
+
+    def init_transactions(self, deadline: Deadline) -> None:
+        """Fence older producers with this transactional id, finish or abort what they left. Once, before `begin`."""
+        self._transact("initialising transactions", self._path.init_transactions, deadline)
+
+    def begin(self) -> None:
+        """Open a transaction: rows sent from now on are in it."""
+        with translated("opening a transaction"):
+            self._path.begin_transaction()
+
+    def commit(self, deadline: Deadline) -> None:
+        """Flush and commit. RetriableError: call again. AbortableError: abort, then do the work again."""
+        self.flush(deadline)
+        self._transact("committing a transaction", self._path.commit_transaction, deadline)
+
+    def abort(self, deadline: Deadline) -> None:
+        """Throw away the open transaction; rows still queued are dropped. RetriableError: call again."""
+        self._partly = None
+        self._transact("aborting a transaction", self._path.abort_transaction, deadline)
+
+    def purge(self) -> None:
+        """Throw away all rows that are not acknowledged, for a kill: a restart sends them again."""
+        self._partly = None
+        self._path.purge()
+
+    def close(self, timeout_s: float = 0.0) -> None:
+        """Wait at most `timeout_s` for acknowledgements, then drop the rest and free all. May be called twice."""
+        if self._closed:
+            return
+        with suppress(ConnectError):  # The ledger knows which rows were acknowledged; the others are sent again.
+            self.flush(Deadline.after(timeout_s))
+        self._closed = True
+        self._path.purge()
+        self._path.close()
+
+    def _enqueue(self, batch: RawBatch, start: int) -> int:
+        try:
+            return self._path.enqueue(batch, start)
+        except KafkaException as error:
+            fatal = self._path.fatal()
+            if fatal is not None:
+                raise _ended(fatal) from error
+            raise _refused(error.args[0], batch) from error
+
+    def _transact(self, doing: str, call: Callable[[float], None], deadline: Deadline) -> None:
+        """Call with short timeouts, so that a stop is seen; librdkafka resumes the same call where it was."""
+        while True:
+            began_s = time.monotonic()
+            try:
+                call(min(1.0, max(0.001, deadline.remaining_s)))
+            except KafkaException as error:
+                ours = self._translated(error.args[0], doing)
+                if type(ours) is not RetriableError or deadline.expired:
+                    raise ours from error
+                deadline.wait(max(0.0, _WAIT_S - (time.monotonic() - began_s)))
+            else:
+                return
+
+    def _translated(self, error: KafkaError, doing: str) -> ConnectError:
+        fatal = self._path.fatal()
+        return _ended(fatal) if fatal is not None else translate(error, doing)
+
+
+def _ended(fatal: KafkaError) -> ConnectError:
+    ours = translate(fatal, "producing")
+    return ours if not isinstance(ours, RetriableError) else FatalProducerError(ours.message)
+
+
+def _refused(error: KafkaError, batch: RawBatch) -> ConnectError:
+    """A row that librdkafka did not take. The largest row is named, as the refused one is not known on every path."""
+    what = f"topic {batch.topic}"
+    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+        import pyarrow.compute as pc
+
+        what = f"topic {batch.topic} (largest value {pc.max(pc.binary_length(batch.values)).as_py()} bytes)"
+    return translate(error, f"writing to {what}")

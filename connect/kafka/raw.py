@@ -1,0 +1,80 @@
+"""Records as Kafka has them: columns of bytes of one topic. No schemas, no conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RawHeaders = Sequence[tuple[str, bytes | None]]
+"""The headers of one record, in order; a key may come more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawBatch:
+    """Records of one topic, in order.
+
+    values: null is a tombstone. keys: None when no record has one. headers: one sequence per record, None when no
+    record has any. timestamps_ms: null is the time of sending. partition: to write to (None: by key), or read from.
+    offsets, next_offset: of what was read; offsets may have gaps (compaction, transaction markers).
+    """
+
+    topic: str
+    values: pa.BinaryArray
+    keys: pa.BinaryArray | None = None
+    headers: Sequence[RawHeaders] | None = None
+    timestamps_ms: pa.Int64Array | None = None
+    partition: int | None = None
+    offsets: pa.Int64Array | None = None
+    next_offset: int | None = None
+
+    def __post_init__(self) -> None:
+        size = len(self.values)
+        for name in ("keys", "headers", "timestamps_ms", "offsets"):
+            member = getattr(self, name)
+            if member is not None and len(member) != size:
+                raise ValueError(f"RawBatch for topic {self.topic}: {len(member)} {name} for {size} values.")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all keys and values of these rows (not of the buffers they are slices of); headers left out."""
+        keys = 0 if self.keys is None else _size_bytes(self.keys)
+        return keys + _size_bytes(self.values)
+
+    def take(self, indices: Sequence[int]) -> RawBatch:
+        """The rows at these indices, in that order; `next_offset` stays that of the whole batch."""
+        import pyarrow as pa
+
+        picked = pa.array(indices, pa.int64())
+        return replace(
+            self,
+            values=self.values.take(picked),
+            keys=None if self.keys is None else self.keys.take(picked),
+            headers=None if self.headers is None else [self.headers[i] for i in indices],
+            timestamps_ms=None if self.timestamps_ms is None else self.timestamps_ms.take(picked),
+            offsets=None if self.offsets is None else self.offsets.take(picked),
+        )
+
+    def slice(self, start: int, stop: int) -> RawBatch:
+        """Rows start..stop-1 without a copy of Arrow data; `next_offset` stays that of the whole batch."""
+        length = max(0, min(stop, len(self)) - start)
+        return replace(
+            self,
+            values=self.values.slice(start, length),
+            keys=None if self.keys is None else self.keys.slice(start, length),
+            headers=None if self.headers is None else self.headers[start:stop],
+            timestamps_ms=None if self.timestamps_ms is None else self.timestamps_ms.slice(start, length),
+            offsets=None if self.offsets is None else self.offsets.slice(start, length),
+        )
+
+
+def _size_bytes(array: pa.BinaryArray) -> int:
+    import pyarrow.compute as pc
+
+    return pc.sum(pc.binary_length(array)).as_py() or 0

@@ -1,0 +1,123 @@
+"""Client settings from a worker's Java property names, for librdkafka. Pure: reads nothing but its arguments.
+
+Precedence, lowest first: our default, un-prefixed worker keys (bootstrap.servers, security.*, sasl.*, ssl.*), worker
+keys with `producer.`, `consumer.` or `admin.`, the connector's overrides (given without `producer.override.` etc.).
+Sources: the ProducerConfig, ConsumerConfig, AdminClientConfig, SaslConfigs and SslConfigs of Kafka 4.1; librdkafka's
+CONFIGURATION.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+from connect.api.config import HIDDEN
+from connect.kafka.java_names import SECRET_WORDS, translate_names
+
+Value = str | int | float | bool
+Isolation = Literal["read_committed", "read_uncommitted"]
+_INHERITED: Final = ("security.", "sasl.", "ssl.")
+
+_COMMON: Final[Mapping[str, Value]] = {
+    "socket.keepalive.enable": True,
+    # A broker that closes an idle connection is no news.
+    "log.connection.close": False,
+}
+_PRODUCER: Final[Mapping[str, Value]] = {
+    **_COMMON,
+    "acks": "all",
+    "enable.idempotence": True,
+    # Java's partitioner: the same key must meet the same partition whoever wrote it.
+    "partitioner": "murmur2_random",
+    "linger.ms": 10,
+    "message.max.bytes": 1048576,
+    "queue.buffering.max.messages": 200_000,
+    "queue.buffering.max.kbytes": 65_536,
+    "delivery.report.only.error": True,
+}
+_CONSUMER: Final[Mapping[str, Value]] = {
+    **_COMMON,
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "earliest",
+    "partition.assignment.strategy": "cooperative-sticky",
+    "queued.max.messages.kbytes": 65_536,
+    # librdkafka's 1 s pause after a full local queue would starve a sink that reads fast.
+    "fetch.queue.backoff.ms": 50,
+}
+
+
+class ClientSettings(NamedTuple):
+    """What librdkafka is given, and the keys it was not given because neither side knows them (for one log line)."""
+
+    properties: Mapping[str, Value]
+    unknown: list[str]
+
+    def __repr__(self) -> str:
+        shown = {k: HIDDEN if is_secret(k) else v for k, v in self.properties.items()}
+        return f"ClientSettings(properties={shown!r}, unknown={self.unknown!r})"
+
+
+def producer_settings(
+    worker: Mapping[str, str],
+    overrides: Mapping[str, str],
+    *,
+    client_id: str,
+    transactional_id: str | None = None,
+) -> ClientSettings:
+    """Settings of a producer. ConfigError names every key whose value librdkafka has no counterpart for."""
+    given = _merged(worker, "producer.", overrides)
+    path = given.pop("path", None)
+    translated = translate_names(given, "producer")
+    properties: dict[str, Value] = {**_PRODUCER, "client.id": client_id, **translated.properties}
+    if transactional_id is not None:
+        properties["transactional.id"] = transactional_id
+    if path is not None:
+        properties["producer.path"] = path
+    _bound_delivery(properties)
+    return ClientSettings(properties, translated.unknown)
+
+
+def consumer_settings(
+    worker: Mapping[str, str],
+    overrides: Mapping[str, str],
+    *,
+    client_id: str,
+    group_id: str | None = None,
+    isolation: Isolation = "read_committed",
+) -> ClientSettings:
+    """Settings of a consumer. `group_id` None: for reading by assignment only, nothing is ever committed."""
+    translated = translate_names(_merged(worker, "consumer.", overrides), "consumer")
+    # librdkafka wants a group id even where no group is joined.
+    defaults = {"client.id": client_id, "group.id": group_id or client_id, "isolation.level": isolation}
+    return ClientSettings({**_CONSUMER, **defaults, **translated.properties}, translated.unknown)
+
+
+def admin_settings(worker: Mapping[str, str], overrides: Mapping[str, str], client_id: str) -> ClientSettings:
+    """Settings of an admin client."""
+    translated = translate_names(_merged(worker, "admin.", overrides), "admin")
+    return ClientSettings({**_COMMON, "client.id": client_id, **translated.properties}, translated.unknown)
+
+
+def is_secret(key: str) -> bool:
+    """The value of this client setting must not be shown."""
+    return any(word in key for word in SECRET_WORDS)
+
+
+def _merged(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]) -> dict[str, str]:
+    inherited = {k: v for k, v in worker.items() if k == "bootstrap.servers" or k.startswith(_INHERITED)}
+    prefixed = {k.removeprefix(prefix): v for k, v in worker.items() if k.startswith(prefix)}
+    prefixed = {k: v for k, v in prefixed.items() if not k.startswith("override.")}
+    return {**inherited, **prefixed, **overrides}
+
+
+def _bound_delivery(properties: dict[str, Value]) -> None:
+    """Like Connect in Java, a row waits for its brokers for ever (0), unless a transaction bounds it."""
+    timeout = properties.pop("delivery.timeout.ms", None)
+    if "transactional.id" not in properties:
+        properties["message.timeout.ms"] = timeout if timeout not in {None, "2147483647"} else 0
+        return
+    # librdkafka refuses a longer one than the transaction's; left out, it takes exactly the transaction's.
+    transaction_ms = int(properties.get("transaction.timeout.ms", 60_000))
+    if timeout is not None and 0 < int(timeout) <= transaction_ms:
+        properties["message.timeout.ms"] = timeout

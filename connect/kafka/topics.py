@@ -1,0 +1,342 @@
+"""Topics, groups and offsets through Kafka's admin API. Every call takes a deadline and translates its errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+)
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.records import TopicPartition
+from connect.kafka.errors import translate, translated
+from connect.kafka.producer import BatchProducer
+
+Settings = Mapping[str, str | int | float | bool]
+Answer = Future[Any] | dict[Any, Future[Any]]
+
+_LOG = logging.getLogger("connect.kafka.admin")
+_CALL_S: Final = 10.0
+"""How long one request may take before it is made again."""
+_PAUSE_S: Final = 0.2
+_POLL_S: Final = 0.1
+_EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic to create. -1 is the broker's default; `configs` are topic configs such as cleanup.policy."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """One of the worker's own topics: compacted, made when missing.
+
+    key: the worker key that names it ("config.storage.topic"). purpose: what it holds, as Kafka Connect's messages
+    say it ("connector configurations"). single_partition: more than one is an error.
+    """
+
+    spec: TopicSpec
+    key: str
+    purpose: str
+    single_partition: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic as it is: partitions, the smallest replication factor among them."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+
+
+class TopicAdmin:
+    """Asks and changes topics, groups and offsets; may be used from any thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = dict(settings)
+        with translated("making an admin client"):
+            self._client = AdminClient(self._settings, logger=_LOG)
+
+    def cluster_id(self, deadline: Deadline) -> str:
+        """The id of the Kafka cluster. RetriableError when no broker answers in time."""
+        return str(self._metadata(deadline, "asking for the cluster id").cluster_id)
+
+    def topics(self, deadline: Deadline) -> dict[str, int]:
+        """The number of partitions of every topic there is."""
+        found = self._metadata(deadline, "listing topics").topics
+        return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
+
+    def describe(self, names: Collection[str], deadline: Deadline) -> dict[str, TopicDescription]:
+        """The topics that exist among these; missing ones are left out."""
+        found: dict[str, TopicDescription] = {}
+        topics = self._metadata(deadline, "describing topics").topics
+        for name in names:
+            topic = topics.get(name)
+            if topic is None or topic.error is not None:
+                continue
+            replicas = min((len(p.replicas) for p in topic.partitions.values()), default=0)
+            found[name] = TopicDescription(name, len(topic.partitions), replicas)
+        return found
+
+    def partition_counts(self, names: Collection[str], deadline: Deadline) -> dict[str, int]:
+        """The number of partitions of the topics that exist among these."""
+        return {name: topic.partitions for name, topic in self.describe(names, deadline).items()}
+
+    def configs(self, name: str, deadline: Deadline) -> dict[str, str | None]:
+        """A topic's configs, broker defaults included."""
+        resource = ConfigResource(ResourceType.TOPIC, name)
+
+        def ask(timeout_s: float) -> Future[Any]:
+            return self._client.describe_configs([resource], request_timeout=timeout_s)[resource]
+
+        entries = self._call(ask, deadline, f"describing the configs of topic {name}")
+        return {key: entry.value for key, entry in entries.items()}
+
+    def create(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str] | None = None,
+        deadline: Deadline,
+    ) -> bool:
+        """Create a topic; False when there was one, which is left as it is. -1 is the broker's default."""
+        return self._create(TopicSpec(name, partitions, replication_factor, configs or {}), deadline)
+
+    def delete(self, names: Collection[str], deadline: Deadline) -> None:
+        """Delete these topics; missing ones are no error."""
+        for name in names:
+
+            def ask(timeout_s: float, name: str = name) -> Future[Any]:
+                return self._client.delete_topics([name], request_timeout=timeout_s)[name]
+
+            self._call(ask, deadline, f"deleting topic {name}", ignore={KafkaError.UNKNOWN_TOPIC_OR_PART})
+
+    def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline) -> None:
+        """Create the worker's topics where missing and check those that exist. ConfigError names the worker key."""
+        for topic in topics:
+            try:
+                created = self._create(topic.spec, deadline)
+            except ConnectError as error:
+                if isinstance(error, RetriableError):
+                    raise
+                raise _not_created(topic, error) from error
+            if not created:
+                self._check(topic, deadline)
+
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], deadline: Deadline, *, committed_only: bool = False
+    ) -> dict[TopicPartition, int]:
+        """The end of each partition; `committed_only`: the last stable offset, behind which no transaction is open."""
+        return self._offsets(partitions, _LATEST, deadline, committed_only)
+
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], deadline: Deadline
+    ) -> dict[TopicPartition, int]:
+        """The first offset of each partition that is still there."""
+        return self._offsets(partitions, _EARLIEST, deadline, committed_only=False)
+
+    def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
+        """What a consumer group has committed; empty for a group that does not exist."""
+
+        def ask(timeout_s: float) -> Future[Any]:
+            wanted = [ConsumerGroupTopicPartitions(group)]
+            return self._client.list_consumer_group_offsets(wanted, request_timeout=timeout_s)[group]
+
+        found = self._call(ask, deadline, f"listing the offsets of group {group}")
+        return {TopicPartition(p.topic, p.partition): p.offset for p in found.topic_partitions if p.offset >= 0}
+
+    def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+        """Set committed offsets of a group without members. RetriableError while it still has some."""
+        wanted = [KafkaPartition(tp.topic, tp.partition, offset) for tp, offset in offsets.items()]
+
+        def ask(timeout_s: float) -> Future[Any]:
+            request = [ConsumerGroupTopicPartitions(group, wanted)]
+            return self._client.alter_consumer_group_offsets(request, request_timeout=timeout_s)[group]
+
+        doing = f"altering the offsets of group {group}"
+        try:
+            answer = self._call(ask, deadline, doing, answers={KafkaError.UNKNOWN_MEMBER_ID})
+        except _AnsweredError as refused:
+            raise RetriableError(f"Failed {doing}: the group still has members.") from refused
+        for part in answer.topic_partitions:
+            if part.error is not None:
+                raise translate(part.error, f"{doing}, {part.topic}-{part.partition}")
+
+    def delete_group(self, group: str, deadline: Deadline) -> None:
+        """Delete a consumer group with its offsets; a missing one is no error. RetriableError while it has members."""
+
+        def ask(timeout_s: float) -> Future[Any]:
+            return self._client.delete_consumer_groups([group], request_timeout=timeout_s)[group]
+
+        doing = f"deleting group {group}"
+        try:
+            self._call(
+                ask,
+                deadline,
+                doing,
+                ignore={KafkaError.GROUP_ID_NOT_FOUND},
+                answers={KafkaError.NON_EMPTY_GROUP},
+            )
+        except _AnsweredError as refused:
+            raise RetriableError(f"Failed {doing}: the group still has members.") from refused
+
+    def fence(self, producer_settings: Sequence[Settings], deadline: Deadline) -> None:
+        """Shut out the producers of these transactional ids: what they have open is aborted, later writes fail.
+
+        Kafka's fenceProducers: librdkafka has no such call, but a new producer of the same id does the same.
+        """
+        for settings in producer_settings:
+            producer = BatchProducer(settings)
+            try:
+                producer.init_transactions(deadline)
+            finally:
+                producer.close()
+
+    def _create(self, spec: TopicSpec, deadline: Deadline) -> bool:
+        topic = NewTopic(
+            spec.name,
+            num_partitions=spec.partitions,
+            replication_factor=spec.replication_factor,
+            config=dict(spec.configs),
+        )
+
+        def ask(timeout_s: float) -> Future[Any]:
+            return self._client.create_topics([topic], request_timeout=timeout_s)[spec.name]
+
+        try:
+            self._call(ask, deadline, f"creating topic {spec.name}", answers={KafkaError.TOPIC_ALREADY_EXISTS})
+        except _AnsweredError:
+            return False
+        return True
+
+    def _check(self, topic: InternalTopic, deadline: Deadline) -> None:
+        name = topic.spec.name
+        try:
+            policy = self.configs(name, deadline).get("cleanup.policy") or ""
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            # As Kafka Connect: who may not describe configs is not kept from starting.
+            _LOG.warning("The cleanup.policy of topic %s was not checked: %s", name, error)
+        else:
+            if {part.strip() for part in policy.split(",") if part.strip()} != {"compact"}:
+                raise ConfigError(_wrong_policy(topic, policy), key=topic.key)
+        count = self.partition_counts([name], deadline).get(name, 1)
+        if topic.single_partition and count > 1:
+            raise ConfigError(
+                f"Topic '{name}' supplied via the '{topic.key}' property is required to have a single partition in"
+                f" order to guarantee consistency of {topic.purpose}, but found {count} partitions.",
+                key=topic.key,
+            )
+
+    def _offsets(
+        self, partitions: Collection[TopicPartition], spec: Any, deadline: Deadline, committed_only: bool
+    ) -> dict[TopicPartition, int]:
+        level = IsolationLevel.READ_COMMITTED if committed_only else IsolationLevel.READ_UNCOMMITTED
+
+        def ask(timeout_s: float) -> dict[Any, Future[Any]]:
+            wanted = {KafkaPartition(*tp): spec for tp in partitions}
+            return self._client.list_offsets(wanted, isolation_level=level, request_timeout=timeout_s)
+
+        names = sorted({tp.topic for tp in partitions})
+        doing = f"listing offsets of topics {', '.join(names)}"
+        found = self._call(ask, deadline, doing) if partitions else {}
+        return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}
+
+    def _metadata(self, deadline: Deadline, doing: str) -> ClusterMetadata:
+        while True:
+            try:
+                return self._client.list_topics(timeout=min(_CALL_S, max(0.1, deadline.remaining_s)))
+            except KafkaException as error:
+                ours = translate(error.args[0], doing)
+                if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
+                    raise ours from error
+
+    def _call(
+        self,
+        ask: Callable[[float], Answer],
+        deadline: Deadline,
+        doing: str,
+        *,
+        ignore: Collection[int] = (),
+        answers: Collection[int] = (),
+    ) -> Any:
+        """Ask until there is an answer. `ignore`: errors that mean done; `answers`: those raised as _AnsweredError."""
+        while True:
+            try:
+                return _result(ask(min(_CALL_S, max(0.1, deadline.remaining_s))), deadline)
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code in ignore:
+                    return None
+                if code in answers:
+                    raise _AnsweredError(doing) from error
+                ours = translate(error.args[0], doing)
+                if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
+                    raise ours from error
+            except TimeoutError as error:
+                raise RetriableError(f"Failed {doing}: no answer from the brokers in time.") from error
+
+
+class _AnsweredError(Exception):
+    """The broker said no in a way the caller expects."""
+
+
+def _result(answer: Answer, deadline: Deadline) -> Any:
+    if isinstance(answer, dict):
+        return {key: _result(future, deadline) for key, future in answer.items()}
+    while True:
+        try:
+            return answer.result(_POLL_S)
+        except TimeoutError:
+            if deadline.expired:
+                raise
+
+
+def _not_created(topic: InternalTopic, error: ConnectError) -> ConfigError:
+    spec = topic.spec
+    factor_key = f"{topic.key.removesuffix('.topic')}.replication.factor"
+    if isinstance(error.__cause__, KafkaException) and (
+        error.__cause__.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR
+    ):
+        return ConfigError(
+            f"Topic '{spec.name}' supplied via the '{topic.key}' property could not be created with a replication"
+            f" factor of {spec.replication_factor}: {error.__cause__.args[0].str()}",
+            key=factor_key,
+            fix=f"Set {factor_key} to at most the number of brokers, or to -1 for the broker's default.",
+        )
+    return ConfigError(
+        f"Topic '{spec.name}' supplied via the '{topic.key}' property could not be created: {error}", key=topic.key
+    )
+
+
+def _wrong_policy(topic: InternalTopic, policy: str) -> str:
+    """The sentence of Kafka Connect 4.1 (TopicAdmin.verifyTopicCleanupPolicyOnlyCompact), which users search for."""
+    return (
+        f"Topic '{topic.spec.name}' supplied via the '{topic.key}' property is required to have"
+        f" 'cleanup.policy=compact' to guarantee consistency and durability of {topic.purpose}, but found the topic"
+        f" currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually losing"
+        f" {topic.purpose} and problems restarting this Connect cluster in the future. Change the '{topic.key}'"
+        f" property in the Connect worker configurations to use a topic with 'cleanup.policy=compact'."
+    )

@@ -1,0 +1,330 @@
+import re
+import threading
+
+import pyarrow as pa
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import TopicPartition
+from connect.kafka.errors import FencedError
+from connect.kafka.raw import RawBatch
+
+
+def in_s(timeout_s):
+    return Deadline.after(timeout_s)
+
+
+def ignore(_):
+    return None
+
+
+class Member:
+    """A consumer that notes what it was told and read."""
+
+    def __init__(self, consumer, topics):
+        self.consumer = consumer
+        self.events = []
+        self.values = []
+        self.next_offsets = {}
+        consumer.subscribe(topics, self._note("assigned"), self._note("revoked"), self._note("lost"))
+
+    def _note(self, what):
+        return lambda partitions: self.events.append((what, sorted(partitions)))
+
+    def poll(self, timeout_s=0.2, max_records=1000):
+        for batch in self.consumer.poll(max_records, in_s(timeout_s)):
+            self.values += batch.values.to_pylist()
+            self.next_offsets[TopicPartition(batch.topic, batch.partition)] = batch.next_offset
+
+    def until(self, condition, timeout_s=20, others=()):
+        deadline = in_s(timeout_s)
+        while not condition() and not deadline.expired:
+            for member in (self, *others):
+                member.poll()
+        assert condition(), (self.events, len(self.values))
+
+
+def send(clients, topic, rows, **more):
+    producer = clients.producer()
+    producer.send(RawBatch(topic, pa.array(rows, pa.binary()), **more), in_s(10))
+    producer.flush(in_s(10))
+
+
+def tps(topic, *partitions):
+    return [TopicPartition(topic, p) for p in partitions]
+
+
+def test_one_batch_per_partition_in_offset_order(clients, topic_name):
+    topic = clients.topic(topic_name, 3)
+    rows = [b"%d" % i for i in range(3000)]
+    send(clients, topic, rows, keys=pa.array(rows, pa.binary()))
+
+    batches = clients.read(topic, 3000)
+
+    assert sorted(v for b in batches for v in b.values.to_pylist()) == sorted(rows)
+    for partition in range(3):
+        offsets = [o for b in batches if b.partition == partition for o in b.offsets.to_pylist()]
+        assert offsets == list(range(len(offsets)))
+    assert all(b.next_offset == b.offsets[-1].as_py() + 1 for b in batches)
+
+
+def test_a_poll_gives_no_more_than_it_was_asked_for(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    send(clients, topic, [b"%d" % i for i in range(100)])
+    member = Member(clients.consumer(unique), [topic])
+
+    member.until(lambda: len(member.values) > 0, timeout_s=20)
+    before = len(member.values)
+    member.poll(5, max_records=7)
+
+    assert len(member.values) - before in range(8)
+
+
+def test_a_poll_without_records_returns_by_its_deadline_or_at_stop(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    member = Member(clients.consumer(unique), [topic])
+    member.until(lambda: member.events)
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    deadline = Deadline.after(30, stop)
+
+    assert member.consumer.poll(100, deadline) == []
+    assert stop.is_set()
+
+
+def test_markers_of_transactions_leave_gaps_in_offsets_only(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    producer = clients.producer(transactional_id=unique)
+    producer.init_transactions(in_s(20))
+    for row, end in ((b"a", producer.commit), (b"no", producer.abort), (b"b", producer.commit)):
+        producer.begin()
+        producer.send(RawBatch(topic, pa.array([row], pa.binary())), in_s(10))
+        end(in_s(20))
+
+    batches = clients.read(topic, 2)
+
+    assert [v for b in batches for v in b.values.to_pylist()] == [b"a", b"b"]
+    assert [o for b in batches for o in b.offsets.to_pylist()] == [0, 4]
+    assert batches[-1].next_offset == 5
+
+
+def test_committed_offsets_are_where_the_next_member_starts(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    send(clients, topic, [b"%d" % i for i in range(10)])
+    first = Member(clients.consumer(unique), [topic])
+    first.until(lambda: len(first.values) == 10)
+    (tp,) = tps(topic, 0)
+
+    assert first.consumer.committed([tp], in_s(10)) == {}
+    first.consumer.commit({tp: 4}, in_s(10))
+
+    assert first.consumer.committed([tp], in_s(10)) == {tp: 4}
+    assert first.consumer.position([tp]) == {tp: 10}
+    assert first.consumer.lag() == {tp: 0}
+    first.consumer.close(in_s(10))
+    assert first.events[-1] == ("revoked", [tp])
+    second = Member(clients.consumer(unique), [topic])
+    second.until(lambda: len(second.values) == 6)
+    assert second.values == [b"%d" % i for i in range(4, 10)]
+
+
+def test_offsets_of_partitions_that_are_not_owned_are_not_committed(clients, topic_name, unique):
+    topic = clients.topic(topic_name, 2)
+    member = Member(clients.consumer(unique), [topic])
+    member.until(lambda: member.events)
+
+    with pytest.raises(FencedError, match=f"{topic}-7"):
+        member.consumer.commit({TopicPartition(topic, 7): 1}, in_s(5))
+
+
+def test_a_second_member_takes_half_and_leaves_the_rest_alone(clients, topic_name, unique):
+    topic = clients.topic(topic_name, 4)
+    send(clients, topic, [b"%d" % i for i in range(400)], keys=pa.array([b"%d" % i for i in range(400)], pa.binary()))
+    first = Member(clients.consumer(unique), [topic])
+    first.until(lambda: len(first.values) == 400)
+    second = Member(clients.consumer(unique), [topic])
+
+    first.consumer.commit(first.next_offsets, in_s(10))
+    second.until(lambda: len(second.consumer.assignment()) == 2, others=[first])
+
+    assert first.events[0] == ("assigned", tps(topic, 0, 1, 2, 3))
+    revoked = [partitions for what, partitions in first.events if what == "revoked" and partitions]
+    assert revoked == [sorted(second.consumer.assignment())], "only what moved was revoked"
+    assert first.consumer.assignment() | second.consumer.assignment() == set(tps(topic, 0, 1, 2, 3))
+
+    second.consumer.close(in_s(10))
+    first.until(lambda: len(first.consumer.assignment()) == 4)
+    send(clients, topic, [b"new"] * 40)
+    first.until(lambda: len(first.values) == 440)
+    assert first.values[400:] == [b"new"] * 40, "nothing that was committed came again"
+
+
+def test_offsets_can_be_committed_while_partitions_are_revoked(clients, topic_name, unique):
+    topic = clients.topic(topic_name, 2)
+    send(clients, topic, [b"x"] * 10, partition=0)
+    send(clients, topic, [b"y"] * 10, partition=1)
+    consumer = clients.consumer(unique)
+    read = {}
+
+    def commit(partitions):
+        consumer.commit({tp: read[tp] for tp in partitions if tp in read}, in_s(10))
+
+    consumer.subscribe([topic], ignore, commit, ignore)
+    deadline = in_s(20)
+    while len(read) < 2 and not deadline.expired:
+        read |= {TopicPartition(b.topic, b.partition): b.next_offset for b in consumer.poll(100, in_s(1))}
+    consumer.close(in_s(10))
+
+    other = clients.admin().group_offsets(unique, in_s(10))
+    assert other == {TopicPartition(topic, 0): 10, TopicPartition(topic, 1): 10}
+
+
+def test_what_a_callback_raises_is_raised_by_poll(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    consumer = clients.consumer(unique)
+
+    def fail(_):
+        raise ConnectError("cannot open the target")
+
+    consumer.subscribe([topic], fail, ignore, ignore)
+
+    def poll_for_a_while():
+        deadline = in_s(20)
+        while not deadline.expired:
+            consumer.poll(100, in_s(1))
+
+    with pytest.raises(ConnectError, match="cannot open the target"):
+        poll_for_a_while()
+
+
+def test_a_seek_inside_on_assigned_beats_the_committed_offset(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    send(clients, topic, [b"%d" % i for i in range(10)])
+    consumer = clients.consumer(unique)
+    consumer.subscribe([topic], lambda tps: [consumer.seek(tp, 7) for tp in tps], ignore, ignore)
+
+    got = []
+    deadline = in_s(20)
+    while len(got) < 3 and not deadline.expired:
+        got += [v for b in consumer.poll(100, in_s(1)) for v in b.values.to_pylist()]
+
+    assert got == [b"7", b"8", b"9"]
+
+
+def test_a_seek_reads_again(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    send(clients, topic, [b"%d" % i for i in range(10)])
+    member = Member(clients.consumer(unique), [topic])
+    member.until(lambda: len(member.values) == 10)
+
+    member.consumer.seek(TopicPartition(topic, 0), 8)
+    member.until(lambda: len(member.values) == 12)
+
+    assert member.values[10:] == [b"8", b"9"]
+
+
+def test_paused_partitions_give_nothing_and_nothing_is_lost(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    send(clients, topic, [b"%d" % i for i in range(1000)])
+    member = Member(clients.consumer(unique), [topic])
+    member.until(lambda: len(member.values) > 0)
+    (tp,) = tps(topic, 0)
+    member.poll(0.5, max_records=100)
+
+    member.consumer.pause([tp])
+    seen = len(member.values)
+    for _ in range(5):
+        member.poll(0.2)
+        assert member.consumer.poll(0, in_s(0)) == []
+    assert len(member.values) == seen
+    member.consumer.resume([tp])
+    member.until(lambda: len(member.values) == 1000)
+
+    assert member.values == [b"%d" % i for i in range(1000)]
+
+
+def test_a_paused_member_stays_in_its_group(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    send(clients, topic, [b"x"])
+    consumer = clients.consumer(unique, max_poll_interval_ms="7000")
+    member = Member(consumer, [topic])
+    member.until(lambda: member.values)
+    consumer.pause(consumer.assignment())
+
+    deadline = in_s(10)
+    while deadline.wait(0.2):
+        consumer.poll(0, in_s(0))
+
+    assert [what for what, _ in member.events] == ["assigned"]
+
+
+def test_a_member_that_does_not_poll_is_put_out_and_told_so(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    consumer = clients.consumer(unique, max_poll_interval_ms="6000")
+    member = Member(consumer, [topic])
+    member.until(lambda: member.events)
+    owned = consumer.assignment()
+
+    in_s(9).wait(9)
+
+    with pytest.raises(ConnectError, match=re.escape("max.poll.interval.ms")):
+        member.until(lambda: False, timeout_s=10)
+    assert ("lost", sorted(owned)) in member.events
+
+
+def test_a_pattern_finds_topics_that_are_made_later(clients, unique):
+    first = clients.topic(f"{unique}-orders-1")
+    clients.topic(f"{unique}-other")
+    consumer = clients.consumer(unique, metadata_max_age_ms="1000")
+    member = Member(consumer, rf"(?:{unique}-orders-\d+)")
+    member.until(consumer.assignment)
+    assert {tp.topic for tp in consumer.assignment()} == {first}
+
+    second = clients.topic(f"{unique}-orders-22")
+    member.until(lambda: {tp.topic for tp in consumer.assignment()} == {first, second})
+
+
+def test_offsets_beyond_the_log_are_an_error_where_the_reset_is_none(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    send(clients, topic, [b"x"] * 3)
+    consumer = clients.consumer(unique, auto_offset_reset="none")
+    consumer.subscribe([topic], lambda tps: [consumer.seek(tp, 900) for tp in tps], ignore, ignore)
+
+    def poll_for_a_while():
+        deadline = in_s(20)
+        while not deadline.expired:
+            consumer.poll(100, in_s(1))
+
+    with pytest.raises(ConnectError, match="not in the log") as caught:
+        poll_for_a_while()
+    assert caught.value.key == "consumer.override.auto.offset.reset"
+
+
+def test_a_commit_without_a_broker_ends_by_its_deadline(own_kafka, own_clients, topic_name, unique):
+    topic = own_clients.topic(topic_name)
+    send(own_clients, topic, [b"x"] * 3)
+    member = Member(own_clients.consumer(unique), [topic])
+    member.until(lambda: len(member.values) == 3)
+
+    own_kafka.kill()
+    with pytest.raises(RetriableError, match="committing offsets"):
+        member.consumer.commit(member.next_offsets, in_s(2))
+    closing = in_s(5)
+    member.consumer.close(closing)
+    assert closing.at_s > 0
+
+
+def test_records_go_on_after_the_broker_was_away(own_kafka, own_clients, topic_name, unique):
+    topic = own_clients.topic(topic_name)
+    send(own_clients, topic, [b"1"])
+    member = Member(own_clients.consumer(unique), [topic])
+    member.until(lambda: member.values == [b"1"])
+
+    own_kafka.kill()
+    member.poll(2)
+    own_kafka.start()
+    send(own_clients, topic, [b"2"])
+    member.until(lambda: len(member.values) == 2, timeout_s=40)
+
+    assert member.values == [b"1", b"2"]

@@ -1,0 +1,270 @@
+import threading
+
+import pyarrow as pa
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.errors import FencedError, PartlySentError
+from connect.kafka.raw import RawBatch
+
+pytestmark = pytest.mark.usefixtures("kafka")
+
+
+@pytest.fixture(params=["plain"])
+def path(request):
+    return request.param
+
+
+def in_s(timeout_s):
+    return Deadline.after(timeout_s)
+
+
+def read_values(clients, topic, count, **overrides):
+    return [v for batch in clients.read(topic, count, **overrides) for v in batch.values.to_pylist()]
+
+
+def test_records_come_back_as_they_were_sent(clients, topic_name, path):
+    topic = clients.topic(topic_name)
+    sent = RawBatch(
+        topic,
+        values=pa.array([b"v", None, b"", "😀 ключ".encode(), b"\x00\xff" * 50_000], pa.binary()),
+        keys=pa.array([b"k", b"k2", b"", None, "鍵".encode()], pa.binary()),
+        headers=[[("h", b"1"), ("h", b"2")], [], [("none", None), ("empty", b"")], [("schlüssel", b"\x00")], []],
+        timestamps_ms=pa.array([1, 1_700_000_000_000, 2, 3, 1_750_000_000_000], pa.int64()),
+    )
+    producer = clients.producer(path=path)
+
+    producer.send(sent, in_s(10))
+    producer.flush(in_s(10))
+
+    (got,) = clients.read(topic, 5)
+    assert got.values.equals(sent.values)
+    assert got.keys.equals(sent.keys)
+    assert [list(h) for h in got.headers] == [list(h) for h in sent.headers]
+    assert got.timestamps_ms.equals(sent.timestamps_ms)
+    assert got.offsets.to_pylist() == [0, 1, 2, 3, 4]
+    assert (got.partition, got.next_offset) == (0, 5)
+
+
+def test_records_without_keys_and_headers_have_none_when_read(clients, topic_name, values, path):
+    topic = clients.topic(topic_name)
+    producer = clients.producer(path=path)
+
+    producer.send(values(topic, [b"1", b"2"]), in_s(10))
+    producer.flush(in_s(10))
+
+    (got,) = clients.read(topic, 2)
+    assert got.keys is None
+    assert got.headers is None
+    assert all(ms > 1_700_000_000_000 for ms in got.timestamps_ms.to_pylist())
+
+
+def test_slices_of_a_column_are_sent_as_they_are(clients, topic_name, path):
+    topic = clients.topic(topic_name)
+    rows = [None if i % 7 == 0 else b"value-%d" % i for i in range(1000)]
+    keys = [None if i % 5 == 0 else b"key-%d" % i for i in range(1000)]
+    whole = RawBatch(topic, pa.array(rows, pa.binary()), pa.array(keys, pa.binary()))
+    producer = clients.producer(path=path)
+
+    producer.send(whole.slice(13, 977), in_s(10))
+    producer.flush(in_s(10))
+
+    got = clients.read(topic, 964)
+    assert [v for b in got for v in b.values.to_pylist()] == rows[13:977]
+    assert [k for b in got for k in b.keys.to_pylist()] == keys[13:977]
+
+
+def test_large_columns_are_sent_as_they_are(clients, topic_name, path):
+    topic = clients.topic(topic_name)
+    rows = [b"large-%d" % i for i in range(100)]
+    batch = RawBatch(topic, pa.array(rows, pa.large_binary()), pa.array([f"k{i}" for i in range(100)], pa.utf8()))
+    producer = clients.producer(path=path)
+
+    producer.send(batch, in_s(10))
+    producer.flush(in_s(10))
+
+    assert read_values(clients, topic, 100) == rows
+
+
+# The hash of Kafka's Java client (org.apache.kafka.common.utils.Utils.murmur2, 4.1.0) modulo 7 and 12.
+JAVA_PARTITIONS = {
+    "a": (5, 4), "21": (3, 0), "foobar": (0, 6), "abc": (4, 3), "a-little-bit-long-string": (1, 8),
+    '{"id":1}': (3, 0), "ключ": (4, 8), "鍵": (0, 0), "😀": (0, 9), "k-000123": (0, 11), "": (2, 9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "partitions"), [(0, 7), (1, 12)])
+def test_keys_go_to_the_partitions_that_java_gives_them(clients, topic_name, path, place, partitions):
+    topic = clients.topic(topic_name, partitions)
+    keys = [key.encode() for key in JAVA_PARTITIONS]
+    producer = clients.producer(path=path)
+
+    producer.send(RawBatch(topic, pa.array(keys, pa.binary()), pa.array(keys, pa.binary())), in_s(10))
+    producer.flush(in_s(10))
+
+    got = {v.decode(): b.partition for b in clients.read(topic, len(keys)) for v in b.values.to_pylist()}
+    assert got == {key: places[place] for key, places in JAVA_PARTITIONS.items()}
+
+
+def test_a_wanted_partition_is_kept(clients, topic_name, values, path):
+    topic = clients.topic(topic_name, 3)
+    producer = clients.producer(path=path)
+
+    producer.send(values(topic, [b"x"] * 10, partition=2), in_s(10))
+    producer.flush(in_s(10))
+
+    assert {b.partition for b in clients.read(topic, 10)} == {2}
+
+
+def test_a_full_queue_is_waited_for(clients, topic_name, values, path):
+    topic = clients.topic(topic_name)
+    rows = [b"%d" % i for i in range(20_000)]
+    producer = clients.producer(path=path, queue_buffering_max_messages="1000")
+
+    producer.send(values(topic, rows), in_s(30))
+    assert producer.outstanding <= 1000
+    producer.flush(in_s(10))
+
+    assert producer.outstanding == 0
+    assert read_values(clients, topic, 20_000) == rows
+
+
+def test_a_retry_after_a_full_queue_neither_loses_nor_repeats_rows(clients, topic_name, values, path):
+    topic = clients.topic(topic_name)
+    rows = [b"%d" % i for i in range(3000)]
+    batch = values(topic, rows)
+    producer = clients.producer(path=path, queue_buffering_max_messages="1000", linger_ms="2000")
+
+    with pytest.raises(PartlySentError, match="1000 of 3000 rows") as caught:
+        producer.send(batch, in_s(0.1))
+    assert caught.value.sent == 1000
+    producer.send(batch, in_s(30))
+    producer.flush(in_s(30))
+
+    assert read_values(clients, topic, 3000) == rows
+
+
+def test_stop_ends_the_wait_for_a_full_queue(clients, topic_name, values, path):
+    topic = clients.topic(topic_name)
+    producer = clients.producer(path=path, queue_buffering_max_messages="10", linger_ms="5000")
+    stop = threading.Event()
+    deadline = Deadline.after(60, stop)
+    threading.Timer(0.3, stop.set).start()
+
+    with pytest.raises(PartlySentError):
+        producer.send(values(topic, [b"x"] * 100), deadline)
+
+
+def test_flush_says_how_many_rows_are_not_acknowledged(clients, topic_name, values, path):
+    topic = clients.topic(topic_name)
+    producer = clients.producer(path=path, linger_ms="5000")
+    producer.send(values(topic, [b"x"] * 7), in_s(10))
+
+    with pytest.raises(RetriableError, match="7 rows"):
+        producer.flush(in_s(0.2))
+    assert producer.outstanding == 7
+
+
+def test_a_record_that_is_too_large_for_the_producer_names_topic_size_and_key(clients, topic_name, values, path):
+    topic = clients.topic(topic_name)
+    producer = clients.producer(path=path, max_request_size="1000")
+
+    with pytest.raises(ConnectError, match=rf"topic {topic} .*2000 bytes.*max\.message\.bytes") as caught:
+        producer.send(values(topic, [b"small", b"x" * 2000]), in_s(10))
+    assert caught.value.key == "producer.override.max.request.size"
+
+
+def test_a_record_that_is_too_large_for_the_topic_is_reported_by_check(clients, topic_name, values, path):
+    topic = clients.topic(topic_name, max_message_bytes="1000")
+    producer = clients.producer(path=path)
+    producer.send(values(topic, [b"x" * 2000]), in_s(10))
+
+    with pytest.raises(ConnectError, match=rf"topic {topic} .*2000 bytes.*max\.message\.bytes"):
+        producer.flush(in_s(10))
+    with pytest.raises(ConnectError):
+        producer.check()
+
+
+def test_a_partition_that_does_not_exist_is_an_error(clients, topic_name, values, path):
+    topic = clients.topic(topic_name, 2)
+    producer = clients.producer(path=path)
+
+    producer.send(values(topic, [b"x"], partition=0), in_s(10))
+    producer.flush(in_s(10))
+
+    def write_to_partition_9() -> None:
+        producer.send(values(topic, [b"x"], partition=9), in_s(10))
+        producer.flush(in_s(10))
+
+    with pytest.raises(ConnectError, match=topic):
+        write_to_partition_9()
+
+
+def test_purge_drops_what_is_queued_and_close_returns_at_once(clients, topic_name, values, path):
+    topic = clients.topic(topic_name)
+    producer = clients.producer(path=path, linger_ms="60000")
+    producer.send(values(topic, [b"x"] * 100), in_s(10))
+
+    producer.purge()
+
+    assert producer.outstanding == 0
+    producer.close(10)
+    producer.close(10)
+
+
+def test_a_committed_transaction_is_read_whole_and_an_aborted_one_not(clients, topic_name, values, path, unique):
+    topic = clients.topic(topic_name)
+    producer = clients.producer(transactional_id=unique, path=path)
+    producer.init_transactions(in_s(20))
+
+    for rows, ends in (([b"a1", b"a2"], producer.abort), ([b"c1", b"c2"], producer.commit), ([b"a3"], producer.abort)):
+        producer.begin()
+        producer.send(values(topic, rows), in_s(10))
+        ends(in_s(20))
+
+    (got,) = clients.read(topic, 2)
+    assert got.values.to_pylist() == [b"c1", b"c2"]
+    assert set(read_values(clients, topic, 4, isolation_level="read_uncommitted", group_id=unique)) >= {b"c1", b"c2"}
+
+
+def test_a_second_producer_of_the_same_transactional_id_fences_the_first(clients, topic_name, values, path, unique):
+    topic = clients.topic(topic_name)
+    first = clients.producer(transactional_id=unique, path=path)
+    first.init_transactions(in_s(20))
+    first.begin()
+    first.send(values(topic, [b"old"]), in_s(10))
+    first.flush(in_s(10))
+    second = clients.producer(transactional_id=unique, path=path)
+    second.init_transactions(in_s(20))
+
+    with pytest.raises(FencedError):
+        first.commit(in_s(20))
+    with pytest.raises(FencedError):
+        first.check()
+
+    second.begin()
+    second.send(values(topic, [b"new"]), in_s(10))
+    second.commit(in_s(20))
+    assert read_values(clients, topic, 1) == [b"new"]
+
+
+def test_a_broker_that_is_away_for_ten_seconds_costs_no_row_and_repeats_none(
+    own_kafka, own_clients, topic_name, values, path
+):
+    topic = own_clients.topic(topic_name, 3)
+    producer = own_clients.producer(path=path, socket_timeout_ms="3000")
+    rows = [b"%d" % i for i in range(6000)]
+    producer.send(values(topic, rows[:2000]), in_s(10))
+    producer.flush(in_s(20))
+    producer.send(values(topic, rows[2000:4000]), in_s(10))
+
+    own_kafka.kill()
+    producer.send(values(topic, rows[4000:]), in_s(10))
+    with pytest.raises(RetriableError, match="acknowledgement"):
+        producer.flush(in_s(10))
+    own_kafka.start()
+    producer.flush(in_s(60))
+
+    got = read_values(own_clients, topic, 6000)
+    assert sorted(got) == sorted(rows)

@@ -1,0 +1,53 @@
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.errors import AbortableError, FatalProducerError, FencedError, translate, translated, undelivered
+
+
+@pytest.mark.parametrize(
+    ("error", "ours"),
+    [
+        (KafkaError(KafkaError._TRANSPORT), RetriableError),
+        (KafkaError(KafkaError._TIMED_OUT), RetriableError),
+        (KafkaError(KafkaError.NOT_ENOUGH_REPLICAS), RetriableError),
+        (KafkaError(KafkaError.REBALANCE_IN_PROGRESS), RetriableError),
+        (KafkaError(KafkaError.ILLEGAL_GENERATION), RetriableError),
+        (KafkaError(KafkaError.UNKNOWN_MEMBER_ID), FencedError),
+        (KafkaError(KafkaError.PRODUCER_FENCED), FencedError),
+        (KafkaError(KafkaError._FENCED, fatal=True), FencedError),
+        (KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, fatal=True), FatalProducerError),
+        (KafkaError(KafkaError._TIMED_OUT, txn_requires_abort=True), AbortableError),
+        (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), ConnectError),
+        (KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), ConnectError),
+    ],
+)
+def test_an_error_is_named_by_what_happens_next(error, ours):
+    assert type(translate(error, "testing")) is ours
+
+
+def test_an_error_says_what_was_done_and_what_to_change():
+    error = translate(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), "writing to topic t (record of 9 bytes)")
+
+    assert "writing to topic t (record of 9 bytes)" in str(error)
+    assert "max.message.bytes" in str(error)
+    assert error.key == "producer.override.max.request.size"
+
+
+def test_a_row_that_was_taken_and_then_lost_is_not_just_sent_again():
+    timed_out = KafkaError(KafkaError._MSG_TIMED_OUT)
+
+    assert type(undelivered(timed_out, "writing", in_transaction=False)) is FatalProducerError
+    assert type(undelivered(timed_out, "writing", in_transaction=True)) is AbortableError
+
+
+def test_kafkas_exceptions_are_translated_with_their_cause():
+    with pytest.raises(RetriableError, match="Failed reading topic t") as caught, translated("reading topic t"):
+        raise KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+
+    assert isinstance(caught.value.__cause__, KafkaException)
+
+
+def test_other_exceptions_pass():
+    with pytest.raises(ZeroDivisionError), translated("reading"):
+        raise ZeroDivisionError

@@ -1,0 +1,228 @@
+import pytest
+
+from connect.api.errors import ConfigError
+from connect.kafka.settings import admin_settings, consumer_settings, is_secret, producer_settings
+
+WORKER = {"bootstrap.servers": "broker:9092", "group.id": "workers", "key.converter": "x"}
+
+
+def producer(worker=None, overrides=None, **more):
+    return producer_settings({**WORKER, **(worker or {})}, overrides or {}, client_id="c", **more)
+
+
+def consumer(worker=None, overrides=None, **more):
+    return consumer_settings({**WORKER, **(worker or {})}, overrides or {}, client_id="c", **more)
+
+
+def test_a_producer_is_safe_and_partitions_as_java_does_by_default():
+    properties = producer().properties
+
+    assert properties["acks"] == "all"
+    assert properties["enable.idempotence"] is True
+    assert properties["partitioner"] == "murmur2_random"
+    assert properties["message.timeout.ms"] == 0
+    assert properties["bootstrap.servers"] == "broker:9092"
+    assert "group.id" not in properties
+
+
+def test_the_connectors_override_beats_the_workers_prefix_which_beats_unprefixed_keys_which_beat_our_default():
+    worker = {"linger.ms": "1", "security.protocol": "SSL", "producer.linger.ms": "2", "producer.acks": "1"}
+
+    assert producer(worker).properties["linger.ms"] == "2"
+    assert producer(worker).properties["acks"] == "1"
+    assert producer(worker).properties["security.protocol"] == "SSL"
+    assert producer(worker, {"linger.ms": "3"}).properties["linger.ms"] == "3"
+    assert producer({"linger.ms": "1"}).properties["linger.ms"] == 10, "un-prefixed tuning keys are the worker's own"
+
+
+def test_keys_of_other_clients_do_not_reach_this_one():
+    settings = producer({"consumer.fetch.min.bytes": "9", "admin.retries": "7", "offset.storage.topic": "o"})
+
+    assert settings.unknown == []
+    assert "fetch.min.bytes" not in settings.properties
+
+
+def test_java_names_become_librdkafkas():
+    settings = producer(
+        overrides={
+            "buffer.memory": "33554432",
+            "max.request.size": "2000000",
+            "batch.size": "0",
+            "request.timeout.ms": "40000",
+            "delivery.timeout.ms": "120000",
+            "compression.type": "zstd",
+            "compression.zstd.level": "5",
+            "compression.lz4.level": "9",
+            "max.in.flight.requests.per.connection": "1",
+            "send.buffer.bytes": "-1",
+            "partitioner.class": "org.apache.kafka.clients.producer.RoundRobinPartitioner",
+            "key.serializer": "org.apache.kafka.common.serialization.ByteArraySerializer",
+            "max.block.ms": "9223372036854775807",
+        }
+    )
+
+    expected = {
+        "queue.buffering.max.kbytes": "32768",
+        "message.max.bytes": "2000000",
+        "batch.size": "1",
+        "socket.timeout.ms": "40000",
+        "request.timeout.ms": "40000",
+        "message.timeout.ms": "120000",
+        "compression.type": "zstd",
+        "compression.level": "5",
+        "max.in.flight.requests.per.connection": "1",
+        "socket.send.buffer.bytes": "0",
+        "partitioner": "random",
+    }
+    assert {k: settings.properties.get(k) for k in expected} == expected
+    assert settings.unknown == []
+
+
+def test_keys_that_neither_side_knows_are_dropped_and_told():
+    assert producer(overrides={"interceptor.classes": "com.x.Y", "no.such.key": "1"}).unknown == [
+        "interceptor.classes",
+        "no.such.key",
+    ]
+
+
+def test_keys_that_would_run_code_on_the_worker_are_not_passed_on():
+    settings = producer(overrides={"plugin.library.paths": "/x.so", "sasl.kerberos.kinit.cmd": "rm"})
+
+    assert settings.unknown == ["plugin.library.paths", "sasl.kerberos.kinit.cmd"]
+    assert not set(settings.unknown) & set(settings.properties)
+
+
+def test_a_transactional_producer_leaves_the_delivery_timeout_to_the_transaction():
+    assert "message.timeout.ms" not in producer(transactional_id="t").properties
+    long = producer(overrides={"delivery.timeout.ms": "2147483647"}, transactional_id="t").properties
+    assert "message.timeout.ms" not in long
+    short = producer(overrides={"delivery.timeout.ms": "1000"}, transactional_id="t").properties
+    assert short["message.timeout.ms"] == "1000"
+    assert short["transactional.id"] == "t"
+
+
+def test_javas_endless_delivery_timeout_is_endless_here():
+    assert producer(overrides={"delivery.timeout.ms": "2147483647"}).properties["message.timeout.ms"] == 0
+
+
+def test_a_consumer_commits_nothing_by_itself_and_starts_at_the_beginning():
+    properties = consumer(group_id="connect-s").properties
+
+    assert properties["enable.auto.commit"] is False
+    assert properties["auto.offset.reset"] == "earliest"
+    assert properties["partition.assignment.strategy"] == "cooperative-sticky"
+    assert properties["group.id"] == "connect-s"
+    assert properties["isolation.level"] == "read_committed"
+
+
+def test_consumer_names_become_librdkafkas():
+    properties = consumer(
+        overrides={
+            "fetch.max.wait.ms": "100",
+            "max.poll.records": "10",
+            "auto.offset.reset": "none",
+            "group.id": "mine",
+            "isolation.level": "read_uncommitted",
+            "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor,"
+            "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+        },
+        group_id="connect-s",
+    ).properties
+
+    assert properties["fetch.wait.max.ms"] == "100"
+    assert properties["auto.offset.reset"] == "error"
+    assert properties["group.id"] == "mine"
+    assert properties["isolation.level"] == "read_uncommitted"
+    assert properties["partition.assignment.strategy"] == "cooperative-sticky"
+    assert "max.poll.records" not in properties
+
+
+def test_login_by_jaas_becomes_user_name_and_password():
+    jaas = (
+        'org.apache.kafka.common.security.scram.ScramLoginModule required username="al\\"ice" password=\'s3;cret=\' ;'
+    )
+    worker = {"sasl.jaas.config": jaas, "sasl.mechanism": "SCRAM-SHA-512", "security.protocol": "SASL_SSL"}
+
+    for settings in (producer(worker), consumer(worker), admin_settings({**WORKER, **worker}, {}, "a")):
+        assert settings.properties["sasl.username"] == 'al"ice'
+        assert settings.properties["sasl.password"] == "s3;cret="
+        assert settings.properties["sasl.mechanism"] == "SCRAM-SHA-512"
+        assert "sasl.jaas.config" not in settings.properties
+
+
+def test_oauth_by_jaas_becomes_oidc():
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    jaas = f"{module} required clientId=id clientSecret=x scope='a b';"
+    properties = producer({"sasl.jaas.config": jaas, "sasl.oauthbearer.token.endpoint.url": "https://t"}).properties
+
+    assert properties["sasl.oauthbearer.method"] == "oidc"
+    assert properties["sasl.oauthbearer.client.id"] == "id"
+    assert properties["sasl.oauthbearer.scope"] == "a b"
+
+
+def test_pem_stores_become_files_and_texts():
+    properties = producer(
+        {
+            "ssl.truststore.location": "/ca.pem",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": "/client.txt",
+            "ssl.key.password": "pw",
+            "ssl.endpoint.identification.algorithm": "",
+        }
+    ).properties
+
+    assert properties["ssl.ca.location"] == "/ca.pem"
+    assert properties["ssl.certificate.location"] == properties["ssl.key.location"] == "/client.txt"
+    assert properties["ssl.endpoint.identification.algorithm"] == "none"
+
+
+def test_every_broken_key_is_named_at_once_and_no_secret_is_shown():
+    worker = {
+        "ssl.truststore.location": "/ca.jks",
+        "ssl.keystore.location": "/client.jks",
+        "ssl.keystore.password": "CANARY1",
+        "sasl.jaas.config": 'com.corp.OwnModule required password="CANARY2";',
+        "producer.buffer.memory": "lots",
+    }
+    with pytest.raises(ConfigError) as caught:
+        producer(worker)
+
+    keys = {problem.key for problem in caught.value.problems}
+    assert keys == {"ssl.truststore.location", "ssl.keystore.location", "sasl.jaas.config", "buffer.memory"}
+    assert "CANARY" not in str(caught.value)
+
+
+def test_what_is_shown_of_settings_holds_no_secret():
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="CANARY";'
+    settings = producer(
+        {"sasl.jaas.config": jaas, "ssl.keystore.key": "CANARY", "sasl.oauthbearer.client.secret": "CANARY"}
+    )
+
+    assert "CANARY" in str(dict(settings.properties))
+    assert "CANARY" not in repr(settings)
+    assert "CANARY" not in str(settings)
+    assert is_secret("sasl.password")
+    assert not is_secret("bootstrap.servers")
+
+
+def test_the_produce_path_is_ours_and_comes_with_the_producers_prefix():
+    assert producer({"producer.path": "columnar"}).properties["producer.path"] == "columnar"
+    assert producer(overrides={"path": "plain"}).properties["producer.path"] == "plain"
+
+
+def test_librdkafka_takes_what_we_give_it():
+    from confluent_kafka import Consumer, Producer
+
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "u"}
+    worker = {**login, "bootstrap.servers": "127.0.0.1:1", "sasl.password": "p"}
+    slow = {"request.timeout.ms": "30000"}
+    quiet = {"log_level": 0}
+
+    clients = [
+        Producer({**producer(worker, slow).properties, **quiet}),
+        Producer({**producer(worker, slow, transactional_id="t").properties, **quiet}),
+        Consumer({**consumer(worker, {"auto.offset.reset": "none"}).properties, **quiet}),
+    ]
+
+    assert all(clients)
+    clients.pop().close()
