@@ -91,8 +91,8 @@ class SourceRestarts(ConnectorSuite):
             twice = repeated(ids_of(system, batches))
             assert not twice, f"A clean restart repeated the rows with ids {twice}"
         with self.run_of(system, store) as run:
-            run.poll()
-            run.poll()
+            run.poll(0.3)
+            run.poll(0.3)
         assert not run.full_batches, f"A restart after the last row repeated ids {ids_of(system, run.batches)}"
 
     def test_a_kill_while_reading_loses_no_row(self, system: SourceDriver, tmp_path: Path) -> None:
@@ -152,5 +152,5 @@ class SourceRestarts(ConnectorSuite):
             durable = first.full_batches[:stored]
             done = lambda: not missing(system, [*durable, *second.batches], ids=range(ROWS))  # noqa: E731
             second.read_until(done, within_s=min(self.patience_s, 5.0))
-            second.poll(0.2)
+            second.poll(0.1)
         return first, second
