@@ -1,0 +1,170 @@
+"""org.apache.kafka.connect.json.JsonConverter over columns, with a row path that is exact in every case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.api.arrow import connect_schema
+from connect.api.errors import ConfigError, RejectedRowsError, SchemaError
+from connect.api.records import Column
+from connect.api.schema import Schema
+from connect.convert.columns import NotColumnarError, rows_of
+from connect.convert.config import Coercion, JsonConfig
+from connect.convert.header import ColumnHeaderConverter
+from connect.convert.json_decode import decode_columns
+from connect.convert.json_encode import encode_columns
+from connect.convert.json_envelope import CLOSE, EnvelopeCache, open_envelope
+from connect.convert.json_infer import SchemalessReader, read_rows
+from connect.convert.json_read import Reading, reader
+from connect.convert.json_runs import Run, runs_of
+from connect.convert.json_schema_text import parse_schema
+from connect.convert.json_text import Node, read_exact, read_lenient
+from connect.convert.json_write import Writing, writer
+from connect.convert.rows import each
+
+
+def json(config: JsonConfig, *, is_key: bool) -> JsonConverter:  # noqa: ARG001 - keys and values are alike in JSON
+    """The converter of these settings."""
+    return JsonConverter(config)
+
+
+def json_header(config: JsonConfig, *, is_key: bool = False) -> ColumnHeaderConverter:
+    """The header converter of these settings."""
+    return ColumnHeaderConverter(json(config, is_key=is_key))
+
+
+class JsonConverter:
+    """JSON bytes. Owned by one task thread.
+
+    A null row is a tombstone and becomes null bytes whatever its schema, where Java writes the four bytes `null`, an
+    envelope with a null payload or the schema's default: a Column has one null. `encode_row` does as Java.
+    """
+
+    def __init__(self, config: JsonConfig) -> None:
+        java = config.coercion == Coercion.JAVA
+        self._reading = Reading(config.replace_null_with_default, java)
+        self._writing = Writing(config.numeric_decimals, config.replace_null_with_default, java)
+        self._enveloped = config.schemas_enable
+        self._cache = EnvelopeCache(config.schemas_cache_size, self._reading, self._writing)
+        self._schemaless = SchemalessReader()
+        self._fixed = _fixed_schema(config, self._reading)
+
+    def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - a registry converter needs it
+        """One JSON text per row, null for a null row."""
+        payload = self._payloads(column)
+        if not self._enveloped:
+            return payload
+        prefix = pa.scalar(self._cache.prefix_of(column.schema))
+        return pc.binary_join_element_wise(prefix, payload, pa.scalar(CLOSE), pa.scalar(b""))
+
+    def encode_row(self, schema: Schema | None, value: object) -> bytes | None:
+        """One value as Java's `fromConnectData`: None only when value and schema are both null."""
+        if schema is None and value is None:
+            return None
+        payload = writer(schema, self._writing)(value).encode()
+        return self._cache.prefix_of(schema) + payload + CLOSE if self._enveloped else payload
+
+    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002
+        """Runs of rows of one schema."""
+        if not self._enveloped or self._fixed is not None:
+            return [self._decode_payloads(data, self._fixed)]
+        columns = []
+        rejected: dict[int, Exception] = {}
+        for run in runs_of(data, self._cache):
+            try:
+                columns += self._decode_run(data.slice(run.start, len(run)), run)
+            except RejectedRowsError as error:
+                rejected |= {run.start + row: reason for row, reason in error.rows.items()}
+        if rejected:
+            raise RejectedRowsError(rejected)
+        return columns
+
+    def _payloads(self, column: Column) -> pa.BinaryArray:
+        columnar = self._encode_columns(column) if column.is_arrow else None
+        if columnar is not None:
+            return columnar
+        write = writer(column.schema, self._writing)
+        return pa.array(each(column.rows(), lambda value: write(value).encode()), pa.binary())
+
+    def _encode_columns(self, column: Column) -> pa.BinaryArray | None:
+        """None when the row path has to write the rows, or to name those that do not fit."""
+        try:
+            array = column.arrow()
+            return encode_columns(array, column.schema or connect_schema(array.type), self._writing)
+        except (NotColumnarError, SchemaError):
+            return None
+
+    def _decode_run(self, data: pa.BinaryArray, run: Run) -> list[Column]:
+        if run.prefix is None:
+            return _columns_of(each(data.to_pylist(), self._envelope))
+        return [self._decode_payloads(data, run.prefix.schema, offset=len(run.prefix.text))]
+
+    def _decode_payloads(self, data: pa.BinaryArray, schema: Schema | None, *, offset: int = 0) -> Column:
+        """A column of one schema; the payload of a row starts at `offset`, an envelope's last byte is no part of it."""
+        columnar = None
+        if not self._reading.java and data.null_count < len(data):
+            columnar = self._decode_columns(pc.binary_slice(data, offset, -len(CLOSE)) if offset else data, schema)
+        if columnar is not None:
+            return columnar
+        return Column.from_rows(self._decode_rows(data, schema, enveloped=offset > 0), schema)
+
+    def _decode_columns(self, payloads: pa.BinaryArray, schema: Schema | None) -> Column | None:
+        """None when the row path has to decide."""
+        try:
+            if schema is None:
+                array = self._schemaless.read(payloads)
+                return Column(None, len(array), arrow=lambda: array, rows=lambda: read_rows(payloads))
+            array = decode_columns(payloads, schema, self._reading)
+            return Column(schema, len(array), arrow=lambda: array, rows=lambda: rows_of(array))
+        except NotColumnarError:
+            return None
+
+    def _decode_rows(self, data: pa.BinaryArray, schema: Schema | None, *, enveloped: bool) -> list[Any]:
+        read = reader(schema, self._reading)
+        if enveloped:
+            return each(data.to_pylist(), lambda row: read(open_envelope(self._parse(row))[1]))
+        return each(data.to_pylist(), lambda row: read(self._parse(row)))
+
+    def _parse(self, row: bytes) -> Node:
+        """The JSON of a row; none at all counts as null where no envelope is wanted, as in Java."""
+        try:
+            if self._reading.java:
+                return read_lenient(row)
+            return read_exact(row) if row.strip(b" \t\r\n") else None
+        except LookupError:
+            return None
+        except ValueError as error:
+            message = f"Converting byte[] to Kafka Connect data failed due to serialization error: {error}"
+            raise SchemaError(message) from None
+
+    def _envelope(self, row: bytes) -> tuple[Schema | None, Any]:
+        schema_node, payload = open_envelope(self._parse(row))
+        schema = parse_schema(schema_node, self._reading)
+        return schema, reader(schema, self._reading)(payload)
+
+
+def _fixed_schema(config: JsonConfig, reading: Reading) -> Schema | None:
+    if config.schema_content is None or not config.schemas_enable:
+        return None
+    try:
+        return parse_schema(read_exact(config.schema_content.encode()), reading)
+    except (ValueError, SchemaError) as error:
+        raise ConfigError(f"schema.content is no schema: {error}", key="schema.content") from error
+
+
+def _columns_of(rows: Sequence[tuple[Schema | None, Any] | None]) -> list[Column]:
+    """Consecutive rows of equal schema as columns; null rows join the column before them, or the first one."""
+    first = next((row for row in rows if row is not None), None)
+    schema = None if first is None else first[0]
+    columns: list[Column] = []
+    values: list[Any] = []
+    for row in rows:
+        if row is not None and row[0] != schema:
+            columns.append(Column.from_rows(values, schema))
+            schema, values = row[0], []
+        values.append(None if row is None else row[1])
+    return [*columns, Column.from_rows(values, schema)]

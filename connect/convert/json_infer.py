@@ -1,0 +1,148 @@
+"""Schemaless JSON texts, one per row, to an Arrow column of inferred type.
+
+Types: int64, float64, bool, string, list, struct; a text that looks like a time stays a text, a field that is null in
+every row is a string. Fields of the row stand in the order of the first row, those it lacks after them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.convert.columns import DOUBLE_EXACT, NotColumnarError, list_of, struct_of
+from connect.convert.json_decode import check_finite, read_values
+from connect.convert.json_text import JsonSyntaxError, read_fast
+
+_MAY_OVERFLOW = r"[0-9]{19}"
+"""Digits that orjson may round to a double."""
+_LONG_INTEGER = re.compile(rb"[:\[,\s]-?[0-9]{16,}[,\]}\s]")
+
+
+class SchemalessReader:
+    """Infers the type of each batch; remembers which fields only look like times. Owned by one task thread."""
+
+    def __init__(self) -> None:
+        self._texts: Any | None = None
+
+    def read(self, data: pa.BinaryArray) -> pa.Array:
+        """The rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path."""
+        try:
+            values = read_values(data, self._texts)
+        except NotColumnarError:
+            if self._texts is None:
+                raise
+            self._texts = None
+            values = read_values(data, None)
+        texts = _times_as_text(values.type)
+        if texts is not None:
+            self._texts = texts if self._texts is None else _merged(self._texts, texts)
+            values = read_values(data, self._texts)
+        return _in_first_row_order(_tidy(values, self._texts, data), data)
+
+
+def read_rows(data: pa.BinaryArray) -> list[Any]:
+    """The Python form of rows that `SchemalessReader.read` has taken, so that all of them are JSON."""
+    if pc.any(pc.match_substring_regex(data, _MAY_OVERFLOW)).as_py():
+        return [None if row is None else read_fast(row) for row in data.to_pylist()]
+    texts = pc.fill_null(data, b"null")
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), b",")
+    rows: list[Any] = orjson.loads(b"[" + joined[0].as_py() + b"]")
+    return rows
+
+
+def _times_as_text(inferred: Any) -> Any | None:
+    """The part of a type that was taken for times, as strings; None when there is none."""
+    if pa.types.is_temporal(inferred):
+        return pa.utf8()
+    if pa.types.is_list(inferred):
+        item = _times_as_text(inferred.value_type)
+        return None if item is None else pa.list_(item)
+    if pa.types.is_struct(inferred):
+        parts = [(f.name, _times_as_text(f.type)) for f in inferred]
+        kept = [(name, part) for name, part in parts if part is not None]
+        return pa.struct(kept) if kept else None
+    return None
+
+
+def _merged(known: Any, more: Any) -> Any:
+    if pa.types.is_struct(known) and pa.types.is_struct(more):
+        fields = {f.name: f.type for f in known}
+        for field in more:
+            fields[field.name] = _merged(fields[field.name], field.type) if field.name in fields else field.type
+        return pa.struct(list(fields.items()))
+    if pa.types.is_list(known) and pa.types.is_list(more):
+        return pa.list_(_merged(known.value_type, more.value_type))
+    return more
+
+
+def _tidy(array: pa.Array, texts: Any | None, data: pa.BinaryArray) -> pa.Array:
+    kind = array.type
+    if pa.types.is_null(kind):
+        return array.cast(pa.utf8())
+    if pa.types.is_floating(kind):
+        _check_float(array, data)
+    elif pa.types.is_list(kind):
+        item = texts.value_type if texts is not None and pa.types.is_list(texts) else None
+        values = _tidy(array.flatten(), item, data)
+        return array if values.type.equals(kind.value_type) else list_of(array, values, pa.field("item", values.type))
+    elif pa.types.is_struct(kind) and kind.num_fields:
+        return _tidy_struct(array, texts, data)
+    return array
+
+
+def _tidy_struct(array: pa.StructArray, texts: Any | None, data: pa.BinaryArray) -> pa.Array:
+    known = {f.name: f.type for f in texts} if texts is not None and pa.types.is_struct(texts) else {}
+    children, fields = [], []
+    for field, child in zip(array.type, array.flatten(), strict=True):
+        if field.name in known and child.null_count == len(child) and not _occurs(field.name, data):
+            continue
+        children.append(_tidy(child, known.get(field.name), data))
+        fields.append(pa.field(field.name, children[-1].type))
+    if not fields:
+        raise NotColumnarError("no field occurs in this batch")
+    return struct_of(array, children, fields)
+
+
+def _occurs(name: str, data: pa.BinaryArray) -> bool:
+    """Whether a name that an earlier batch had may be in this one."""
+    return bool(pc.any(pc.match_substring(data, name.encode())).as_py()) or not name.isascii()
+
+
+def _check_float(array: pa.Array, data: pa.BinaryArray) -> None:
+    """Integers beside fractions become doubles, which not every integer survives."""
+    check_finite(array)
+    most = pc.max(pc.abs(array)).as_py()
+    if most is not None and most >= DOUBLE_EXACT and _long_integers(data):
+        raise NotColumnarError("an integer that a double does not hold")
+
+
+def _long_integers(data: pa.BinaryArray) -> bool:
+    return any(_LONG_INTEGER.search(b" " + row + b" ") for row in data.to_pylist() if row is not None)
+
+
+def _in_first_row_order(array: pa.Array, data: pa.BinaryArray) -> pa.Array:
+    if not pa.types.is_struct(array.type):
+        return array
+    names = [f.name for f in array.type]
+    order = _first_names(data)
+    wanted = [n for n in order if n in names] + [n for n in names if n not in order]
+    if wanted == names:
+        return array
+    places = {name: i for i, name in enumerate(names)}
+    children = array.flatten()
+    picked = [places[name] for name in wanted]
+    return struct_of(array, [children[i] for i in picked], [array.type.field(i) for i in picked])
+
+
+def _first_names(data: pa.BinaryArray) -> Sequence[str]:
+    index = pc.index(data.is_valid(), True).as_py()
+    try:
+        row = read_fast(data[index].as_py()) if index >= 0 else None
+    except JsonSyntaxError as error:
+        raise NotColumnarError(str(error)) from error
+    return list(row) if isinstance(row, dict) else []

@@ -1,0 +1,37 @@
+"""The declaration of the built-in converters and header converters."""
+
+from __future__ import annotations
+
+from connect.api.config import Config
+from connect.api.plugin import Plugin, PluginKind, hookimpl
+from connect.convert.config import JsonConfig, NoConfig, StringConfig
+
+KAFKA_VERSION = "4.1.0"
+_CONNECT = "org.apache.kafka.connect."
+_BOTH: tuple[tuple[str, str, type[Config], str], ...] = (
+    ("json.JsonConverter", "json_converter:json", JsonConfig, "JSON, with or without a schema in every message."),
+    ("storage.StringConverter", "raw:string", StringConfig, "The text of a value; reads strings."),
+    ("converters.ByteArrayConverter", "raw:byte_array", NoConfig, "Bytes as they are."),
+    ("converters.BooleanConverter", "primitives:boolean", NoConfig, "One byte, 0 or 1."),
+    ("converters.ShortConverter", "primitives:short", NoConfig, "16-bit integers, big-endian."),
+    ("converters.IntegerConverter", "primitives:integer", NoConfig, "32-bit integers, big-endian."),
+    ("converters.LongConverter", "primitives:long", NoConfig, "64-bit integers, big-endian."),
+    ("converters.FloatConverter", "primitives:float32", NoConfig, "32-bit IEEE 754 numbers, big-endian."),
+    ("converters.DoubleConverter", "primitives:float64", NoConfig, "64-bit IEEE 754 numbers, big-endian."),
+)
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    """Every converter under both kinds, as in Java, and the header converter."""
+    plugins = []
+    for name, factory, config, doc in _BOTH:
+        target = f"connect.convert.{factory}"
+        plugins.append(Plugin(PluginKind.CONVERTER, _CONNECT + name, target, config, KAFKA_VERSION, doc))
+        header = f"{target}_header"
+        plugins.append(Plugin(PluginKind.HEADER_CONVERTER, _CONNECT + name, header, config, KAFKA_VERSION, doc))
+    simple = _CONNECT + "storage.SimpleHeaderConverter"
+    doc = "Header values as text; the type is inferred when read."
+    target = "connect.convert.simple_header:simple_header"
+    plugins.append(Plugin(PluginKind.HEADER_CONVERTER, simple, target, NoConfig, KAFKA_VERSION, doc))
+    return plugins

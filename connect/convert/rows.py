@@ -1,0 +1,22 @@
+"""The one loop of the row paths: convert every row, name those that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from connect.api.errors import RejectedRowsError, SchemaError
+
+
+def each(rows: Iterable[Any], convert: Callable[[Any], Any]) -> list[Any]:
+    """Every row converted, None kept. RejectedRowsError names the rows for which `convert` raised a SchemaError."""
+    converted: list[Any] = []
+    rejected: dict[int, Exception] = {}
+    for index, row in enumerate(rows):
+        try:
+            converted.append(None if row is None else convert(row))
+        except SchemaError as error:
+            rejected[index] = error
+    if rejected:
+        raise RejectedRowsError(rejected)
+    return converted

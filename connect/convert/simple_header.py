@@ -1,0 +1,29 @@
+"""org.apache.kafka.connect.storage.SimpleHeaderConverter: header values as text whose type is inferred when read."""
+
+from __future__ import annotations
+
+from connect.api.records import Header
+from connect.convert.config import NoConfig
+from connect.convert.values import parse_string, text_of
+
+
+def simple_header(config: NoConfig, *, is_key: bool = False) -> SimpleHeaderConverter:  # noqa: ARG001 - no settings
+    """The SimpleHeaderConverter."""
+    return SimpleHeaderConverter()
+
+
+class SimpleHeaderConverter:
+    """Text. An array or map without a common element type is read schemaless, as Connect's schema has no such type."""
+
+    def encode(self, topic: str, header: Header) -> bytes | None:  # noqa: ARG002
+        """The text in UTF-8; None for a null value."""
+        if header.value is None:
+            return None
+        return text_of(header.value, header.schema).encode("utf-8", "replace")
+
+    def decode(self, topic: str, key: str, data: bytes | None) -> Header:  # noqa: ARG002
+        """The typed value; bytes that are no UTF-8 are read with U+FFFD, as Java does."""
+        if data is None:
+            return Header(key, None)
+        typed = parse_string(data.decode("utf-8", "replace"))
+        return Header(key, typed.value, typed.schema)

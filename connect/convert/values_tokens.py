@@ -1,0 +1,74 @@
+"""The tokens of `Values.Parser`: delimiters alone, and what stands between them, spaces included. Pure."""
+
+from __future__ import annotations
+
+import re
+
+SPACE = "".join(map(chr, range(33)))
+"""What `String.trim` takes away."""
+_TOKEN = re.compile(r'[:,{}\[\]"]|(?:\\.|\\$|[^:,{}\[\]"\\])+', re.DOTALL)
+
+
+class Tokens:
+    """Tokens of one text, with a place to go back to."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._at = 0
+        self._peeked: str | None = None
+
+    def mark(self) -> int:
+        """The place of the next token, for `rewind`."""
+        return self._at - len(self._peeked or "")
+
+    def rewind(self, place: int) -> None:
+        """Go back."""
+        self._at, self._peeked = place, None
+
+    def has_next(self) -> bool:
+        """There is a token, be it of spaces."""
+        return self._peeked is not None or self._at < len(self.text)
+
+    def next(self) -> str:
+        """The next token."""
+        token = self._peeked if self._peeked is not None else self._read()
+        self._peeked = None
+        return token
+
+    def next_of(self, count: int) -> str | None:
+        """The text of the next `count` tokens; None when there are fewer."""
+        start = self.mark()
+        for _ in range(count):
+            if not self.has_next():
+                self.rewind(start)
+                return None
+            self.next()
+        return self.text[start : self._at]
+
+    def take(self, expected: str) -> bool:
+        """Consume the next token that is not blank if it is this one."""
+        if not self.has_next():
+            return False
+        if self._peeked is None:
+            self._peeked = self._read()
+        while not self._peeked.strip(SPACE) and self._at < len(self.text):
+            self._peeked = self._read()
+        if self._peeked.strip(SPACE) != expected:
+            return False
+        self._peeked = None
+        return True
+
+    def take_exactly(self, expected: str) -> bool:
+        """Consume the next token if it is this one, without skipping blank ones."""
+        if self.has_next() and self._peeked is None:
+            self._peeked = self._read()
+        if self._peeked != expected:
+            return False
+        self._peeked = None
+        return True
+
+    def _read(self) -> str:
+        match = _TOKEN.match(self.text, self._at)
+        assert match is not None
+        self._at = match.end()
+        return match.group()
