@@ -176,7 +176,12 @@ class S3SinkTask:
         return extent
 
     def _object(self, file: EndedFile) -> Upload:
-        return Upload(self._key(file), file.body.data, file.extent.metadata(), self._intake.format.content_type)
+        return Upload(
+            self._key(file),
+            memoryview(file.body.data).cast("B"),
+            file.extent.metadata(),
+            self._intake.format.content_type,
+        )
 
     def _key(self, file: EndedFile) -> str:
         return self._layout.key(file.place, file.partition, file.extent.start_offset)

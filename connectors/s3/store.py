@@ -6,6 +6,7 @@ An upload whose answer is lost may have happened; asking again then finds the ob
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.s3.config import S3SinkConfig
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 _CONCURRENT_REQUESTS: Final = 8
 _STOP_CHECK_S: Final = 0.1
 _CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
@@ -74,7 +76,10 @@ class Bucket:
             first = self._one(self._creating(probe), deadline)
             second = self._one(self._creating(probe), deadline)
         finally:
-            self._all([self._deleting(probe.key)], deadline)
+            (kept,) = self._all([self._deleting(probe.key)], deadline)
+            if isinstance(kept, ConnectError):
+                # The sink itself never deletes, so a role without that right is a good one.
+                _log.warning("s3://%s/%s, made by a check, could not be deleted: %s", self.name, probe.key, kept)
         if not first or second:
             raise ConfigError(
                 f"The store at {self._endpoint} ignores If-None-Match: it replaced an object that was there.",
@@ -130,6 +135,8 @@ class Bucket:
         return self._loop.run_until_complete(self._gather(calls, deadline))
 
     async def _gather(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
+        from obstore.exceptions import BaseError
+
         free = asyncio.Semaphore(_CONCURRENT_REQUESTS)
 
         async def bounded(call: Callable[[], Awaitable[T]]) -> T | ConnectError:
@@ -138,7 +145,7 @@ class Bucket:
                     return await call()
                 except asyncio.CancelledError:
                     return RetriableError(f"Bucket {self.name} at {self._endpoint} did not answer in time.")
-                except Exception as error:  # noqa: BLE001 - the client's own classes, translated here and only here
+                except (BaseError, OSError) as error:
                     return self._translated(error)
 
         tasks = [asyncio.ensure_future(bounded(call)) for call in calls]
@@ -149,11 +156,20 @@ class Bucket:
         for task in pending:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        late = RetriableError(f"Bucket {self.name} at {self._endpoint}: the time for requests is used up.")
-        return [late if isinstance(result, BaseException) and not isinstance(result, ConnectError) else result
-                for result in results]  # fmt: skip
+        return [self._answer(result) for result in results]
+
+    def _answer(self, result: T | ConnectError | BaseException) -> T | ConnectError:
+        if isinstance(result, asyncio.CancelledError):  # it had not begun when the time was up
+            return RetriableError(f"Bucket {self.name} at {self._endpoint}: the time for requests is used up.")
+        if isinstance(result, BaseException) and not isinstance(result, ConnectError):
+            raise result
+        return result
 
     def _translated(self, error: Exception) -> ConnectError:
+        from obstore.exceptions import InvalidPathError
+
+        if isinstance(error, InvalidPathError):
+            return ConnectError(f"Bucket {self.name}: the object key is not valid: {error}", key="topics.dir")
         text = str(error)
         code = next(iter(_CODE.findall(text)), "")
         status = next(iter(_STATUS.findall(text)), "").strip()
@@ -167,7 +183,7 @@ class Bucket:
             return ConfigError(
                 f"{where} refused access ({what}).",
                 key="aws.access.key.id",
-                fix="Check aws.access.key.id and aws.secret.access.key, and that they may list, get, put and delete "
+                fix="Check aws.access.key.id and aws.secret.access.key, and that they may list, get and put "
                 "objects below topics.dir.",
             )
         is_client_fault = status.startswith("4") and not status.startswith(("408", "429"))

@@ -1,0 +1,124 @@
+"""Batches and tasks for the S3 sink's tests; its objects are read back by boto3, never through the sink's code."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+import pyarrow as pa
+import pyarrow.parquet as pq
+from botocore.config import Config
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.api.schema import Schema
+from connect.services import S3Endpoint
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.sink import S3SinkConnector, S3SinkTask
+
+PARQUET = "io.confluent.connect.s3.format.parquet.ParquetFormat"
+
+
+@dataclass
+class Context:
+    """What the framework gives a task."""
+
+    connector: str = "s3"
+    task: int = 0
+    gauges: dict[str, float] = field(default_factory=dict)
+
+    def gauge(self, name: str, value: float) -> None:
+        self.gauges[name] = value
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        raise AssertionError("the sink rejects rows in put only")
+
+    def request_flush(self) -> None:
+        raise AssertionError("the sink does not ask for flushes")
+
+
+@dataclass
+class Objects:
+    """The objects below one prefix, as any other S3 client sees them."""
+
+    endpoint: S3Endpoint
+    bucket: str
+    prefix: str
+
+    def __post_init__(self) -> None:
+        self.client = boto3.client(
+            "s3",
+            endpoint_url=self.endpoint.url,
+            aws_access_key_id=self.endpoint.access_key_id,
+            aws_secret_access_key=self.endpoint.secret_access_key,
+            region_name=self.endpoint.region,
+            config=Config(s3={"addressing_style": "path"}),
+        )
+
+    def names(self) -> list[str]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=f"{self.prefix}/")
+        return sorted(found["Key"] for page in pages for found in page.get("Contents", []))
+
+    def body(self, key: str) -> bytes:
+        return self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+
+    def metadata(self, key: str) -> dict[str, str]:
+        return self.client.head_object(Bucket=self.bucket, Key=key)["Metadata"]
+
+    def table(self, key: str) -> pa.Table:
+        return pq.read_table(io.BytesIO(self.body(key)))
+
+    def column(self, name: str) -> list[Any]:
+        return [value for key in self.names() for value in self.table(key)[name].to_pylist()]
+
+
+def properties(endpoint: S3Endpoint, bucket: str, prefix: str, **others: str) -> dict[str, str]:
+    """A connector configuration; others: keys with `_` for each dot."""
+    return {
+        "s3.bucket.name": bucket,
+        "s3.region": endpoint.region,
+        "store.url": endpoint.url,
+        "aws.access.key.id": endpoint.access_key_id,
+        "aws.secret.access.key": endpoint.secret_access_key,
+        "format.class": PARQUET,
+        "flush.size": "100",
+        "topics.dir": prefix,
+        "s3.part.retries": "0",
+        **{name.replace("_", "."): value for name, value in others.items()},
+    }
+
+
+def connector(given: Mapping[str, str]) -> S3SinkConnector:
+    return S3SinkConnector(S3SinkConfig.parse(given))
+
+
+def open_task(given: Mapping[str, str], **settings: Any) -> S3SinkTask:
+    task = S3SinkTask(S3SinkConfig.parse(given), **settings)
+    task.open(Context())
+    return task
+
+
+def batch(
+    partition: TopicPartition,
+    values: Sequence[Any] | pa.Array,
+    start_offset: int,
+    schema: Schema | None = None,
+) -> Batch:
+    """Rows with consecutive offsets."""
+    column = Column.from_arrow(values, schema) if isinstance(values, pa.Array) else Column.from_rows(values, schema)
+    end = start_offset + len(column)
+    offsets = pa.array(range(start_offset, end), pa.int64())
+    return Batch(
+        partition.topic,
+        column,
+        timestamps_ms=pa.array([1_700_000_000_000 + offset for offset in range(start_offset, end)], pa.int64()),
+        partition=partition.partition,
+        consumed=Consumed(partition, offsets, end),
+    )
+
+
+def soon() -> Deadline:
+    return Deadline.after(20)

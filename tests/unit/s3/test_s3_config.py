@@ -1,0 +1,145 @@
+"""The settings: what is refused, with which words; and that the documentation is theirs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import connectors.s3
+from connect.api.config import KeyDefinition
+from connect.api.errors import ConfigError
+from connectors.s3.build import intake_of, layout_of, rules_of, schedule_of
+from connectors.s3.classes import (
+    BYTES_FORMAT,
+    DAILY_PARTITIONER,
+    FIELD_PARTITIONER,
+    HOURLY_PARTITIONER,
+    JSON_FORMAT,
+    PARQUET_FORMAT,
+    TIME_PARTITIONER,
+)
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.limits import WITHOUT_EFFECT
+from connectors.s3.plugin import connect_plugins
+
+README = Path(connectors.s3.__file__).parent / "README.md"
+SMALL = {"s3.bucket.name": "b", "format.class": PARQUET_FORMAT, "flush.size": "10"}
+TIMED = {**SMALL, "partitioner.class": HOURLY_PARTITIONER}
+
+
+def messages(**others: str) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        S3SinkConfig.parse({**SMALL, **{name.replace("_", "."): value for name, value in others.items()}})
+    return [problem.message for problem in raised.value.problems]
+
+
+def test_the_plug_in_bears_confluents_name_and_needs_no_heavy_import():
+    (plugin,) = connect_plugins()
+    assert plugin.name == "io.confluent.connect.s3.S3SinkConnector"
+    code = "import sys, connectors.s3.plugin; print([m for m in ('pyarrow', 'polars', 'obstore') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_three_keys_are_required_and_all_are_named_at_once():
+    with pytest.raises(ConfigError) as raised:
+        S3SinkConfig.parse({})
+    assert {p.key for p in raised.value.problems} == {"s3.bucket.name", "format.class", "flush.size"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("format_class", "io.confluent.connect.s3.format.avro.AvroFormat", "AvroFormat is not supported yet"),
+        ("store_kafka_keys", "true", "Only false is supported"),
+        ("schema_compatibility", "BACKWARD", "Only NONE is supported: a changed schema starts a new file"),
+        ("behavior_on_null_values", "write", "write needs store.kafka.keys=true"),
+        ("timezone", "Mars/Olympus", "Not a time zone"),
+        ("path_format", "'year=YYYY", "A quote is not closed"),
+        ("topics_dir", "/topics", "Give directories without a / at either end"),
+        ("rotate_schedule_interval_ms", "0", "Value must be at least 1, or -1 for off"),
+        ("locale", "de_DE", "Only English names"),
+        ("s3_compression_type", "gzip", "is for JSON and byte files"),
+        ("aws_access_key_id", "id", "go together"),
+        ("partitioner_class", FIELD_PARTITIONER, "needs partition.field.name"),
+        ("partitioner_class", DAILY_PARTITIONER, "timestamp.extractor=Wallclock gives a record another path"),
+    ],
+)
+def test_what_the_sink_cannot_honour_is_refused_in_words(key, value, message):
+    assert any(message in text for text in messages(**{key: value}))
+
+
+def test_a_time_partitioner_needs_a_duration_and_a_format():
+    assert len(messages(partitioner_class=TIME_PARTITIONER, timestamp_extractor="Record")) == 2
+
+
+def test_wall_clock_rotation_needs_conditional_writes_or_leave_to_duplicate():
+    given = {"rotate_schedule_interval_ms": "60000", "enable_conditional_writes": "false"}
+    assert any("exactly-once only with enable.conditional.writes=true" in text for text in messages(**given))
+    dotted = {name.replace("_", "."): value for name, value in given.items()}
+    assert S3SinkConfig.parse({**SMALL, **dotted, "exactly.once": "false"}).has_wall_clock_rotation
+
+
+def test_a_secret_is_in_no_message_and_no_repr():
+    with pytest.raises(ConfigError) as raised:
+        S3SinkConfig.parse({**SMALL, "aws.secret.access.key": "canary", "s3.sse.customer.key": "canary"})
+    assert "canary" not in repr(raised.value) + str(raised.value)
+    config = S3SinkConfig.parse({**SMALL, "aws.access.key.id": "id", "aws.secret.access.key": "canary"})
+    assert "canary" not in repr(config)
+
+
+def test_keys_without_effect_are_known_and_are_not_settings():
+    assert not set(WITHOUT_EFFECT) & {definition.name for definition in S3SinkConfig.definitions()}
+    assert list(S3SinkConfig.unknown_keys(["s3.part.size", "flush.sizes"])) == [("flush.sizes", "flush.size")]
+
+
+@pytest.mark.parametrize(
+    ("others", "extension"),
+    [
+        ({"parquet.codec": "snappy"}, ".snappy.parquet"),
+        ({"parquet.codec": "none"}, ".parquet"),
+        ({"parquet.codec": "gzip"}, ".gz.parquet"),
+        ({"format.class": JSON_FORMAT, "s3.compression.type": "gzip"}, ".json.gz"),
+        ({"format.class": BYTES_FORMAT, "format.bytearray.extension": ".raw"}, ".raw"),
+    ],
+)
+def test_the_extension_tells_format_and_compression(others, extension):
+    config = S3SinkConfig.parse({**SMALL, **others})
+    assert layout_of(config, intake_of(config, lambda: 0).format).extension == extension
+
+
+def test_rules_and_schedule_are_off_unless_asked_for():
+    config = S3SinkConfig.parse(SMALL)
+    rules, schedule = rules_of(config), schedule_of(config)
+    assert (rules.rows, rules.size_bytes, rules.interval_ms, rules.max_paths) == (10, None, None, None)
+    assert (schedule.interval_ms, schedule.idle_ms, schedule.timezone) == (None, None, "UTC")
+
+
+def test_the_readme_has_the_settings_as_they_are_declared():
+    assert _between("config") == "\n".join(
+        [
+            "| Key | Type | Default | What it does |",
+            "| --- | --- | --- | --- |",
+            *(_row(definition) for definition in S3SinkConfig.definitions() if not definition.internal),
+        ]
+    )
+
+
+def test_the_readme_has_the_keys_without_effect_with_their_reasons():
+    rows = (f"| `{name}` | {reason} |" for name, reason in WITHOUT_EFFECT.items())
+    assert _between("no-effect") == "\n".join(["| Key | Why it changes nothing |", "| --- | --- |", *rows])
+
+
+def _between(name: str) -> str:
+    text = README.read_text()
+    return text.split(f"<!-- {name}:start -->\n")[1].split(f"\n<!-- {name}:end -->")[0]
+
+
+def _row(definition: KeyDefinition) -> str:
+    default = "required" if definition.required else f"`{definition.default}`" if definition.default else ""
+    choices = ", ".join(f"`{value}`" for value in definition.recommended_values if value)
+    doc = f"{definition.doc} One of {choices}." if len(choices) > 0 else definition.doc
+    return f"| `{definition.name}` | {definition.type.lower()} | {default} | {doc} |"

@@ -1,0 +1,210 @@
+"""What a store may do wrong: ignore the condition, stay silent, lose the answer, be overloaded."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pyarrow as pa
+import pytest
+
+from connect.api import schema as s
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, RetriableError
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connectors.s3.classes import BYTES_FORMAT
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.sink import S3SinkConnector, S3SinkTask
+
+TP = TopicPartition("t", 0)
+EMPTY_LIST = b'<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>'
+
+
+class Store(ThreadingHTTPServer):
+    """Keeps objects in a dict; `faults` are used up one per PUT."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Requests)
+        self.objects: dict[str, tuple[bytes, dict[str, str]]] = {}
+        self.is_conditional = True
+        self.faults: list[str] = []
+        self.ended = threading.Event()
+
+
+class Requests(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Store
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        fault = self.server.faults.pop(0) if self.server.faults else ""
+        if fault == "silence":
+            self.server.ended.wait()
+            return
+        if fault == "503":
+            self.answer(503, b"<Error><Code>SlowDown</Code></Error>")
+            return
+        taken = self.path in self.server.objects and self.server.is_conditional and self.headers["If-None-Match"] == "*"
+        if not taken:
+            metadata = {k: v for k, v in self.headers.items() if k.lower().startswith("x-amz-meta-")}
+            self.server.objects[self.path] = (body, metadata)
+        if fault == "lost answer":
+            self.close_connection = True
+            return
+        self.answer(412 if taken else 200)
+
+    def do_HEAD(self) -> None:
+        body, metadata = self.server.objects[self.path]
+        self.send_response(200)
+        for name, value in metadata.items():
+            self.send_header(name, value)
+        self.send_header("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.answer(200, EMPTY_LIST)
+
+    def do_POST(self) -> None:  # DeleteObjects
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        for key in re.findall("<Key>(.*?)</Key>", body):
+            self.server.objects.pop(f"/bucket/{key}", None)
+        self.answer(200, b"<DeleteResult></DeleteResult>")
+
+    def answer(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("ETag", '"e"')
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.ended.set()
+        server.shutdown()
+        thread.join()
+
+
+def config(store: Store, **others: str) -> S3SinkConfig:
+    return S3SinkConfig.parse({
+        "s3.bucket.name": "bucket", "store.url": f"http://127.0.0.1:{store.server_port}", "format.class": BYTES_FORMAT,
+        "aws.access.key.id": "id", "aws.secret.access.key": "secret", "flush.size": "2", "s3.part.retries": "0",
+        **{name.replace("_", "."): value for name, value in others.items()},
+    })  # fmt: skip
+
+
+def rows(start: int, stop: int) -> Batch:
+    values = Column.from_rows([str(n).encode() for n in range(start, stop)], s.BYTES)
+    return Batch("t", values, consumed=Consumed(TP, pa.array(range(start, stop), pa.int64()), stop))
+
+
+def open_task(store: Store, **others: str) -> S3SinkTask:
+    class Context:
+        connector, task = "s3", 0
+
+        def gauge(self, name: str, value: float) -> None: ...
+
+        def reject(self, *given: object) -> None:
+            raise AssertionError
+
+        def request_flush(self) -> None:
+            raise AssertionError
+
+    task = S3SinkTask(config(store, **others))
+    task.open(Context())
+    return task
+
+
+def test_a_store_that_ignores_the_condition_is_refused(store):
+    store.is_conditional = False
+    with pytest.raises(ConfigError, match="ignores If-None-Match") as raised:
+        S3SinkConnector(config(store)).check(Deadline.after(10))
+    assert raised.value.key == "enable.conditional.writes"
+    assert store.objects == {}
+    S3SinkConnector(config(store, enable_conditional_writes="false")).check(Deadline.after(10))
+
+
+def test_an_upload_whose_answer_was_lost_is_found_again_and_not_doubled(store):
+    store.faults = ["lost answer"]
+    task = open_task(store)
+    task.put(rows(0, 2), Deadline.after(10))
+    with pytest.raises(RetriableError, match="not reachable"):
+        task.flush(Deadline.after(10))
+    assert task.flush(Deadline.after(10)) == {TP: 2}
+    assert [body for body, _ in store.objects.values()] == [b"0\n1\n"]
+    task.close()
+
+
+def test_an_overloaded_store_is_retriable_and_keeps_the_rows(store):
+    store.faults = ["503", "503"]
+    task = open_task(store)
+    task.put(rows(0, 2), Deadline.after(10))
+    task.put(rows(2, 4), Deadline.after(10))  # its own upload fails, yet the rows are taken
+    with pytest.raises(RetriableError, match="503 Service Unavailable SlowDown"):
+        task.put(rows(4, 6), Deadline.after(10))
+    task.put(rows(4, 6), Deadline.after(10))
+    assert task.flush(Deadline.after(10)) == {TP: 6}
+    assert sorted(body for body, _ in store.objects.values()) == [b"0\n1\n", b"2\n3\n", b"4\n5\n"]
+    task.close()
+
+
+def test_a_silent_store_holds_a_call_no_longer_than_its_deadline(store):
+    store.faults = ["silence"]
+    task = open_task(store)
+    task.put(rows(0, 2), Deadline.after(10))
+    began = time.monotonic()
+    with pytest.raises(RetriableError, match="did not answer in time"):
+        task.flush(Deadline.after(0.5))
+    assert time.monotonic() - began < 2
+    assert task.flush(Deadline.after(10)) == {TP: 2}
+    task.close()
+
+
+def test_stop_ends_a_wait_for_a_silent_store_early(store):
+    store.faults = ["silence"]
+    task = open_task(store)
+    task.put(rows(0, 2), Deadline.after(10))
+    stop = threading.Event()
+    timer = threading.Timer(0.3, stop.set)
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(RetriableError):
+        task.flush(Deadline.after(60, stop))
+    assert time.monotonic() - began < 5
+    timer.join()
+    task.close()
+
+
+def test_revoked_rows_are_never_written(store):
+    task = open_task(store)
+    task.assigned([TP])
+    task.put(rows(0, 2), Deadline.after(10))
+    task.revoked([TP])
+    assert task.flush(Deadline.after(10)) == {}
+    assert store.objects == {}
+    task.close()
+    task.close()
+
+
+def test_no_thread_is_left_after_close(store):
+    open_task(store).close()  # the client's own runtime starts with its first request and is shared by all tasks
+    before = threading.active_count()
+    task = open_task(store)
+    task.put(rows(0, 2), Deadline.after(10))
+    task.flush(Deadline.after(10))
+    task.close()
+    own = [thread for thread in threading.enumerate() if "process_request" not in thread.name]
+    assert len(own) <= before
