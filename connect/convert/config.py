@@ -26,7 +26,7 @@ class JsonConfig(Config):
         "schemas.cache.size", 1000, doc="The maximum number of schemas that can be cached in this converter instance.",
         importance="high", group="Schemas", display_name="Schema Cache Size",
     )  # fmt: skip
-    decimal_format: Annotated[String, one_of("BASE64", "NUMERIC", ignore_case=True)] = key(
+    decimal_format: Annotated[String, one_of("NUMERIC", "BASE64", ignore_case=True)] = key(
         "decimal.format", "BASE64", importance="low", group="Serialization", display_name="Decimal Format",
         doc="How decimals are written: BASE64 (of the unscaled bytes) or NUMERIC (a JSON number). Both are read.",
     )  # fmt: skip

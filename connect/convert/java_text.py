@@ -14,8 +14,13 @@ _SPECIAL = re.compile(r'[\x00-\x1f"\\\ud800-\udfff\U00010000-\U0010ffff]')
 
 
 def double_text(value: float) -> str:
-    """`Double.toString` of Java 19 and later, which always gives the shortest digits (JDK-4511638)."""
-    return _java_notation(value, repr(value))
+    """`Double.toString` of Java 19 and later: the shortest digits that read back the same, two at least (JDK-4511638)."""
+    text = repr(value)
+    # With two digits to write anyway, the two nearest to the value are taken: 4.9E-324, not 5.0E-324.
+    if math.isfinite(value) and len(text.lstrip("-").partition("e")[0].replace(".", "").strip("0")) == 1:
+        nearer = f"{value:.1e}"
+        text = nearer if float(nearer) == value else text
+    return _java_notation(value, text)
 
 
 def float_text(value: float) -> str:
@@ -23,7 +28,7 @@ def float_text(value: float) -> str:
     if not math.isfinite(value):
         return _java_notation(value, "")
     packed = struct.pack("<f", value)
-    for digits in range(9):
+    for digits in range(1, 9):
         text = f"{value:.{digits}e}"
         if abs(float(text)) < 3.5e38 and _packs_to(float(text), packed):
             break

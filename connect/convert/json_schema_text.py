@@ -76,7 +76,10 @@ def parse_schema(node: Node, reading: Reading, path: str = "") -> Schema | None:
     )
     if "default" not in node:
         return schema
-    return replace(schema, default=read_value(schema, node["default"], reading))
+    default = read_value(schema, node["default"], reading)
+    if default is None and not schema.optional:
+        raise SchemaError("Invalid default value", field=path)
+    return replace(schema, default=default)
 
 
 def _items(type_name: str, node: Node, reading: Reading, path: str) -> Schema | None:

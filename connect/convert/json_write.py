@@ -239,7 +239,9 @@ def _entries(value: object, path: str) -> Sequence[tuple[Any, Any]]:
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return [(k, v) for k, v in value]
+        entries = [tuple(entry) for entry in value if isinstance(entry, (tuple, list)) and len(entry) == 2]
+        if len(entries) == len(value):
+            return entries
     raise _mismatch(Type.MAP, value, path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,7 +14,6 @@ from typing import Any
 from connect.api import schema as s
 from connect.api.schema import Schema, Type
 from connect.convert.java_string import scalar_string
-from connect.convert.java_text import float_text
 from connect.convert.julian import epoch_day, iso_string
 from connect.convert.values_tokens import SPACE, Tokens
 
@@ -212,7 +212,8 @@ def _number(token: str) -> Typed | None:
 
 
 def _to_float32(decimal: Decimal) -> float:
-    return float(float_text(float(decimal))) if decimal else 0.0
+    single: float = struct.unpack("<f", struct.pack("<f", float(decimal)))[0]
+    return single
 
 
 def _temporal(token: str) -> Typed | None:

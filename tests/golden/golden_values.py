@@ -24,6 +24,10 @@ class NoPythonFormError(Exception):
     """A recorded value that the Python form has no place for, such as a date before the year 1."""
 
 
+class ElementlessError(Exception):
+    """An array or map whose elements have no common type."""
+
+
 def cases(name: str) -> Iterator[dict[str, Any]]:
     """The cases of one file."""
     for line in (FIXTURES / f"{name}.jsonl").read_text().splitlines():
@@ -35,7 +39,7 @@ def schema_of(node: Mapping[str, Any] | None) -> Schema | None:
     if node is None:
         return None
     if node["type"] in {"array", "map"} and node.get("valueSchema", 0) is None:
-        raise NoPythonFormError("array or map without element schema")
+        raise ElementlessError
     schema = Schema(
         Type(node["type"]),
         optional=node["optional"],

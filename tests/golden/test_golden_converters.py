@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from golden_values import NoPythonFormError, cases, same, same_schema, schema_of, value_of
+from golden_values import ElementlessError, NoPythonFormError, cases, same, same_schema, schema_of, value_of
 
 from connect.api.errors import ConnectError
 from connect.api.plugin import Plugin, PluginKind
@@ -94,11 +94,19 @@ def read_back(converter: Any, case: dict[str, Any], data: bytes | None, phase: s
     if phase == "to":
         return f"read: {value!r}"
     output = case["output"] or {"schema": None, "value": None}
-    expected_schema = schema_of(output["schema"])
+    expected_schema = declared(output["schema"])
     expected = value_of(output["value"], expected_schema)
     if not same_schema(schema, expected_schema):
         return f"read {schema}, expected {expected_schema}"
     return None if same(value, expected) else f"read {value!r}, expected {expected!r}"
+
+
+def declared(node: dict[str, Any] | None) -> Schema | None:
+    """A Connect schema has an element type: what Java gives an array or map of none is read schemaless."""
+    try:
+        return schema_of(node)
+    except ElementlessError:
+        return None
 
 
 def validated(case: dict[str, Any]) -> str | None:
