@@ -1,0 +1,60 @@
+"""Values of the cluster -> JSON, member by member in Kafka Connect's order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from connect.api.plugin import Plugin
+from connect.cluster.operations import ConnectorInfo, ConnectorStatus, Status
+from connect.cluster.validation_infos import Definition
+from connect.rest.routing import JSON
+from connect.rest.secrets import Secrets
+
+
+def json_answer(value: Any, status: int = 200) -> web.Response:
+    """Compact JSON; the content type has no charset, as in Kafka Connect."""
+    response = web.Response(body=orjson.dumps(value), status=status)
+    response.headers["Content-Type"] = JSON
+    return response
+
+
+def empty_answer(status: int) -> web.Response:
+    """No body at all."""
+    return web.Response(status=status)
+
+
+def info_json(info: ConnectorInfo, secrets: Secrets) -> dict[str, Any]:
+    """Kafka Connect's ConnectorInfo; secrets are masked."""
+    tasks = [{"connector": task.connector, "task": task.task} for task in info.tasks]
+    return {"name": info.name, "config": secrets.mask(info.config), "tasks": tasks, "type": info.type}
+
+
+def status_json(status: ConnectorStatus) -> dict[str, Any]:
+    """Kafka Connect's ConnectorStateInfo."""
+    tasks = [task_status_json(task, status.tasks[task]) for task in sorted(status.tasks)]
+    return {"name": status.name, "connector": _state(status.connector), "tasks": tasks, "type": status.type}
+
+
+def task_status_json(task: int, status: Status) -> dict[str, Any]:
+    """A task in Kafka Connect's ConnectorStateInfo."""
+    return {"id": task, **_state(status)}
+
+
+def plugin_json(plugin: Plugin) -> dict[str, str]:
+    """Kafka Connect's PluginInfo."""
+    known = {"class": plugin.name, "type": plugin.kind.value, "version": plugin.version}
+    return {key: value for key, value in known.items() if value}
+
+
+def definition_json(definition: Definition) -> dict[str, Any]:
+    """Kafka Connect's ConfigKeyInfo."""
+    return {name: getattr(definition, name) for name in definition.__dataclass_fields__}
+
+
+def _state(status: Status) -> dict[str, Any]:
+    known = {"state": status.state.value, "worker_id": status.worker_id}
+    extra = {"trace": status.trace, "version": status.version}
+    return known | {key: value for key, value in extra.items() if value}

@@ -1,0 +1,56 @@
+"""Is a configuration right? First the declarations, then the connector itself, in a task host and in limited time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from connect.api.errors import ConfigProblem, ConnectError
+from connect.cluster.operations import NotFoundError, RequestError
+from connect.cluster.validation_infos import ConfigInfos
+from connect.rest.context import context_of, remaining_s
+from connect.rest.waiting import WaitTimeoutError, apart, finished, within
+
+log = logging.getLogger(__name__)
+_GRACE_S = 2.0
+
+
+async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
+    """Everything that is wrong. What cannot be tried counts as an error of `connector.class`, never as a failure."""
+    context = context_of(request)
+    infos = await finished(request, apart(context.validator.validate, config))
+    if infos.error_count:
+        return infos
+    given = {key: value for key, value in config.items() if value is not None}
+    timeout_s = min(context.check_timeout_s, remaining_s(request) / 2)
+    try:
+        found = await within(context.operations.check(given, timeout_s), timeout_s + _GRACE_S)
+    except (WaitTimeoutError, TimeoutError):
+        return _not_tried(infos, f"did not end in {timeout_s:.0f} s, so whether it would work is not known")
+    except (ConnectError, RequestError) as error:
+        return _not_tried(infos, f"could not be run: {error}")
+    return infos.with_errors({key: messages for key, messages in found.items() if messages})
+
+
+async def restored(
+    request: web.Request, name: str | None, config: Mapping[str, str | None]
+) -> tuple[dict[str, str | None], tuple[ConfigProblem, ...]]:
+    """The configuration with masked secrets put back from what is stored under `name`, and those not stored."""
+    context = context_of(request)
+    try:
+        stored = context.operations.info(name).config if name else None
+    except NotFoundError:
+        stored = None
+    return context.secrets.restore(config, stored)
+
+
+def with_problems(infos: ConfigInfos, problems: tuple[ConfigProblem, ...]) -> ConfigInfos:
+    """The same with further problems."""
+    return infos.with_errors({problem.key: (problem.message,) for problem in problems})
+
+
+def _not_tried(infos: ConfigInfos, why: str) -> ConfigInfos:
+    text = f"The connector's own check of its configuration (reach, credentials, rights) {why.rstrip('.')}."
+    return infos.with_errors({"connector.class": (text,)})

@@ -1,0 +1,56 @@
+"""`/connectors/{name}/…`: status, pause, resume, stop, restart."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from connect.cluster.operations import TargetState
+from connect.rest.answers import empty_answer, json_answer, status_json
+from connect.rest.context import context_of
+from connect.rest.routing import Route, flag, name_of
+from connect.rest.waiting import finished
+
+
+async def status(request: web.Request) -> web.Response:
+    """The state of a connector and of its tasks."""
+    return json_answer(status_json(context_of(request).operations.status(name_of(request))))
+
+
+async def pause(request: web.Request) -> web.Response:
+    """Let the tasks rest."""
+    return await _target(request, TargetState.PAUSED, 202)
+
+
+async def resume(request: web.Request) -> web.Response:
+    """Let the tasks run."""
+    return await _target(request, TargetState.STARTED, 202)
+
+
+async def stop(request: web.Request) -> web.Response:
+    """Remove the tasks and keep the configuration and the offsets."""
+    return await _target(request, TargetState.STOPPED, 204)
+
+
+async def restart(request: web.Request) -> web.Response:
+    """Restart the connector (204), or what the flags select (202 with its status)."""
+    operations, name = context_of(request).operations, name_of(request)
+    include_tasks, only_failed = flag(request, "includeTasks"), flag(request, "onlyFailed")
+    if not include_tasks and not only_failed:
+        await finished(request, operations.restart_connector(name))
+        return empty_answer(204)
+    future = operations.restart(name, include_tasks=include_tasks, only_failed=only_failed)
+    return json_answer(status_json(await finished(request, future)), 202)
+
+
+async def _target(request: web.Request, target: TargetState, code: int) -> web.Response:
+    await finished(request, context_of(request).operations.set_target(name_of(request), target))
+    return empty_answer(code)
+
+
+ROUTES = (
+    Route("GET", "/connectors/{name}/status", status),
+    Route("PUT", "/connectors/{name}/pause", pause),
+    Route("PUT", "/connectors/{name}/resume", resume),
+    Route("PUT", "/connectors/{name}/stop", stop),
+    Route("POST", "/connectors/{name}/restart", restart),
+)

@@ -1,0 +1,143 @@
+"""`/connectors`, `/connectors/{name}` and `/connectors/{name}/config`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+from weakref import WeakValueDictionary
+
+from aiohttp import web
+
+from connect.cluster.operations import NotFoundError, RequestError, Saved
+from connect.rest.answers import empty_answer, info_json, json_answer, status_json
+from connect.rest.checking import checked, restored, with_problems
+from connect.rest.context import context_of
+from connect.rest.json_body import read_config, read_create, read_texts
+from connect.rest.routing import Route, name_of
+from connect.rest.waiting import finished
+
+PATCHING: Final = web.AppKey("patching", WeakValueDictionary[str, asyncio.Lock])
+"""One change of a configuration at a time per connector: a PATCH reads what it writes back."""
+
+
+async def list_connectors(request: web.Request) -> web.Response:
+    """The names; with `expand` (info, status) a map of names to what was asked for."""
+    operations = context_of(request).operations
+    if "expand" not in request.query:
+        return json_answer(list(operations.connectors()))
+    wanted = set(request.query.getall("expand"))
+    found = {name: _expanded(request, name, wanted) for name in operations.connectors()}
+    return json_answer({name: entry for name, entry in found.items() if entry is not None})
+
+
+async def create(request: web.Request) -> web.Response:
+    """Store a new connector."""
+    body = await read_create(request)
+    name = _trimmed(body.name or "")
+    config = _named(name, body.config)
+    context = context_of(request)
+    context.operations.require_leader()
+    ready = await _ready(request, name, config)
+    saved = await finished(request, context.operations.create(name, ready, body.initial_state))
+    return _saved(request, saved)
+
+
+async def get(request: web.Request) -> web.Response:
+    """A connector."""
+    context = context_of(request)
+    return json_answer(info_json(context.operations.info(name_of(request)), context.secrets))
+
+
+async def get_config(request: web.Request) -> web.Response:
+    """A connector's configuration; secrets are masked."""
+    context = context_of(request)
+    return json_answer(context.secrets.mask(context.operations.info(name_of(request)).config))
+
+
+async def put_config(request: web.Request) -> web.Response:
+    """Store a configuration, new or changed."""
+    name = name_of(request)
+    config = _named(name, await read_config(request))
+    context = context_of(request)
+    context.operations.require_leader()
+    ready = await _ready(request, name, config)
+    return _saved(request, await finished(request, context.operations.save(name, ready)))
+
+
+async def patch_config(request: web.Request) -> web.Response:
+    """Change some keys; null removes one."""
+    name = name_of(request)
+    patch = await read_texts(request)
+    context = context_of(request)
+    context.operations.require_leader()
+    async with request.app[PATCHING].setdefault(name, asyncio.Lock()):
+        stored = context.operations.info(name).config
+        if patch is None:
+            raise RequestError(500, 'Cannot read the request, because "connectorConfigPatch" is null')
+        merged = {**stored, **patch}
+        config = _named(name, {key: value for key, value in merged.items() if value is not None})
+        ready = await _ready(request, name, config)
+        saved = await finished(request, context.operations.save(name, ready))
+    return json_answer(info_json(saved.info, context.secrets))
+
+
+async def delete(request: web.Request) -> web.Response:
+    """Remove a connector; its offsets stay."""
+    await finished(request, context_of(request).operations.delete(name_of(request)))
+    return empty_answer(204)
+
+
+def _expanded(request: web.Request, name: str, wanted: set[str]) -> dict[str, Any] | None:
+    context = context_of(request)
+    entry: dict[str, Any] = {}
+    try:
+        if "status" in wanted:
+            entry["status"] = status_json(context.operations.status(name))
+        if "info" in wanted:
+            entry["info"] = info_json(context.operations.info(name), context.secrets)
+    except NotFoundError:
+        return None
+    return entry
+
+
+async def _ready(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
+    """The configuration as it is stored; RequestError 400 lists what is wrong with it."""
+    whole, problems = await restored(request, name, config)
+    infos = with_problems(await checked(request, whole), problems)
+    if infos.error_count:
+        raise RequestError(400, infos.message())
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def _named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
+    given = config.get("name")
+    if given is not None and given != name:
+        text = f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})"
+        raise RequestError(400, text)
+    return {**config, "name": name}
+
+
+def _trimmed(name: str) -> str:
+    """Java's String.trim: only characters up to the space; a no-break space is part of a name."""
+    return name.strip("".join(map(chr, range(33))))
+
+
+def _saved(request: web.Request, saved: Saved) -> web.Response:
+    answer = json_answer(info_json(saved.info, context_of(request).secrets), 201 if saved.created else 200)
+    if saved.created:
+        path = f"/connectors/{quote(saved.info.name, safe='')}"
+        answer.headers["Location"] = f"{request.scheme}://{request.host}{path}"
+    return answer
+
+
+ROUTES = (
+    Route("GET", "/connectors", list_connectors),
+    Route("POST", "/connectors", create, needs_body=True),
+    Route("GET", "/connectors/{name}", get),
+    Route("DELETE", "/connectors/{name}", delete),
+    Route("GET", "/connectors/{name}/config", get_config),
+    Route("PUT", "/connectors/{name}/config", put_config, needs_body=True),
+    Route("PATCH", "/connectors/{name}/config", patch_config, needs_body=True),
+)

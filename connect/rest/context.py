@@ -1,0 +1,61 @@
+"""What every resource may use: the cluster, the plug-ins, the worker's settings. Immutable; built once per server."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from aiohttp import web
+
+from connect import __version__
+from connect.cluster.operations import Operations
+from connect.cluster.validation import Resolve, Validator
+from connect.plugins import Catalog
+from connect.rest.secrets import Secrets
+from connect.runtime.worker_config import WorkerConfig
+
+KAFKA_VERSION: Final = "4.1.0"
+"""The Kafka Connect release whose REST API this is. Clients compare it as x.y, so it is not our own version."""
+
+
+@dataclass(frozen=True)
+class RestContext:
+    """`worker_id` is this worker's `host:port`. Times are in seconds. `mask_secrets` False shows inline passwords,
+    as Kafka Connect does."""
+
+    operations: Operations
+    catalog: Catalog
+    worker: WorkerConfig
+    worker_id: str = ""
+    resolve: Resolve | None = None
+    mask_secrets: bool = True
+    check_timeout_s: float = 30.0
+    health_timeout_s: float = 10.0
+    version: str = KAFKA_VERSION
+    commit: str = f"connect-for-kafka-{__version__}"
+    validator: Validator = field(init=False)
+    secrets: Secrets = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "validator", Validator(self.catalog, self.worker, self.resolve))
+        object.__setattr__(self, "secrets", Secrets(self.catalog, self.worker.config_providers, self.mask_secrets))
+
+    @property
+    def request_timeout_s(self) -> float:
+        """The longest time a request may take."""
+        return self.worker.rest_request_timeout_ms / 1000
+
+
+CONTEXT: Final = web.AppKey("context", RestContext)
+ENDS_AT: Final = web.RequestKey("ends_at_s", float)
+
+
+def context_of(request: web.Request) -> RestContext:
+    """The server's context."""
+    return request.app[CONTEXT]
+
+
+def remaining_s(request: web.Request) -> float:
+    """Seconds left of this request's time."""
+    return max(0.0, request[ENDS_AT] - time.monotonic())

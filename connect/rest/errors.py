@@ -1,0 +1,46 @@
+"""Exceptions -> HTTP: every error answer is `{"error_code": <status>, "message": <text>}`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from connect.api.errors import ConfigError, ConnectError
+from connect.cluster.operations import RequestError
+from connect.rest.answers import json_answer
+from connect.rest.context import ENDS_AT, context_of
+from connect.rest.forward import forwarding
+
+log = logging.getLogger(__name__)
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@web.middleware
+async def errors_to_http(request: web.Request, handler: Answer) -> web.StreamResponse:
+    """Start the request's time, send what only the leader may do to it, and turn errors into answers."""
+    request[ENDS_AT] = time.monotonic() + context_of(request).request_timeout_s
+    try:
+        return await forwarding(request, handler)
+    except RequestError as error:
+        return error_answer(error.status, error.message)
+    except web.HTTPException as error:
+        response = error_answer(error.status, f"HTTP {error.status} {error.reason}")
+        if "Allow" in error.headers:
+            response.headers["Allow"] = error.headers["Allow"]
+        return response
+    except ConfigError as error:
+        return error_answer(400, str(error))
+    except ConnectError as error:
+        return error_answer(500, str(error))
+    except Exception as error:
+        log.exception("%s %s failed.", request.method, request.rel_url.raw_path)
+        text = f"The worker failed with {type(error).__name__}; its log has the trace."
+        return error_answer(500, text)
+
+
+def error_answer(status: int, message: str) -> web.Response:
+    """The body that every client knows."""
+    return json_answer({"error_code": status, "message": message}, status)

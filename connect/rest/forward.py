@@ -1,0 +1,67 @@
+"""Sending a request to the leader: Kafka Connect's `?forward=` protocol.
+
+The first worker (no `forward`) sends on with `forward=true`, the second with `forward=false`; a third never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
+from yarl import URL
+
+from connect.cluster.operations import NotLeaderError, RequestError
+from connect.rest.context import remaining_s
+from connect.rest.routing import conflict, flag
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+CLIENT: Final = web.AppKey("forward_client", ClientSession)
+PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT)
+PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)
+NO_LEADER: Final = (
+    "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+)
+
+
+async def forwarding(request: web.Request, answer: Answer) -> web.StreamResponse:
+    """Answer here, or by the leader when only it may."""
+    try:
+        return await answer(request)
+    except NotLeaderError as error:
+        if "forward" in request.query and not flag(request, "forward"):
+            raise conflict() from error
+        if error.leader_url is None:
+            raise RequestError(409, NO_LEADER) from error
+        return await _by_leader(request, error.leader_url)
+
+
+async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
+    query = request.rel_url.query.copy()
+    query["forward"] = "false" if "forward" in query else "true"
+    base = leader_url.rstrip("/")
+    url = URL(base + request.rel_url.raw_path, encoded=True).with_query(query)
+    headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
+    timeout = ClientTimeout(total=max(remaining_s(request), 0.001))
+    try:
+        async with request.app[CLIENT].request(
+            request.method,
+            url,
+            data=await request.read() or None,
+            headers=headers,
+            skip_auto_headers=(hdrs.CONTENT_TYPE,),
+            timeout=timeout,
+            allow_redirects=False,
+        ) as response:
+            body = await response.read()
+    except (ClientError, TimeoutError) as error:
+        why = str(error) or type(error).__name__
+        raise RequestError(500, f"IO Error trying to forward REST request: {why}") from error
+    answer = web.Response(status=response.status, body=body or None)
+    for name in PASSED_BACK:
+        if name in response.headers:
+            answer.headers[name] = response.headers[name]
+    if hdrs.LOCATION in answer.headers:
+        here = f"{request.scheme}://{request.host}"
+        answer.headers[hdrs.LOCATION] = answer.headers[hdrs.LOCATION].replace(base, here, 1)
+    return answer

@@ -1,0 +1,32 @@
+"""The calls that Java workers of one group make to each other. Workers here never do: coordination is Kafka's alone.
+
+They are answered as to a caller that does not know the session key, so that a Java worker which joins by mistake fails
+with a clear word.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from aiohttp import web
+
+from connect.cluster.operations import RequestError
+from connect.rest.routing import Route
+
+SIGNATURE, ALGORITHM = "X-Connect-Authorization", "X-Connect-Request-Signature-Algorithm"
+
+
+async def refuse(request: web.Request) -> NoReturn:
+    """400 or 403."""
+    signature, algorithm = request.headers.get(SIGNATURE), request.headers.get(ALGORITHM)
+    if signature is None or algorithm is None:
+        raise RequestError(400, "Internal request missing required signature")
+    if algorithm != "HmacSHA256":
+        raise RequestError(400, f"Internal request signature algorithm {algorithm} is not allowed; use HmacSHA256")
+    raise RequestError(403, "Internal request contained invalid signature.")
+
+
+ROUTES = (
+    Route("POST", "/connectors/{name}/tasks", refuse),
+    Route("PUT", "/connectors/{name}/fence", refuse),
+)

@@ -1,0 +1,205 @@
+"""Request bodies: JSON read strictly, and numbers kept as their text.
+
+Kafka Connect answers 500 with its parser's text to a body it cannot use, and clients' tests expect it; the texts here
+begin as Jackson's. Numbers and booleans are accepted where a text is wanted, as Jackson does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from aiohttp import web
+
+from connect.cluster.operations import PartitionOffset, RequestError, TargetState
+
+BODY_LIMIT_BYTES: Final = 1 << 20
+_INITIAL_STATES: Final = {
+    "RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED,
+}  # fmt: skip
+_TOKEN: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+
+class NumberText(str):
+    """A number of a body as it was written; so -0.0, 1e3 and 20 digits stay what they are."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRequest:
+    """The body of `POST /connectors`. `name` None: left out."""
+
+    name: str | None
+    config: Mapping[str, str | None]
+    initial_state: TargetState | None
+
+
+async def read_create(request: web.Request) -> CreateRequest:
+    """`{"name", "config", "initial_state"?}`."""
+    body = await read_json(request)
+    if body is None:
+        raise _null("createRequest")
+    members = _object(body, "CreateConnectorRequest")
+    for member in members:
+        if member not in {"name", "config", "initial_state"}:
+            raise _refusal(f'Unrecognized field "{member}" (class CreateConnectorRequest), not marked as ignorable')
+    config = members.get("config")
+    texts = None if config is None else _texts(config)
+    state = _initial_state(members.get("initial_state"))
+    if texts is None:
+        raise _null("connectorConfig")
+    name = members.get("name")
+    return CreateRequest(None if name is None else _text(name, "name"), texts, state)
+
+
+async def read_config(request: web.Request) -> dict[str, str | None]:
+    """A flat map of keys to texts; a null stays None."""
+    found = await read_texts(request)
+    if found is None:
+        raise _null("connectorConfig")
+    return found
+
+
+async def read_texts(request: web.Request) -> dict[str, str | None] | None:
+    """A flat map of keys to texts; None for no body or `null`."""
+    body = await read_json(request)
+    return None if body is None else _texts(body)
+
+
+async def read_offsets(request: web.Request) -> list[PartitionOffset]:
+    """`{"offsets": [{"partition": {…}, "offset": {…} or null}]}`; RequestError 400 when there are none."""
+    body = await read_json(request)
+    if body is None:
+        raise _null("offsets")
+    members = _object(body, "ConnectorOffsets")
+    for member in members:
+        if member != "offsets":
+            raise _refusal(f'Unrecognized field "{member}" (class ConnectorOffsets), not marked as ignorable')
+    offsets = members.get("offsets")
+    if not isinstance(offsets, list | None):
+        raise _wrong_shape("java.util.ArrayList", offsets)
+    if not offsets:
+        raise RequestError(400, "Partitions / offsets need to be provided for an alter offsets request")
+    return [_offset(entry) for entry in offsets]
+
+
+async def read_json(request: web.Request) -> Any:
+    """The body's value; None for no body or `null`. Numbers are NumberText. RequestError 500: it is no JSON."""
+    data = await request.read()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        place = "start" if error.reason == "invalid start byte" else "middle"
+        raise _refusal(f"Invalid UTF-8 {place} byte 0x{data[error.start]:02x} at offset {error.start}") from None
+    if not text.strip():
+        return None
+    try:
+        value = json.loads(text, parse_int=NumberText, parse_float=NumberText, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise _refusal(_syntax_text(text, error)) from None
+    except RecursionError:
+        raise _refusal("Document nesting depth exceeds the maximum allowed") from None
+    _check_characters(text, value)
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A value with its numbers as int and float, for free-form maps such as offsets."""
+    match value:
+        case NumberText():
+            return int(value) if re.fullmatch(r"-?\d{1,400}", value) else float(value)
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+        case list():
+            return [plain(item) for item in value]
+        case _:
+            return value
+
+
+def _offset(entry: Any) -> PartitionOffset:
+    members = _object(entry, "ConnectorOffset")
+    maps = {}
+    for member in ("partition", "offset"):
+        value = members.get(member)
+        maps[member] = None if value is None else plain(_object(value, "java.util.LinkedHashMap"))
+    if maps["partition"] is None:
+        raise RequestError(400, "The partition for an offset cannot be null or missing")
+    return PartitionOffset(maps["partition"], maps["offset"])
+
+
+def _texts(value: Any) -> dict[str, str | None]:
+    members = _object(value, "java.util.LinkedHashMap")
+    return {key: None if item is None else _text(item, key) for key, item in members.items()}
+
+
+def _text(value: Any, member: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return str(value)
+    kind = "Object" if isinstance(value, dict) else "Array"
+    raise _refusal(f"Cannot deserialize value of type `java.lang.String` from {kind} value (key {member!r})")
+
+
+def _object(value: Any, wanted: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong_shape(wanted, value)
+    return value
+
+
+def _initial_state(value: Any) -> TargetState | None:
+    if value is None:
+        return None
+    state = _INITIAL_STATES.get(value.upper()) if isinstance(value, str) and not isinstance(value, NumberText) else None
+    if state is None:
+        raise _refusal(
+            f"Cannot construct instance of `CreateConnectorRequest$InitialState`, problem: {value!s} is none of "
+            "RUNNING, PAUSED, STOPPED"
+        )
+    return state
+
+
+def _wrong_shape(wanted: str, value: Any) -> RequestError:
+    if isinstance(value, str) and not isinstance(value, NumberText):
+        return _refusal(f"Cannot construct instance of `{wanted}`: no way to make one from a String value")
+    kinds = {NumberText: "Number", bool: "Boolean", list: "Array", dict: "Object"}
+    return _refusal(f"Cannot deserialize value of type `{wanted}` from {kinds.get(type(value), 'Null')} value")
+
+
+def _syntax_text(text: str, error: json.JSONDecodeError) -> str:
+    place = f"at line {error.lineno}, column {error.colno}"
+    rest = text[error.pos :]
+    if not rest.strip() or error.msg.startswith("Unterminated string"):
+        return f"Unexpected end-of-input {place}"
+    token = _TOKEN.match(rest)
+    if token and not _inside_object(text, error.pos):
+        return f"Unrecognized token '{token.group()}' {place}: was expecting JSON"
+    return f"Unexpected character ('{rest[0]}' (code {ord(rest[0])})) {place}: {error.msg}"
+
+
+def _inside_object(text: str, position: int) -> bool:
+    before = text[:position].rstrip()
+    return before.endswith(("{", ","))
+
+
+def _check_characters(text: str, value: Any) -> None:
+    """Escapes such as `\\ud800` alone make text that no answer and no topic could hold."""
+    if "\\u" in text and _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise _refusal("Invalid UTF-16: a surrogate without its other half")
+
+
+def _no_constant(token: str) -> NoReturn:
+    raise _refusal(f"Non-standard token '{token}': use JSON numbers")
+
+
+def _null(member: str) -> RequestError:
+    return _refusal(f'Cannot read the request, because "{member}" is null')
+
+
+def _refusal(message: str) -> RequestError:
+    return RequestError(500, message)

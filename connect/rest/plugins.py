@@ -1,0 +1,82 @@
+"""`/connector-plugins…`: what is installed, its keys, and trying a configuration."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from connect.api.plugin import Plugin
+from connect.cluster.operations import NotFoundError, RequestError
+from connect.cluster.validation_definitions import all_definitions
+from connect.cluster.validation_versions import parse_versions
+from connect.plugins import CONNECTORS, LISTED
+from connect.rest.answers import definition_json, json_answer, plugin_json
+from connect.rest.checking import checked, restored, with_problems
+from connect.rest.context import context_of
+from connect.rest.json_body import read_config
+from connect.rest.routing import Route, flag, name_of
+
+
+async def list_plugins(request: web.Request) -> web.Response:
+    """The connectors; with `connectorsOnly=false` the other kinds too."""
+    kinds = CONNECTORS if flag(request, "connectorsOnly", default=True) else LISTED
+    return json_answer([plugin_json(plugin) for plugin in context_of(request).catalog.plugins(*kinds)])
+
+
+async def get_definitions(request: web.Request) -> web.Response:
+    """The keys of a plug-in of any kind; of one version with `version`."""
+    plugin = _plugin(request, name_of(request))
+    return json_answer([definition_json(definition) for definition in all_definitions(plugin)])
+
+
+async def validate(request: web.Request) -> web.Response:
+    """What is right and wrong with a configuration; nothing is stored."""
+    wanted = name_of(request)
+    config = await read_config(request)
+    given = config.get("connector.class")
+    if given is not None and not _same_type(wanted, given):
+        raise RequestError(400, f"Included connector type {given} does not match request type {wanted}")
+    whole, problems = await restored(request, config.get("name"), config)
+    try:
+        infos = await checked(request, whole)
+    except RequestError as error:
+        if error.status != 400:
+            raise
+        # Kafka Connect 4.1 wraps the same refusal that is a 400 when a connector is created.
+        text = f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {error.message}"
+        raise RequestError(500, text) from error
+    return json_answer(with_problems(infos, problems).as_json())
+
+
+def _plugin(request: web.Request, name: str) -> Plugin:
+    catalog = context_of(request).catalog
+    versions = catalog.versions(name, *LISTED)
+    if not versions:
+        raise NotFoundError(f"Unknown plugin {name}.")
+    wanted = request.query.get("version")
+    if wanted is None:
+        return versions[-1]
+    try:
+        ranges = parse_versions(wanted)
+    except ValueError as error:
+        raise RequestError(400, str(error)) from error
+    fitting = [p for p in versions if any(p.version in accepted for accepted in ranges)]
+    if not fitting:
+        shown = ",".join(map(str, ranges))
+        have = ", ".join(p.version for p in versions)
+        text = f"Plugin {name} not found that matches the version range {shown}, available versions: [{have}]"
+        raise RequestError(400, text)
+    return fitting[-1]
+
+
+def _same_type(wanted: str, given: str) -> bool:
+    """The class of the body ends with the one of the path; the suffix `Connector` may be left out of both."""
+    forms = (wanted, wanted.removesuffix("Connector"))
+    own = (given, given.removesuffix("Connector"))
+    return any(name == form or name.endswith(f".{form}") for name in own for form in forms)
+
+
+ROUTES = (
+    Route("GET", "/connector-plugins", list_plugins),
+    Route("GET", "/connector-plugins/{plugin}/config", get_definitions),
+    Route("PUT", "/connector-plugins/{plugin}/config/validate", validate, needs_body=True),
+)

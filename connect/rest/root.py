@@ -1,0 +1,38 @@
+"""`GET /` and `GET /health`."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from connect.rest.answers import json_answer
+from connect.rest.context import context_of
+from connect.rest.routing import Route
+from connect.rest.waiting import WaitTimeoutError, stage_text, within
+
+
+async def root(request: web.Request) -> web.Response:
+    """What this server is; answered before the worker has started."""
+    context = context_of(request)
+    cluster = context.operations.kafka_cluster_id
+    return json_answer({"version": context.version, "commit": context.commit, "kafka_cluster_id": cluster})
+
+
+async def health(request: web.Request) -> web.Response:
+    """200 when the herder answers, 503 while it starts, 500 when it does not answer in time."""
+    context = context_of(request)
+    operations = context.operations
+    if not operations.started:
+        return _health("starting", f"Worker is still starting up. {stage_text(operations.stage)}", 503)
+    try:
+        await within(operations.ping(), context.health_timeout_s)
+    except WaitTimeoutError:
+        text = "Worker was unable to handle this request and may be unable to handle other requests."
+        return _health("unhealthy", f"{text} {stage_text(operations.stage)}", 500)
+    return _health("healthy", "Worker has completed startup and is ready to handle requests.", 200)
+
+
+def _health(status: str, message: str, code: int) -> web.Response:
+    return json_answer({"status": status, "message": message}, code)
+
+
+ROUTES = (Route("GET", "/", root), Route("GET", "/health", health))

@@ -1,0 +1,121 @@
+"""Routes of the REST API: what each reads and writes, and the parts of its path. No resource's logic.
+
+Kafka Connect (JAX-RS) answers in this order: 404, 405, 415, 406; a trailing slash is ignored, OPTIONS lists methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from aiohttp import hdrs, web
+
+from connect.cluster.operations import RequestError
+
+JSON: Final = "application/json"
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path; `{…}` stands for any one segment. `needs_body`: a body must say that it is JSON."""
+
+    method: str
+    path: str
+    answer: Answer
+    needs_body: bool = False
+    produces: str = JSON
+
+
+def name_of(request: web.Request) -> str:
+    """The connector, plug-in or logger in `/connectors/{name}…`, decoded; it may hold any character, `/` included."""
+    return segment(request, 2)
+
+
+def task_of(request: web.Request) -> int:
+    """The task in `/connectors/{name}/tasks/{task}…`. 404 when it is no 32-bit integer, as in Kafka Connect."""
+    text = segment(request, 4)
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 10 and -(2**31) <= int(text) < 2**31):
+        raise web.HTTPNotFound
+    return int(text)
+
+
+def segment(request: web.Request, place: int) -> str:
+    """A segment of the path, decoded by itself, so that an encoded `/` or `%` in a name stays in the name."""
+    return unquote(request.rel_url.raw_path.split("/")[place], errors="replace")
+
+
+def flag(request: web.Request, name: str, default: bool = False) -> bool:
+    """A boolean query parameter as Java reads it: `true` in any case is true, anything else false."""
+    text = request.query.get(name)
+    return default if text is None else text.lower() == "true"
+
+
+def add_routes(app: web.Application, routes: Iterable[Route]) -> None:
+    """Serve the routes, each path with and without a trailing slash, and OPTIONS and HEAD for them."""
+    by_path: dict[str, list[Route]] = {}
+    for route in routes:
+        by_path.setdefault(route.path, []).append(route)
+    for path, methods in by_path.items():
+        allowed = _allowed(methods)
+        for form in {path, path.rstrip("/") + "/"}:
+            resource = app.router.add_resource(form.replace("}", ":[^/]+}"))
+            resource.add_route(hdrs.METH_OPTIONS, _options(allowed))
+            for route in methods:
+                served = _served(route)
+                resource.add_route(route.method, served)
+                if route.method == hdrs.METH_GET:
+                    resource.add_route(hdrs.METH_HEAD, served)
+
+
+def _allowed(routes: Sequence[Route]) -> str:
+    methods = [route.method for route in routes]
+    heads = [hdrs.METH_HEAD] if hdrs.METH_GET in methods else []
+    return ",".join((*heads, *methods, hdrs.METH_OPTIONS))
+
+
+def _options(allowed: str) -> Answer:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(headers={hdrs.ALLOW: allowed})
+
+    return answer
+
+
+def _served(route: Route) -> Answer:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.method in {hdrs.METH_PUT, hdrs.METH_POST, hdrs.METH_PATCH}:
+            _check_content_type(request, needs_body=route.needs_body)
+        if not _accepts(request, route.produces):
+            raise web.HTTPNotAcceptable
+        return await route.answer(request)
+
+    return answer
+
+
+def _check_content_type(request: web.Request, *, needs_body: bool) -> None:
+    given = request.headers.get(hdrs.CONTENT_TYPE)
+    if given is None and not (needs_body and request.can_read_body):
+        return
+    if given is None or given.partition(";")[0].strip().lower() != JSON:
+        raise web.HTTPUnsupportedMediaType
+
+
+def _accepts(request: web.Request, produced: str) -> bool:
+    wanted = request.headers.getall(hdrs.ACCEPT, [])
+    kinds = [part.split(";") for value in wanted for part in value.split(",") if part.strip()]
+    if not kinds:
+        return True
+    fits = {"*/*", produced, f"{produced.partition('/')[0]}/*"}
+    return any(kind.strip().lower() in fits and not _refused(parameters) for kind, *parameters in kinds)
+
+
+def _refused(parameters: Sequence[str]) -> bool:
+    return any(p.replace(" ", "").rstrip("0").rstrip(".") == "q=" or p.strip() == "q=0" for p in parameters)
+
+
+def conflict() -> RequestError:
+    """The 409 that makes clients try again."""
+    return RequestError(409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)")

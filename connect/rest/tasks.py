@@ -1,0 +1,51 @@
+"""`/connectors/{name}/tasks…`."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from connect.cluster.operations import NotFoundError
+from connect.rest.answers import empty_answer, json_answer, task_status_json
+from connect.rest.context import context_of
+from connect.rest.routing import Route, name_of, task_of
+from connect.rest.waiting import finished
+from connect.runtime.messages import TaskId
+
+
+async def list_tasks(request: web.Request) -> web.Response:
+    """The tasks with their configurations; secrets are masked."""
+    context, name = context_of(request), name_of(request)
+    configs = context.operations.task_configs(name)
+    return json_answer(
+        [
+            {"id": {"connector": name, "task": task}, "config": context.secrets.mask(configs[task])}
+            for task in sorted(configs)
+        ]
+    )
+
+
+async def task_status(request: web.Request) -> web.Response:
+    """The state of one task."""
+    name, task = name_of(request), task_of(request)
+    missing = NotFoundError(f"No status found for task {name}-{task}")
+    try:
+        found = context_of(request).operations.status(name).tasks.get(task)
+    except NotFoundError:
+        raise missing from None
+    if found is None:
+        raise missing
+    return json_answer(task_status_json(task, found))
+
+
+async def restart_task(request: web.Request) -> web.Response:
+    """Restart one task."""
+    task = TaskId(name_of(request), task_of(request))
+    await finished(request, context_of(request).operations.restart_task(task))
+    return empty_answer(204)
+
+
+ROUTES = (
+    Route("GET", "/connectors/{name}/tasks", list_tasks),
+    Route("GET", "/connectors/{name}/tasks/{task}/status", task_status),
+    Route("POST", "/connectors/{name}/tasks/{task}/restart", restart_task),
+)

@@ -1,0 +1,39 @@
+"""`/connectors/{name}/topics…`: the topics a connector used."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from connect.cluster.operations import RequestError
+from connect.rest.answers import empty_answer, json_answer
+from connect.rest.context import context_of
+from connect.rest.routing import Route, name_of
+from connect.rest.waiting import finished
+
+
+async def get_topics(request: web.Request) -> web.Response:
+    """The topics used since the last reset; none for a connector nobody knows."""
+    _check_tracked(request)
+    name = name_of(request)
+    return json_answer({name: {"topics": list(context_of(request).operations.topics(name))}})
+
+
+async def reset_topics(request: web.Request) -> web.Response:
+    """Forget them."""
+    _check_tracked(request)
+    context = context_of(request)
+    if not context.worker.topic_tracking_allow_reset:
+        raise RequestError(403, "Topic tracking reset is disabled.")
+    await finished(request, context.operations.reset_topics(name_of(request)))
+    return empty_answer(202)
+
+
+def _check_tracked(request: web.Request) -> None:
+    if not context_of(request).worker.topic_tracking_enable:
+        raise RequestError(403, "Topic tracking is disabled.")
+
+
+ROUTES = (
+    Route("GET", "/connectors/{name}/topics", get_topics),
+    Route("PUT", "/connectors/{name}/topics/reset", reset_topics),
+)

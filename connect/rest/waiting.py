@@ -1,0 +1,81 @@
+"""Waiting without blocking the event loop: for the herder's futures, and for code that may block."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from typing import ParamSpec, TypeVar
+
+from aiohttp import web
+
+from connect.cluster.operations import RequestError, Stage
+from connect.rest.context import context_of, remaining_s
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class WaitTimeoutError(Exception):
+    """A future was not done in time; it goes on by itself."""
+
+
+async def finished(request: web.Request, future: Future[T]) -> T:
+    """The future's result inside the request's time; RequestError 500 names what the worker does instead."""
+    try:
+        return await within(future, remaining_s(request))
+    except WaitTimeoutError:
+        stage = stage_text(context_of(request).operations.stage)
+        raise RequestError(500, f"Request timed out. {stage}") from None
+
+
+async def within(future: Future[T], timeout_s: float) -> T:
+    """The future's result. WaitTimeoutError after `timeout_s`; the work itself is not cancelled."""
+    waiting = asyncio.wrap_future(future)
+    done, _ = await asyncio.wait({waiting}, timeout=timeout_s)
+    if not done:
+        waiting.add_done_callback(_retrieved)
+        raise WaitTimeoutError
+    return waiting.result()
+
+
+def apart(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    """Run code that may block, such as a plug-in's, on a daemon thread of its own.
+
+    A pool would be used up by calls that never return, and would hold up the end of the process.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call(*args, **kwargs))
+        except BaseException as error:  # noqa: BLE001 - the waiter gets it
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=f"rest-{getattr(call, '__name__', 'call')}", daemon=True).start()
+    return future
+
+
+def stage_text(stage: Stage) -> str:
+    """What the herder does, as Kafka Connect words it."""
+    started = _instant(stage.started_ms)
+    if stage.finished_ms is None:
+        return f"The worker is currently {stage.description}, which began at {started}."
+    finished = _instant(stage.finished_ms)
+    return (
+        f"The last operation the worker completed was {stage.description}, which began at {started} and completed at "
+        f"{finished}."
+    )
+
+
+def _instant(epoch_ms: int) -> str:
+    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _retrieved(waiting: asyncio.Future[T]) -> None:
+    """Nobody waits any more: take the exception, so that asyncio does not report it as lost."""
+    if not waiting.cancelled():
+        waiting.exception()

@@ -1,0 +1,209 @@
+"""A cluster in memory: keeps configurations and states and does to them what a herder does, without running a task."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from connect.cluster.operations import (
+    ConnectorInfo,
+    ConnectorStatus,
+    NotFoundError,
+    NotLeaderError,
+    PartitionOffset,
+    RequestError,
+    Saved,
+    Stage,
+    Status,
+    TargetState,
+)
+from connect.runtime.messages import State, TaskId
+
+T = TypeVar("T")
+
+
+@dataclass
+class Cluster:
+    """What all workers share."""
+
+    configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    targets: dict[str, TargetState] = field(default_factory=dict)
+    offsets: dict[str, list[PartitionOffset]] = field(default_factory=dict)
+    topics: dict[str, list[str]] = field(default_factory=dict)
+    levels: list[tuple[str, str]] = field(default_factory=list)
+    restarts: list[str] = field(default_factory=list)
+    leader_url: str | None = None
+
+
+class MemoryOperations:
+    """One worker's view. `leads` False: refuses what only the leader may do. `stuck`: futures are never done."""
+
+    def __init__(self, cluster: Cluster | None = None, *, leads: bool = True) -> None:
+        self.cluster = cluster or Cluster()
+        self.leads = leads
+        self.started = True
+        self.stuck = False
+        self.kafka_cluster_id = "cluster-in-memory"
+        self.stage = Stage("polling the config topic", 1_700_000_000_000, 1_700_000_000_500)
+        self.problems: Mapping[str, Sequence[str]] = {}
+        self.check_error: Exception | None = None
+        self.checked: list[Mapping[str, str]] = []
+        self.check_is_stuck = False
+        self.lock = threading.Lock()
+
+    def _done(self, value: T) -> Future[T]:
+        future: Future[T] = Future()
+        if not self.stuck:
+            future.set_result(value)
+        return future
+
+    def _failed(self, error: Exception) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(error)
+        return future
+
+    def require_leader(self) -> None:
+        if not self.leads:
+            raise NotLeaderError(self.cluster.leader_url)
+
+    def ping(self) -> Future[None]:
+        return self._done(None)
+
+    def connectors(self) -> Sequence[str]:
+        return list(self.cluster.configs)
+
+    def info(self, name: str) -> ConnectorInfo:
+        config = self._config(name)
+        kind = "sink" if "Sink" in config["connector.class"] else "source"
+        return ConnectorInfo(name, config, [TaskId(name, n) for n in range(self._task_count(name))], kind)
+
+    def task_configs(self, name: str) -> Mapping[int, Mapping[str, str]]:
+        config = self._config(name)
+        return {n: {**config, "task.class": "Task"} for n in range(self._task_count(name))}
+
+    def status(self, name: str) -> ConnectorStatus:
+        if name not in self.cluster.configs:
+            raise NotFoundError(f"No status found for connector {name}")
+        state = {TargetState.STARTED: State.RUNNING}.get(self.cluster.targets[name])
+        state = state or State(self.cluster.targets[name].value)
+        one = Status(state, "127.0.0.1:8083", version="4.1.0")
+        tasks = dict.fromkeys(range(self._task_count(name)), one)
+        return ConnectorStatus(name, one, tasks, self.info(name).type)
+
+    def create(self, name: str, config: Mapping[str, str], initial_state: TargetState | None) -> Future[Saved]:
+        self.require_leader()
+        if name in self.cluster.configs:
+            return self._failed(RequestError(409, f"Connector {name} already exists"))
+        self.cluster.targets[name] = initial_state or TargetState.STARTED
+        return self._store(name, config)
+
+    def save(self, name: str, config: Mapping[str, str]) -> Future[Saved]:
+        self.require_leader()
+        self.cluster.targets.setdefault(name, TargetState.STARTED)
+        return self._store(name, config)
+
+    def delete(self, name: str) -> Future[None]:
+        self.require_leader()
+        self._config(name)
+        del self.cluster.configs[name]
+        del self.cluster.targets[name]
+        return self._done(None)
+
+    def set_target(self, name: str, target: TargetState) -> Future[None]:
+        self._known(name, f"Unknown connector {name}")
+        if target is TargetState.STOPPED:
+            self.require_leader()
+        self.cluster.targets[name] = target
+        return self._done(None)
+
+    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> Future[ConnectorStatus]:
+        self._known(name, f"Unknown connector: {name}")
+        self.require_leader()
+        self.cluster.restarts.append(f"{name} tasks={include_tasks} failed={only_failed}")
+        status = self.status(name)
+        if only_failed:
+            return self._done(status)
+        tasks = (
+            {n: replace(s, state=State.RESTARTING) for n, s in status.tasks.items()} if include_tasks else status.tasks
+        )
+        return self._done(replace(status, connector=replace(status.connector, state=State.RESTARTING), tasks=tasks))
+
+    def restart_connector(self, name: str) -> Future[None]:
+        self._known(name, f"Unknown connector: {name}")
+        self.cluster.restarts.append(name)
+        return self._done(None)
+
+    def restart_task(self, task: TaskId) -> Future[None]:
+        self._known(task.connector, f"Unknown connector: {task.connector}")
+        if not 0 <= task.task < self._task_count(task.connector):
+            raise NotFoundError(f"Unknown task: {task}")
+        self.cluster.restarts.append(str(task))
+        return self._done(None)
+
+    def topics(self, name: str) -> Sequence[str]:
+        return self.cluster.topics.get(name, [])
+
+    def reset_topics(self, name: str) -> Future[None]:
+        self.cluster.topics.pop(name, None)
+        return self._done(None)
+
+    def offsets(self, name: str) -> Future[Sequence[PartitionOffset]]:
+        self._config(name)
+        return self._done(self.cluster.offsets.get(name, []))
+
+    def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+        self._check_stopped(name)
+        kept = [o for o in self.cluster.offsets.get(name, []) if all(o.partition != n.partition for n in offsets)]
+        self.cluster.offsets[name] = kept + [o for o in offsets if o.offset is not None]
+        return self._done(True)
+
+    def reset_offsets(self, name: str) -> Future[bool]:
+        self._check_stopped(name)
+        self.cluster.offsets.pop(name, None)
+        return self._done(False)
+
+    def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
+        self.cluster.levels.append((logger, level))
+        return self._done(None)
+
+    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
+        self.checked.append(config)
+        if self.check_error is not None:
+            return self._failed(self.check_error)
+        return Future() if self.check_is_stuck else self._done(self.problems)
+
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        return {
+            str(TaskId(name, n)): {"rows_total": 3.0, "put_s_total": 0.5, "lag_rows": 7.0, "own_gauge": time.time()}
+            for name in self.cluster.configs
+            for n in range(self._task_count(name))
+        }
+
+    def _store(self, name: str, config: Mapping[str, str]) -> Future[Saved]:
+        created = name not in self.cluster.configs
+        self.cluster.configs[name] = dict(config)
+        info = self.info(name)
+        return self._done(Saved(created, replace(info, tasks=[]) if created else info))
+
+    def _config(self, name: str) -> dict[str, str]:
+        return self._known(name, f"Connector {name} not found")
+
+    def _known(self, name: str, message: str) -> dict[str, str]:
+        if name not in self.cluster.configs:
+            raise NotFoundError(message)
+        return self.cluster.configs[name]
+
+    def _task_count(self, name: str) -> int:
+        if self.cluster.targets[name] is TargetState.STOPPED:
+            return 0
+        return int(self.cluster.configs[name].get("tasks.max", "1"))
+
+    def _check_stopped(self, name: str) -> None:
+        self._config(name)
+        self.require_leader()
+        if self.cluster.targets[name] is not TargetState.STOPPED:
+            raise RequestError(400, "Connectors must be in the STOPPED state before their offsets can be modified.")

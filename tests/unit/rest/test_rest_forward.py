@@ -1,0 +1,119 @@
+"""A follower sends to the leader what only the leader may do: two real servers over one cluster in memory."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from conftest import Rest, ServerMaker, at, refused
+from memory_cluster import Cluster, MemoryOperations
+from sample_plugins import FILE_SOURCE
+
+CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
+CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+Two = tuple[Rest, Rest]
+
+
+def test_a_life_through_the_follower(two: Two) -> None:
+    leader, follower = two
+    name = "a/b;c %"
+    created = follower("POST", "/connectors", {"name": name, "config": CONFIG})
+    assert created.status_code == 201
+    assert created.headers["Location"] == f"{follower.url}{at(name)}"
+    assert created.headers["Content-Type"] == "application/json"
+    assert follower("PUT", at(name, "/config"), CONFIG | {"x": "1"}).status_code == 200
+    assert follower("PATCH", at(name, "/config"), {"x": None}).json()["config"] == CONFIG | {"name": name}
+    assert follower("POST", at(name, "/restart?includeTasks=true")).status_code == 202
+    assert leader.operations.cluster.restarts == [f"{name} tasks=True failed=False"]
+    assert follower("PUT", at(name, "/stop")).status_code == 204
+    assert follower("DELETE", at(name)).status_code == 204
+    assert leader.get("/connectors") == []
+
+
+def test_only_the_leader_checks_a_configuration(two: Two) -> None:
+    leader, follower = two
+    follower("PUT", "/connectors/a/config", CONFIG)
+    assert len(leader.operations.checked) == 1
+    assert follower.operations.checked == []
+
+
+def test_errors_of_the_leader_come_back_as_they_are(two: Two) -> None:
+    leader, follower = two
+    leader.create("a")
+    again = follower("POST", "/connectors", {"name": "a", "config": CONFIG})
+    refused(again, 409, "Connector a already exists")
+    assert "Missing required" in refused(follower("PUT", "/connectors/b/config", {"connector.class": FILE_SOURCE}), 400)
+
+
+def test_a_body_that_cannot_be_read_is_refused_at_once(two: Two) -> None:
+    refused(two[1]("POST", "/connectors", data="[]"), 500)
+
+
+def test_there_is_no_third_hop(two: Two) -> None:
+    leader, follower = two
+    refused(follower("DELETE", "/connectors/x?forward=false"), 409, CONFLICT)
+    refused(follower("DELETE", "/connectors/x?forward=true"), 404, "Connector x not found")
+    for query in ("", "?forward=true", "?forward=false"):
+        refused(leader("DELETE", f"/connectors/x{query}"), 404, "Connector x not found")
+
+
+def test_existence_comes_before_leadership(two: Two) -> None:
+    leader, follower = two
+    leader.create("a")
+    refused(follower("PUT", "/connectors/a/stop?forward=false"), 409, CONFLICT)
+    refused(follower("PUT", "/connectors/x/stop?forward=false"), 404, "Unknown connector x")
+
+
+def test_two_followers_that_take_each_other_for_the_leader_end_in_a_conflict(serve: ServerMaker) -> None:
+    one, other = Cluster(), Cluster()
+    first, second = serve(MemoryOperations(one, leads=False)), serve(MemoryOperations(other, leads=False))
+    one.leader_url, other.leader_url = second.url, first.url
+    refused(first("DELETE", "/connectors/x"), 409, CONFLICT)
+
+
+def test_nobody_leads(serve: ServerMaker) -> None:
+    follower = serve(MemoryOperations(leads=False))
+    text = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+    refused(follower("DELETE", "/connectors/x"), 409, text)
+
+
+def test_a_leader_that_is_gone(serve: ServerMaker) -> None:
+    cluster = Cluster(leader_url="http://127.0.0.1:1")
+    follower = serve(MemoryOperations(cluster, leads=False))
+    assert refused(follower("DELETE", "/connectors/x"), 500).startswith("IO Error trying to forward REST request: ")
+
+
+def test_credentials_reach_the_leader_and_other_headers_do_not(serve: ServerMaker) -> None:
+    leader = _Echo()
+    follower = serve(MemoryOperations(Cluster(leader_url=leader.url), leads=False))
+    answer = follower(
+        "DELETE", "/connectors/x", headers={"Authorization": "Basic abc", "X-Other": "1", "Cookie": "a=b"}
+    )
+    leader.close()
+    assert answer.status_code == 204
+    assert leader.headers["Authorization"] == "Basic abc"
+    assert not {"X-Other", "Cookie"} & set(leader.headers)
+
+
+class _Echo:
+    """An HTTP server that keeps the headers of one request."""
+
+    def __init__(self) -> None:
+        headers: dict[str, str] = {}
+
+        class Keep(BaseHTTPRequestHandler):
+            def do_DELETE(self) -> None:
+                headers.update(self.headers.items())
+                self.send_response(204)
+                self.end_headers()
+
+        self.headers = headers
+        self._server = HTTPServer(("127.0.0.1", 0), Keep)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()

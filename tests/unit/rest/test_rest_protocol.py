@@ -1,0 +1,245 @@
+"""Root, health, unknown paths, methods, media types, bodies: what every resource has in common."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from conftest import Rest, ServerMaker, at, refused
+
+FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+
+
+def raw(rest: Rest, method: str, target: str, body: bytes | None = None) -> tuple[int, Any]:
+    """One request whose target goes out exactly as given."""
+    url = urlsplit(rest.url)
+    assert url.hostname is not None
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    try:
+        connection.putrequest(method, target)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+def test_root_names_a_kafka_version_and_the_cluster(rest: Rest) -> None:
+    body = rest.get("/?x=1")
+    assert list(body) == ["version", "commit", "kafka_cluster_id"]
+    assert body["version"] == "4.1.0"
+    assert body["kafka_cluster_id"] == "cluster-in-memory"
+
+
+def test_health_of_a_worker_that_answers(rest: Rest) -> None:
+    assert rest.get("/health") == {
+        "status": "healthy", "message": "Worker has completed startup and is ready to handle requests.",
+    }  # fmt: skip
+
+
+def test_health_of_a_worker_that_starts(rest: Rest) -> None:
+    rest.operations.started = False
+    answer = rest("GET", "/health")
+    assert answer.status_code == 503
+    assert answer.json()["status"] == "starting"
+    assert answer.json()["message"].startswith("Worker is still starting up. The last operation the worker completed")
+
+
+def test_health_of_a_worker_that_hangs(serve: ServerMaker) -> None:
+    rest = serve(health_timeout_s=0.05)
+    rest.operations.stuck = True
+    answer = rest("GET", "/health")
+    assert answer.status_code == 500
+    assert answer.json()["status"] == "unhealthy"
+
+
+@pytest.mark.parametrize("path", ["/", "/connectors", "/connectors/", "/connector-plugins", "/health"])
+def test_head(rest: Rest, path: str) -> None:
+    answer = rest("HEAD", path)
+    assert answer.status_code == 200
+    assert answer.content == b""
+    assert answer.headers["Content-Type"] == "application/json"
+
+
+def test_head_of_an_unknown_connector(rest: Rest) -> None:
+    answer = rest("HEAD", "/connectors/x")
+    assert answer.status_code == 404
+    assert answer.content == b""
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/", {"HEAD", "GET", "OPTIONS"}),
+        ("/connectors", {"HEAD", "GET", "POST", "OPTIONS"}),
+        ("/connectors/x", {"HEAD", "GET", "DELETE", "OPTIONS"}),
+        ("/connectors/x/config", {"HEAD", "GET", "PUT", "PATCH", "OPTIONS"}),
+        ("/connectors/x/pause", {"PUT", "OPTIONS"}),
+        ("/connectors/x/restart/", {"POST", "OPTIONS"}),
+    ],
+)
+def test_options_lists_the_methods(rest: Rest, path: str, methods: set[str]) -> None:
+    answer = rest("OPTIONS", path)
+    assert answer.status_code == 200
+    assert {m.strip() for m in answer.headers["Allow"].split(",")} == methods
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nope", "/CONNECTORS", "/connectors/x/nope", "/connectors/x/tasks/0", "/connectors/x/tasks/abc/status", "/admin",
+     "/connectors/x/tasks/99999999999/status", "/connectors/x/tasks/0x1/status", "/connector-plugins/x"],
+)  # fmt: skip
+def test_unknown_paths(rest: Rest, path: str) -> None:
+    refused(rest("GET", path), 404, "HTTP 404 Not Found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/"), ("PUT", "/connectors"), ("POST", "/connectors/x"), ("DELETE", "/connectors/x/config"),
+     ("GET", "/connectors/x/pause"), ("PUT", "/connectors/x/restart"), ("POST", "/connector-plugins"),
+     ("GET", "/connector-plugins/x/config/validate"), ("GET", "/connectors/x/tasks/0/restart")],
+)  # fmt: skip
+def test_wrong_methods(rest: Rest, method: str, path: str) -> None:
+    refused(rest(method, path), 405, "HTTP 405 Method Not Allowed")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/connectors"), ("PUT", "/connectors/x/config"), ("PATCH", "/connectors/x/config"),
+     ("PUT", "/connectors/x/pause"), ("PUT", "/connector-plugins/x/config/validate")],
+)  # fmt: skip
+def test_a_body_that_is_not_json(rest: Rest, method: str, path: str) -> None:
+    answer = rest(method, path, data="{}", headers={"Content-Type": "text/plain"})
+    refused(answer, 415, "HTTP 415 Unsupported Media Type")
+
+
+def test_a_body_without_a_type(rest: Rest) -> None:
+    assert raw(rest, "POST", "/connectors", b"{}")[0] == 415
+
+
+def test_pause_needs_no_type(rest: Rest) -> None:
+    rest.create("x")
+    assert rest("PUT", "/connectors/x/pause").status_code == 202
+
+
+def test_a_type_with_a_charset(rest: Rest) -> None:
+    answer = rest("PUT", "/connectors/x/config", data="{}", headers={"Content-Type": "application/json; charset=utf-8"})
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [("text/plain", 406), ("application/json", 200), ("*/*", 200), ("text/html, */*;q=0.1", 200),
+     ("application/*", 200),
+     ("application/json;q=0", 406)],
+)  # fmt: skip
+def test_accept(rest: Rest, accept: str, status: int) -> None:
+    answer = rest("GET", "/connectors", headers={"Accept": accept})
+    assert answer.status_code == status
+
+
+def test_a_body_over_a_mebibyte(rest: Rest) -> None:
+    refused(rest("POST", "/connectors", data=b" " * (1 << 20) + b"{}"), 413, "HTTP 413 Request Entity Too Large")
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("{bad", "Unexpected character"),
+        ('{"name":', "Unexpected end-of-input"),
+        ('{"name":"a', "Unexpected end-of-input"),
+        ("x", "Unrecognized token"),
+        ('{"name":"a"} xx', "Unrecognized token"),
+        ("", '"createRequest" is null'),
+        ("null", '"createRequest" is null'),
+        ("[]", "Cannot deserialize value"),
+        ('"x"', "Cannot construct instance"),
+        ("3", "Cannot deserialize value"),
+        ('{"name":"a"}', '"connectorConfig" is null'),
+        ('{"name":"a","config":"s"}', "Cannot construct instance"),
+        ('{"name":"a","config":[]}', "Cannot deserialize value"),
+        ('{"name":"a","config":{"x":{}}}', "Cannot deserialize value"),
+        ('{"name":"a","config":{"x":[1]}}', "Cannot deserialize value"),
+        ('{"name":"a","config":{},"foo":1}', 'Unrecognized field "foo"'),
+        ('{"name":"a","config":{},"initial_state":"foo"}', "InitialState"),
+        ('{"name":"a","config":{},"initial_state":7}', "InitialState"),
+        ('{"name":"a","config":{"x":NaN}}', "Non-standard token 'NaN'"),
+        ('{"name":"a","config":{"x":"\\ud800"}}', "Invalid UTF-16"),
+        ("[" * 200_000, "nesting depth"),
+        (b'{"name":"\xff"}', "Invalid UTF-8 start byte 0xff"),
+        (b'{"name":"caf\xe9"}', "Invalid UTF-8 middle byte 0xe9"),
+    ],
+)
+def test_a_body_that_cannot_be_used(rest: Rest, body: str | bytes, text: str) -> None:
+    assert text in refused(rest("POST", "/connectors", data=body), 500)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"), [("[]", "Cannot deserialize"), ('{"a":{}}', "Cannot deserialize"), ("", "null")]
+)
+@pytest.mark.parametrize("path", ["/connectors/x/config", "/connector-plugins/FileStreamSource/config/validate"])
+def test_a_map_that_cannot_be_used(rest: Rest, path: str, body: str, text: str) -> None:
+    assert text in refused(rest("PUT", path, data=body), 500)
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [("%20", " "), ("a%3Fb", "a?b"), ("a+b", "a+b"), ("a%3Bb", "a;b"), ("a;b", "a;b"), ("a%23b", "a#b"),
+     ("a%26b=c", "a&b=c"),
+     ("%C3%A9%E2%98%83", "é☃"), ("a%F0%9F%98%80", "a😀"), ("a:b@c", "a:b@c"), ("a%22b", 'a"b'), ("...", "..."),
+     ("a%2Fb", "a/b"), ("a%2fb", "a/b"), ("a%25b", "a%b"), ("a%252Fb", "a%2Fb"), ("a%7By%7D", "a{y}"),
+     ("a%0Ab", "a\nb"),
+     ("%2E%2E", ".."), ("%5Ba%5D", "[a]")],
+)  # fmt: skip
+def test_names_are_decoded_once(rest: Rest, target: str, name: str) -> None:
+    assert raw(rest, "GET", f"/connectors/{target}") == (
+        404, {"error_code": 404, "message": f"Connector {name} not found"},
+    )  # fmt: skip
+    assert raw(rest, "GET", f"/connectors/{target}/status")[1]["message"] == f"No status found for connector {name}"
+
+
+def test_an_empty_name_is_no_path(rest: Rest) -> None:
+    assert raw(rest, "GET", "/connectors//status")[0] == 404
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["with space", "é☃-☃", "😀", "a:b@c", "a+b&c=d", 'q"uote', "q?mark#hash", "dash-1-2", "dots...", "tilde~(1)!*'",
+     "\u00a0nbsp", "[x]|^`", "a/b", "a%b", "100%25", "{x}", "a;b=c", "a\\b"],
+)  # fmt: skip
+def test_every_name_can_be_created_read_and_deleted(rest: Rest, name: str) -> None:
+    assert rest.create(name)["name"] == name
+    assert rest.get(at(name))["config"]["name"] == name
+    assert rest.get(at(name, "/tasks/0/status"))["id"] == 0
+    assert name in rest.get("/connectors")
+    assert rest("DELETE", at(name)).status_code == 204
+    refused(rest("GET", at(name)), 404, f"Connector {name} not found")
+
+
+def test_a_request_that_takes_too_long_names_what_the_worker_did_last(serve: ServerMaker) -> None:
+    rest = serve(worker={"rest.request.timeout.ms": "300"})
+    rest.operations.stuck = True
+    assert refused(rest("PUT", "/connectors/x/topics/reset"), 500) == (
+        "Request timed out. The last operation the worker completed was polling the config topic, which began at "
+        "2023-11-14T22:13:20.000Z and completed at 2023-11-14T22:13:20.500Z."
+    )
+
+
+def test_an_unexpected_error_shows_its_type_only(rest: Rest) -> None:
+    rest.operations.connectors = lambda: 1 / 0  # type: ignore[assignment,return-value]
+    text = refused(rest("GET", "/connectors"), 500)
+    assert text == "The worker failed with ZeroDivisionError; its log has the trace."
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/connectors/x/tasks"), ("PUT", "/connectors/x/fence")])
+def test_internal_requests_of_java_workers_are_refused(rest: Rest, method: str, path: str) -> None:
+    refused(rest(method, path, []), 400, "Internal request missing required signature")
+    signed = {"X-Connect-Authorization": "AAAA", "X-Connect-Request-Signature-Algorithm": "HmacSHA256"}
+    refused(rest(method, path, [], headers=signed), 403, "Internal request contained invalid signature.")
+    odd = signed | {"X-Connect-Request-Signature-Algorithm": "HmacMD5x"}
+    assert "HmacMD5x" in refused(rest(method, path, [], headers=odd), 400)

@@ -1,0 +1,74 @@
+"""Which values are secret, and what a mask that comes back means."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Rest
+from sample_plugins import FILE_SOURCE, JSON, VAULT_SOURCE, catalog
+
+from connect.rest.secrets import Secrets
+
+SECRETS = Secrets(catalog(), ("file", "env"))
+
+
+@pytest.mark.parametrize(
+    ("cls", "key"),
+    [
+        (VAULT_SOURCE, "connection.password"),
+        (FILE_SOURCE, "connection.password"),
+        (FILE_SOURCE, "aws.secret.access.key"),
+        (FILE_SOURCE, "oauth_token"),
+        (FILE_SOURCE, "my.Credentials"),
+        (FILE_SOURCE, "producer.override.sasl.jaas.config"),
+        (FILE_SOURCE, "consumer.override.ssl.keystore.key"),
+        (FILE_SOURCE, "value.converter.basic.auth.user.info"),
+        ("not.installed.Connector", "api_key"),
+    ],
+)
+def test_masked(cls: str, key: str) -> None:
+    config = {"connector.class": cls, key: "hunter2"}
+    assert SECRETS.mask(config) == {"connector.class": cls, key: "[hidden]"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("connection.password", "${file:/secrets:pw}"),
+        ("connection.password", ""),
+        ("x.token", "${env:TOKEN}"),
+        ("topic", "passwords"),
+        ("key.converter", JSON),
+        ("producer.override.acks", "all"),
+    ],
+)
+def test_shown(key: str, value: str) -> None:
+    config = {"connector.class": VAULT_SOURCE, key: value}
+    assert SECRETS.mask(config) == config
+
+
+@pytest.mark.parametrize("value", ["${vault:/x:y}", "user:${file:/secrets:pw}", "${file}"])
+def test_text_beside_a_placeholder_or_of_an_unknown_provider_is_masked(value: str) -> None:
+    assert SECRETS.mask({"connection.password": value})["connection.password"] == "[hidden]"
+
+
+def test_a_declared_key_is_no_secret_whatever_its_name() -> None:
+    assert SECRETS.mask({"connector.class": FILE_SOURCE, "topic": "x", "errors.tolerance": "all"})["topic"] == "x"
+
+
+def test_restore_takes_the_stored_value_only_for_secrets() -> None:
+    stored = {"connection.password": "hunter2", "topic": "old"}
+    given = {"connection.password": "[hidden]", "topic": "[hidden]", "gone": None}
+    restored, problems = SECRETS.restore(given, stored)
+    assert restored == {"connection.password": "hunter2", "topic": "[hidden]", "gone": None}
+    assert problems == ()
+
+
+def test_restore_names_what_is_not_stored() -> None:
+    restored, problems = SECRETS.restore({"connection.password": "[hidden]"}, None)
+    assert restored == {"connection.password": "[hidden]"}
+    assert [p.key for p in problems] == ["connection.password"]
+
+
+def test_a_new_secret_replaces_the_stored_one(rest: Rest) -> None:
+    restored, _ = SECRETS.restore({"connection.password": "new"}, {"connection.password": "old"})
+    assert restored == {"connection.password": "new"}

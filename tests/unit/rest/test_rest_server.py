@@ -1,0 +1,109 @@
+"""Listeners, advertised addresses, start and stop."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+import requests
+from conftest import Rest
+from memory_cluster import MemoryOperations
+from sample_plugins import catalog, worker_config
+
+from connect.api.errors import ConfigError
+from connect.rest.app import rest_app
+from connect.rest.context import RestContext
+from connect.rest.server import RestServer, bind
+
+
+def test_a_free_port_is_advertised() -> None:
+    bound = bind(worker_config(listeners="http://127.0.0.1:0"))
+    try:
+        (port,) = bound.ports
+        assert port > 0
+        assert (bound.url, bound.worker_id) == (f"http://127.0.0.1:{port}", f"127.0.0.1:{port}")
+    finally:
+        bound.close()
+
+
+def test_the_settings_for_other_workers_win() -> None:
+    settings = worker_config(
+        listeners="http://127.0.0.1:0",
+        rest_advertised_host_name="worker-1.example",
+        rest_advertised_port="80",
+        rest_advertised_listener="https",
+    )
+    bound = bind(settings)
+    bound.close()
+    assert bound.url == "https://worker-1.example:80"
+
+
+def test_a_wildcard_listener_advertises_an_address() -> None:
+    bound = bind(worker_config(listeners="http://:0"))
+    bound.close()
+    host = bound.worker_id.rpartition(":")[0]
+    assert host not in {"", "0.0.0.0"}
+
+
+@pytest.mark.parametrize("listener", ["https://:0", "localhost:8083", "http://", "http://h:99999", "ftp://x:1"])
+def test_a_listener_that_cannot_be_used(listener: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        bind(worker_config(listeners=listener))
+    assert caught.value.key == "listeners"
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        listener = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ConfigError, match="Cannot listen on"):
+            bind(worker_config(listeners=listener))
+
+
+def test_several_listeners_serve_the_same() -> None:
+    settings = worker_config(listeners="http://127.0.0.1:0,http://localhost:0")
+    bound = bind(settings)
+    server = RestServer(rest_app(RestContext(MemoryOperations(), catalog(), settings)), bound)
+    server.start()
+    try:
+        answers = [requests.get(f"http://127.0.0.1:{port}/connectors", timeout=10).json() for port in bound.ports]
+        assert answers == [[], []]
+    finally:
+        server.stop()
+
+
+def test_nothing_answers_after_stop() -> None:
+    settings = worker_config(listeners="http://127.0.0.1:0")
+    bound = bind(settings)
+    server = RestServer(rest_app(RestContext(MemoryOperations(), catalog(), settings)), bound)
+    server.start()
+    rest = Rest(MemoryOperations(), server.url)
+    rest.get("/connectors")
+    server.stop()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(server.url, timeout=5)
+
+
+def test_stop_does_not_wait_for_a_request_that_hangs() -> None:
+    import threading
+    import time
+
+    settings = worker_config(listeners="http://127.0.0.1:0")
+    bound = bind(settings)
+    operations = MemoryOperations()
+    operations.stuck = True
+    server = RestServer(rest_app(RestContext(operations, catalog(), settings)), bound)
+    server.start()
+    sent = threading.Thread(target=_ignoring_errors, args=(server.url + "/connectors/x/topics/reset",))
+    sent.start()
+    start_s = time.monotonic()
+    server.stop()
+    sent.join(10)
+    assert time.monotonic() - start_s < 8
+    assert not sent.is_alive()
+
+
+def _ignoring_errors(url: str) -> None:
+    with pytest.raises(requests.ConnectionError):
+        requests.put(url, timeout=30)
