@@ -127,11 +127,10 @@ class S3SinkTask:
             since = self._since.get(partition)
             if since is None:
                 continue
-            if not files.has_open_files:
-                del self._since[partition]
-            elif since.is_due(self._schedule, now):
-                files.settle()
+            if since.is_due(self._schedule, now):
                 files.end_files()
+                self._since[partition] = OpenSince(now, since.last_row_ms)
+            if not files.has_open_files:
                 del self._since[partition]
 
     def _upload(self, deadline: Deadline) -> None:

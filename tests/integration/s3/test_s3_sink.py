@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
@@ -152,6 +153,31 @@ def test_of_two_tasks_with_the_same_start_the_first_wins_and_the_second_goes_on_
     assert starts == ["0", "10", "25"]
     for task in (old, new):
         task.close()
+
+
+def test_the_clock_does_not_end_files_between_batches_of_one_poll(objects, tp):
+    clock = [0]
+    task = open_task(given(objects, rotate_schedule_interval_ms="1000"), now_ms=lambda: clock[0])
+    whole = numbers(tp, 0, 6)
+    task.put(replace(whole.take([0, 2, 4]), topic="even"), soon())
+    clock[0] = 1000
+    task.put(replace(whole.take([1, 3, 5]), topic="odd"), soon())
+    clock[0] = 2000
+    assert task.flush(soon()) == {tp: 6}
+    assert sorted(objects.column("n")) == list(range(6))
+    assert [key.split("/")[1] for key in objects.names()] == ["even", "odd"]
+    task.close()
+
+
+def test_a_topic_that_goes_quiet_is_written_when_it_was_idle_for_long_enough(objects, tp):
+    clock = [0]
+    task = open_task(given(objects, rotate_idle_ms="5000"), now_ms=lambda: clock[0])
+    task.put(numbers(tp, 0, 3), soon())
+    clock[0] = 4999
+    assert task.flush(soon()) == {}
+    clock[0] = 5000
+    assert task.flush(soon()) == {tp: 3}
+    task.close()
 
 
 def test_a_foreign_object_under_the_key_is_named_and_left_alone(objects, tp):
