@@ -108,7 +108,13 @@ class Bucket:
 
     def _asking(self, key: str) -> Callable[[], Awaitable[Mapping[str, str]]]:
         async def call() -> Mapping[str, str]:
-            found = await self._store.get_async(key, options={"head": True})
+            try:
+                found = await self._store.get_async(key, options={"head": True})
+            except FileNotFoundError as error:
+                # While two creates of a key are under way S3 answers 409, which the client reports as an object there.
+                raise RetriableError(
+                    f"s3://{self.name}/{key} was being created by another writer, and is not there now."
+                ) from error
             return dict(found.attributes)
 
         return call

@@ -49,6 +49,9 @@ class Requests(BaseHTTPRequestHandler):
         if fault == "503":
             self.answer(503, b"<Error><Code>SlowDown</Code></Error>")
             return
+        if fault == "409":
+            self.answer(409, b"<Error><Code>ConditionalRequestConflict</Code></Error>")
+            return
         taken = self.path in self.server.objects and self.server.is_conditional and self.headers["If-None-Match"] == "*"
         if not taken:
             metadata = {k: v for k, v in self.headers.items() if k.lower().startswith("x-amz-meta-")}
@@ -59,6 +62,9 @@ class Requests(BaseHTTPRequestHandler):
         self.answer(412 if taken else 200)
 
     def do_HEAD(self) -> None:
+        if self.path not in self.server.objects:
+            self.answer(404)
+            return
         body, metadata = self.server.objects[self.path]
         self.send_response(200)
         for name, value in metadata.items():
@@ -158,6 +164,17 @@ def test_an_overloaded_store_is_retriable_and_keeps_the_rows(store):
     task.put(rows(4, 6), Deadline.after(10))
     assert task.flush(Deadline.after(10)) == {TP: 6}
     assert sorted(body for body, _ in store.objects.values()) == [b"0\n1\n", b"2\n3\n", b"4\n5\n"]
+    task.close()
+
+
+def test_a_create_that_met_another_one_under_way_is_tried_again(store):
+    store.faults = ["409"]
+    task = open_task(store)
+    task.put(rows(0, 2), Deadline.after(10))
+    with pytest.raises(RetriableError, match="was being created by another writer"):
+        task.flush(Deadline.after(10))
+    assert task.flush(Deadline.after(10)) == {TP: 2}
+    assert [body for body, _ in store.objects.values()] == [b"0\n1\n"]
     task.close()
 
 
