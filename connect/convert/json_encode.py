@@ -65,6 +65,8 @@ def _plain(array: pa.Array, schema: Schema, writing: Writing) -> pa.Array:
 def _struct(array: pa.Array, schema: Schema, writing: Writing) -> pa.Array:
     if not schema.fields or array.type.num_fields != len(schema.fields):
         raise NotColumnarError("empty struct")
+    if any("\x00" in field.name for field in schema.fields):
+        raise NotColumnarError("the Arrow C interface ends a name at NUL")
     children = array.flatten()
     plain = []
     for child, field in zip(children, schema.fields, strict=True):
