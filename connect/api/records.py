@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connect.api.arrow import arrow_type, connect_schema
 from connect.api.errors import SchemaError
+from connect.api.lossless import loss_in
 from connect.api.schema import Schema
 
 if TYPE_CHECKING:
@@ -226,17 +227,20 @@ class Batch:
         )
 
     def slice(self, start: int, stop: int) -> Batch:
-        """Rows start..stop-1 without a copy; positions and `next_offset` stay those of the whole batch."""
+        """Rows start..stop-1 without a copy. `next_offset` of a part that leaves rows behind is the first of those."""
         length = stop - start
+        consumed = self.consumed
+        if consumed is not None:
+            next_offset = consumed.offsets[stop].as_py() if stop < len(self) else consumed.next_offset
+            offsets = consumed.offsets.slice(start, length)
+            consumed = Consumed(consumed.topic_partition, offsets, next_offset)
         return replace(
             self,
             values=self.values.slice(start, stop),
             keys=self.keys.slice(start, stop) if self.keys is not None else None,
             headers=self.headers[start:stop] if self.headers is not None else None,
             timestamps_ms=self.timestamps_ms.slice(start, length) if self.timestamps_ms is not None else None,
-            consumed=replace(self.consumed, offsets=self.consumed.offsets.slice(start, length))
-            if self.consumed
-            else None,
+            consumed=consumed,
         )
 
     def without(self, rows: Collection[int]) -> Batch:
@@ -255,7 +259,11 @@ def _arrow_from_rows(rows: Sequence[Any], schema: Schema | None) -> pa.Array:
             f"A value does not fit its schema: {error}",
             fix="Make the rows of a topic agree on one type per field, or use a converter with a schema.",
         ) from error
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    loss = None if schema is None else loss_in(rows, schema)
+    if loss is not None:
+        raise SchemaError(loss.message, field=loss.field)
+    return array
 
 
 def _rows_from_arrow(array: pa.Array) -> Sequence[Any]:
