@@ -1,0 +1,1 @@
+"""The JDBC source: tables and queries of any SQL database as topics."""

@@ -1,0 +1,207 @@
+"""Turns a configuration and a table's shape into a reading plan: the only place that knows all the parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConnectError
+from connectors.jdbc import catalog, offsets
+from connectors.jdbc.catalog import TableShape
+from connectors.jdbc.columns import RowFormat, TimeRules
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.cursors import has_index, incrementing_name, timestamp_names
+from connectors.jdbc.database import Database
+from connectors.jdbc.forms import DateTimes, TimestampForm, form_of_sqlite, now_us_of
+from connectors.jdbc.modes import (
+    Begin,
+    Bulk,
+    Incrementing,
+    Mode,
+    Ordering,
+    Timestamp,
+    TimestampIncrementing,
+    Timestamps,
+)
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.query import Source, first_value, query_source, table_source
+from connectors.jdbc.query_shape import describe_query
+from connectors.jdbc.reading import ReadingPlan, TimestampBound
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.zone import zone
+
+StoredOffset = Callable[[Mapping[str, object]], Offset | None]
+QUERY = "the query"
+
+
+def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
+    """How to read a table, from where its stored offset says."""
+    shape = catalog.describe(database, table, config)
+    extra = () if shape.row_id is None else (shape.row_id,)
+    named = table if config.table_names_qualify and database.dialect_name != "sqlite" else TableName(None, table.name)
+    source = table_source(
+        named, shape.columns, quote=config.quotes_identifiers, extra=extra, suffix=config.query_suffix
+    )
+    partition = offsets.table_partition(table)
+    known = stored(partition)
+    if known is None:
+        known = stored(offsets.old_table_partition(table))
+    return _Assembly(database, config, table, shape, source).plan(partition, known)
+
+
+def query_plan(database: Database, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
+    """How to read the query, from where its stored offset says."""
+    shape = describe_query(database, config)
+    source = query_source(config.query_text, shape.columns, suffix=config.query_suffix)
+    partition = offsets.QUERY_PARTITION
+    return _Assembly(database, config, None, shape, source).plan(partition, stored(partition))
+
+
+class _Assembly:
+    """One table or query on its way to a plan."""
+
+    def __init__(
+        self, database: Database, config: JdbcSourceConfig, table: TableName | None, shape: TableShape, source: Source
+    ) -> None:
+        self._database = database
+        self._config = config
+        self._table = table
+        self._shape = shape
+        self._source = source
+        self._zone = zone(config.db_timezone)
+        self._label = QUERY if table is None else f"table {table.full}"
+        self._order: tuple[str, ...] = ()
+
+    def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
+        config, shape, name = self._config, self._shape, self._table.name if self._table else ""
+        mode = self._mode(stored)
+        # Only SQLite keeps writers out while a statement is being read.
+        paged = (
+            self._database.dialect_name == "sqlite"
+            and self._table is not None
+            and not config.query_suffix
+            and has_index(shape, self._order)
+        )
+        return ReadingPlan(
+            label=self._label,
+            topic=config.topic_prefix + name,
+            partition=partition,
+            source=self._source,
+            format=RowFormat(
+                self._table.full if self._table else "(query)",
+                name or "query",
+                shape.columns,
+                TimeRules(self._zone, config.timestamp_granularity),
+            ),
+            mode=mode,
+            page_rows=config.batch_max_rows,
+            interval_s=config.poll_interval_ms / 1000,
+            paged=paged,
+            row_id=None if shape.row_id is None else self._source.column(shape.row_id),
+            bound=self._bound() if "timestamp" in config.mode else None,
+            first_wait_s=self._first_wait_s(stored),
+        )
+
+    def _mode(self, stored: Offset | None) -> Mode:
+        match self._config.mode:
+            case "bulk":
+                key = self._key()
+                self._order = self._key_names()
+                return Bulk(key, stored, lambda: time.time_ns() // 1_000_000)
+            case "incrementing":
+                return Incrementing(self._ids(), stored, self._config.incrementing_initial)
+            case "timestamp":
+                column, times = self._timestamp()
+                key = self._key()
+                self._order += self._key_names()
+                return Timestamp(column, key, times, stored, self._begin_us(stored))
+            case _:
+                column, times = self._timestamp()
+                begin = Begin(self._begin_us(stored), self._config.incrementing_initial)
+                return TimestampIncrementing(column, self._ids(), times, stored, begin)
+
+    def _key_names(self) -> tuple[str, ...]:
+        return self._shape.key or (() if self._shape.row_id is None else (self._shape.row_id,))
+
+    def _key(self) -> Ordering:
+        places = {c.name: i for i, c in enumerate(self._shape.columns)}
+        if self._shape.row_id is not None:
+            places[self._shape.row_id] = len(self._shape.columns)
+        names = self._key_names()
+        return Ordering(tuple(self._source.column(n) for n in names), tuple(places[n] for n in names))
+
+    def _ids(self) -> Ordering:
+        try:
+            name = incrementing_name(self._table, self._shape, self._config)
+        except ValueError as error:
+            raise ConnectError(f"incrementing.column.mapping: {error}.", key="incrementing.column.mapping") from None
+        if name is None:
+            raise ConnectError(
+                f"{self._label} has no auto-increment column.",
+                key="incrementing.column.name",
+                fix="Name a strictly increasing column, or use mode=timestamp.",
+            )
+        column = self._column(name, "incrementing.column.name")
+        self._order += (column.name,)
+        return Ordering((self._source.column(column.name),), (self._shape.columns.index(column),))
+
+    def _timestamp(self) -> tuple[sa.ColumnElement[object], Timestamps]:
+        columns = self._timestamp_columns()
+        expressions = [self._source.column(c.name) for c in columns]
+        expression = expressions[0] if len(expressions) == 1 else sa.func.coalesce(*expressions)
+        self._order += (columns[0].name,) if len(columns) == 1 else ("",)
+        places = [self._shape.columns.index(c) for c in columns]
+        wall = all(c.raw is not Raw.INSTANT for c in columns)
+        times = Timestamps(self._label, [c.name for c in columns], places, self._zone if wall else ZoneInfo("UTC"))
+        return expression, times
+
+    def _timestamp_columns(self) -> list[ColumnPlan]:
+        try:
+            names = timestamp_names(self._table, self._config)
+        except ValueError as error:
+            raise ConnectError(f"timestamp.columns.mapping: {error}.", key="timestamp.columns.mapping") from None
+        return [self._column(name, "timestamp.column.name") for name in names]
+
+    def _column(self, name: str, key: str) -> ColumnPlan:
+        column = self._shape.find(name)
+        if column is None:
+            present = ", ".join(c.name for c in self._shape.columns)
+            raise ConnectError(f"{self._label} has no column {name}; it has {present}.", key=key)
+        return column
+
+    def _bound(self) -> TimestampBound:
+        columns = self._timestamp_columns()
+        expressions = [self._source.column(c.name) for c in columns]
+        expression = expressions[0] if len(expressions) == 1 else sa.func.coalesce(*expressions)
+        instants = columns[0].raw is Raw.INSTANT
+
+        def form(database: Database) -> TimestampForm:
+            if database.dialect_name != "sqlite":
+                return DateTimes(None if instants else self._zone)
+            sample = database.scalar(first_value(self._source, expression), f"looking at {self._label}")
+            return form_of_sqlite(sample, columns[0].name, self._zone)
+
+        return TimestampBound(form, now_us, self._config.timestamp_delay_ms * 1000)
+
+    def _begin_us(self, stored: Offset | None) -> int:
+        begin_ms = self._config.begin_ms
+        if offsets.instant_us_of(stored) is None and self._config.timestamp_initial == -1:
+            return now_us(self._database)
+        return begin_ms * 1000
+
+    def _first_wait_s(self, stored: Offset | None) -> float:
+        finished_ms = offsets.bulk_finished_ms_of(stored) if self._config.mode == "bulk" else None
+        if finished_ms is None:
+            return 0.0
+        return max(0.0, (finished_ms + self._config.poll_interval_ms) / 1000 - time.time())
+
+
+def now_us(database: Database) -> int:
+    """The database's clock in microseconds, cut to milliseconds as Confluent's upper bound is."""
+    sqlite = database.dialect_name == "sqlite"
+    now = sa.func.strftime("%Y-%m-%dT%H:%M:%fZ", "now") if sqlite else sa.func.current_timestamp()
+    return now_us_of(database.scalar(sa.select(now), "asking for the time"))

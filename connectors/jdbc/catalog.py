@@ -1,0 +1,149 @@
+"""What the database has: its tables, and one table's columns, key and indexes. Reads the catalog, decides nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.tables import TableName, like
+from connectors.jdbc.types import ColumnPlan, Raw, TypeRules, plan_column
+
+_SYSTEM_SCHEMAS = {
+    "information_schema",
+    "pg_catalog",
+    "pg_toast",
+    "mysql",
+    "performance_schema",
+    "sys",
+    "INFORMATION_SCHEMA",
+}
+_LISTED_TYPES = {"TABLE", "VIEW", "LOCAL TEMPORARY"}
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """One table as reading needs it.
+
+    `key`: columns that name one row, never null; empty when there are none. `row_id`: SQLite's hidden key, by the name
+    that no column hides. `indexes`: the columns of each index in order, the primary key's first.
+    """
+
+    columns: tuple[ColumnPlan, ...]
+    not_null: frozenset[str]
+    key: tuple[str, ...] = ()
+    row_id: str | None = None
+    auto_increment: str | None = None
+    indexes: tuple[tuple[str, ...], ...] = ()
+
+    def find(self, name: str) -> ColumnPlan | None:
+        """A column by its name, exact or else without case."""
+        exact = (c for c in self.columns if c.name == name)
+        return next(exact, None) or next((c for c in self.columns if c.name.lower() == name.lower()), None)
+
+
+def unlisted_types(config: JdbcSourceConfig) -> list[str]:
+    """Values of table.types that nothing can be listed for."""
+    return [kind for kind in config.table_types if kind.upper() not in _LISTED_TYPES]
+
+
+def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]:
+    """Every table of the wanted types in the wanted schemas, unfiltered."""
+    inspector = database.inspector()
+    kinds = {kind.upper() for kind in config.table_types}
+    found: list[TableName] = []
+    with database.border.translated("listing tables", "Grant the user the right to read the catalog."):
+        for schema in _schemas(inspector, database, config):
+            shown = schema or (inspector.default_schema_name if database.dialect_name != "sqlite" else None)
+            names: list[str] = []
+            if "TABLE" in kinds:
+                names += inspector.get_table_names(schema=schema)
+            if "VIEW" in kinds:
+                names += inspector.get_view_names(schema=schema)
+            found += [TableName(shown, name) for name in names]
+        if "LOCAL TEMPORARY" in kinds:
+            found += [TableName(None, name) for name in inspector.get_temp_table_names()]
+    return found
+
+
+def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
+    """The shape of a table. ConnectError when it does not exist."""
+    rules = TypeRules(database.dialect_name, config.numeric, config.timestamp_granularity)
+    inspector = database.inspector()
+    fix = "Create it, or take it out of the table filter."
+    with database.border.translated(f"reading the columns of table {table.full}", fix):
+        try:
+            columns = inspector.get_columns(table.name, schema=table.schema)
+            primary = tuple(inspector.get_pk_constraint(table.name, schema=table.schema)["constrained_columns"] or ())
+            indexes = inspector.get_indexes(table.name, schema=table.schema)
+        except sa.exc.NoSuchTableError:
+            raise ConnectError(f"Table {table.full} does not exist.", fix=fix) from None
+    plans = tuple(plan_column(c["name"], c["type"], bool(c["nullable"]), rules) for c in columns)
+    ordered = [tuple(str(c) for c in index["column_names"]) for index in indexes if None not in index["column_names"]]
+    not_null = frozenset(str(c["name"]) for c in columns if not c["nullable"])
+    shape = TableShape(
+        plans, not_null, auto_increment=_auto_increment(columns), indexes=tuple(i for i in (primary, *ordered) if i)
+    )
+    if database.dialect_name == "sqlite":
+        return _sqlite_shape(database, table, shape, primary, columns)
+    return _with_key(shape, primary)
+
+
+def _schemas(inspector: sa.Inspector, database: Database, config: JdbcSourceConfig) -> Sequence[str | None]:
+    if database.dialect_name == "sqlite":
+        return [None]
+    if database.dialect_name in {"mysql", "mariadb"}:
+        wanted = config.catalog_pattern
+        return [database.schema_of_connection] if wanted is None else like(wanted, inspector.get_schema_names())
+    if config.schema_pattern == "":
+        return [inspector.default_schema_name]
+    names = [n for n in inspector.get_schema_names() if n not in _SYSTEM_SCHEMAS]
+    return names if config.schema_pattern is None else like(config.schema_pattern, names)
+
+
+def _auto_increment(columns: Sequence[Mapping[str, Any]]) -> str | None:
+    def counts(column: Mapping[str, Any]) -> bool:
+        default = str(column.get("default") or "")
+        return column.get("autoincrement") is True or bool(column.get("identity")) or default.startswith("nextval(")
+
+    return next((str(c["name"]) for c in columns if counts(c)), None)
+
+
+def _with_key(shape: TableShape, primary: tuple[str, ...]) -> TableShape:
+    usable = {c.name for c in shape.columns if c.raw in {Raw.INTEGER, Raw.TEXT} and not c.cast_to_text}
+    key = primary if primary and set(primary) <= usable & shape.not_null else ()
+    return TableShape(shape.columns, shape.not_null, key, shape.row_id, shape.auto_increment, shape.indexes)
+
+
+def _sqlite_shape(
+    database: Database,
+    table: TableName,
+    shape: TableShape,
+    primary: tuple[str, ...],
+    columns: Sequence[Mapping[str, Any]],
+) -> TableShape:
+    created = sa.text("SELECT type || ' ' || coalesce(sql, '') FROM sqlite_master WHERE name = :name")
+    sql = str(database.scalar(created.bindparams(name=table.name), f"reading the definition of {table.full}") or "")
+    is_table = sql.startswith("table")
+    without_row_id = re.search(r"(?i)\bWITHOUT\s+ROWID\b[^)]*$", sql) is not None
+    names = {c.name.lower() for c in shape.columns}
+    row_id = next((n for n in ("rowid", "_rowid_", "oid") if n not in names), None)
+    has_row_id = is_table and not without_row_id
+    types = {str(c["name"]): type(c["type"]).__name__ for c in columns}
+    # Only a column declared INTEGER PRIMARY KEY is the rowid itself and never null (sqlite.org/rowidtable.html).
+    alias = primary[0] if has_row_id and len(primary) == 1 and types[primary[0]] == "INTEGER" else None
+    never_null = set(primary) if without_row_id else {alias} - {None}
+    keyed = TableShape(
+        shape.columns,
+        shape.not_null | {name for name in never_null if name is not None},
+        row_id=row_id if has_row_id else None,
+        auto_increment=alias,
+        indexes=shape.indexes,
+    )
+    return _with_key(keyed, primary)

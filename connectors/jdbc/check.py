@@ -1,0 +1,162 @@
+"""Checks a configuration against the database: reach, tables, rights, cursor columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RetriableError
+from connectors.jdbc.catalog import TableShape, describe, list_tables, unlisted_types
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.cursors import incrementing_name, timestamp_names
+from connectors.jdbc.database import Database
+from connectors.jdbc.query import select, table_source
+from connectors.jdbc.query_shape import describe_query
+from connectors.jdbc.tables import TableFilter, TableName, same_topic, select_tables
+from connectors.jdbc.types import ColumnPlan, Raw
+
+_ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
+_TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
+
+
+def check(config: JdbcSourceConfig, deadline: Deadline) -> None:
+    """ConfigError with every problem found; returns when there is none."""
+    database = Database(config)
+    try:
+        _connect(database, config, deadline)
+        found = list(_query_problems(database, config) if config.query_text else _problems(database, config))
+    finally:
+        database.close()
+    if found:
+        raise ConfigError(found)
+
+
+def _connect(database: Database, config: JdbcSourceConfig, deadline: Deadline) -> None:
+    for attempt in range(1, config.connection_attempts + 1):
+        try:
+            database.connection.exec_driver_sql(
+                "SELECT 1" if database.dialect_name != "oracle" else "SELECT 1 FROM dual"
+            )
+        except (RetriableError, ConnectError) as error:
+            last = attempt == config.connection_attempts or not isinstance(error, RetriableError)
+            if last or not deadline.wait(config.connection_backoff_ms / 1000):
+                raise ConfigError(
+                    f"{error.message} Check that the database runs and is reachable from the worker, and "
+                    "connection.url, connection.user and connection.password.",
+                    key="connection.url",
+                ) from error
+        else:
+            return
+
+
+def _query_problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    key = "query" if config.query else "query.masked"
+    try:
+        shape = describe_query(database, config)
+    except ConnectError as error:
+        # The database's message may repeat the query.
+        text = error.message if config.query else "The database refuses the query."
+        yield ConfigProblem(key, f"{text} Mend the query; it must be one SELECT with a name for every column.")
+        return
+    yield from _cursor_problems(None, shape, config)
+
+
+def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    for kind in unlisted_types(config):
+        yield ConfigProblem(
+            "table.types", f"Nothing can be listed for table.types={kind}; use TABLE, VIEW, LOCAL TEMPORARY."
+        )
+    present = list_tables(database, config)
+    chosen = select_tables(present, TableFilter.of(config))
+    for key, names in TableFilter.of(config).unmatched(present).items():
+        yield ConfigProblem(key, f"No table matches {', '.join(names)} of {key}. Create it, or take it out of {key}.")
+    for name in same_topic(chosen):
+        yield ConfigProblem(
+            "table.include.list" if config.table_include else "table.whitelist",
+            f"Several tables are called {name} and would share one topic: read them with connectors of their own.",
+        )
+    for table in chosen:
+        yield from _table_problems(database, table, config)
+
+
+def _table_problems(database: Database, table: TableName, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    try:
+        shape = describe(database, table, config)
+        source = table_source(table, shape.columns, quote=config.quotes_identifiers)
+        database.rows(select(source, limit=1), f"reading table {table.full}")
+    except ConnectError as error:
+        yield ConfigProblem("table.whitelist", f"{error.message} {error.fix or 'Grant SELECT on it.'}")
+        return
+    yield from _cursor_problems(table, shape, config)
+
+
+def _cursor_problems(table: TableName | None, shape: TableShape, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    label = "The query" if table is None else f"Table {table.full}"
+    if "incrementing" in config.mode:
+        yield from _incrementing_problems(label, table, shape, config)
+    if "timestamp" in config.mode:
+        yield from _timestamp_problems(label, table, shape, config)
+
+
+def _incrementing_problems(
+    label: str, table: TableName | None, shape: TableShape, config: JdbcSourceConfig
+) -> Iterator[ConfigProblem]:
+    key = "incrementing.column.mapping" if config.incrementing_columns else "incrementing.column.name"
+    try:
+        name = incrementing_name(table, shape, config)
+    except ValueError as error:
+        yield ConfigProblem(key, f"{key}: {error}.")
+        return
+    if name is None:
+        yield ConfigProblem(key, f"{label} has no auto-increment column: name a strictly increasing one in {key}.")
+        return
+    column = shape.find(name)
+    if column is None:
+        yield _missing(key, label, name, shape)
+        return
+    if column.raw not in _ID_KINDS:
+        yield ConfigProblem(
+            key,
+            f"{label}: {name} holds {column.raw}, but an incrementing column must hold whole numbers: name another.",
+        )
+    if config.validate_non_null and table is not None and column.name not in shape.not_null:
+        yield ConfigProblem(
+            key,
+            f"{label}: {name} may be NULL, and rows without an id are never read: make it NOT NULL, or accept that "
+            "with validate.non.null=false.",
+        )
+
+
+def _timestamp_problems(
+    label: str, table: TableName | None, shape: TableShape, config: JdbcSourceConfig
+) -> Iterator[ConfigProblem]:
+    key = "timestamp.columns.mapping" if config.timestamp_columns_mapping else "timestamp.column.name"
+    try:
+        names = timestamp_names(table, config)
+    except ValueError as error:
+        yield ConfigProblem(key, f"{key}: {error}.")
+        return
+    columns: list[ColumnPlan] = []
+    for name in names:
+        column = shape.find(name)
+        if column is None:
+            yield _missing(key, label, name, shape)
+        else:
+            columns.append(column)
+    for column in columns:
+        if column.raw not in _TIMESTAMP_KINDS | {Raw.TEXT, Raw.INTEGER}:
+            yield ConfigProblem(
+                key, f"{label}: {column.name} holds {column.raw}, not a timestamp: name another column."
+            )
+    if config.validate_non_null and table and columns and not any(c.name in shape.not_null for c in columns):
+        yield ConfigProblem(
+            key,
+            f"{label}: {', '.join(names)} may be NULL, and rows without a timestamp are never read: make one NOT NULL, "
+            "or accept that with validate.non.null=false.",
+        )
+
+
+def _missing(key: str, label: str, name: str, shape: TableShape) -> ConfigProblem:
+    return ConfigProblem(
+        key, f"{label} has no column {name} ({key}); it has {', '.join(c.name for c in shape.columns)}."
+    )

@@ -1,0 +1,171 @@
+"""Columns of driver values -> Arrow arrays, lossless or a SchemaError that names table and column. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_schema, arrow_type
+from connect.api.errors import SchemaError
+from connectors.jdbc import temporal
+from connectors.jdbc.temporal import Misfit, kinds
+from connectors.jdbc.types import ColumnPlan, Raw, value_schema
+
+_WIDEST = 76
+_NO_FIX = "Mend the row, or read a query that casts the column."
+_MICROS_FIX = "Set timestamp.granularity=micros_long (or another of its forms), or round the column in a query."
+
+
+class RowFormat:
+    """Builds the values of one table's pages. Immutable after construction."""
+
+    def __init__(self, table: str, schema_name: str, columns: Sequence[ColumnPlan], times: TimeRules) -> None:
+        self.table = table
+        self.columns = tuple(columns)
+        self.schema = value_schema(schema_name, columns)
+        self._times = times
+        self._fields = list(arrow_schema(self.schema))
+
+    def build(self, values: Sequence[Sequence[Any]]) -> pa.StructArray:
+        """A struct per row from the driver's values by column, in the order of `columns`.
+
+        Values of further columns, which only order the rows, are left out; no values at all are no rows.
+        """
+        values = values[: len(self.columns)] or [()] * len(self.columns)
+        arrays = [self._column(plan, column) for plan, column in zip(self.columns, values, strict=True)]
+        return pa.StructArray.from_arrays(arrays, fields=self._fields)
+
+    def _column(self, plan: ColumnPlan, values: Sequence[Any]) -> pa.Array:
+        try:
+            array = _build(plan, values, self._times)
+        except (Misfit, pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            raise self._misfit(plan, values, error) from error
+        if array.null_count and not plan.schema.optional:
+            raise SchemaError(
+                f"Table {self.table} gave NULL for a column that is NOT NULL.", field=plan.name, fix=_NO_FIX
+            )
+        return array
+
+    def _misfit(self, plan: ColumnPlan, values: Sequence[Any], error: Exception) -> SchemaError:
+        shown = plan.schema.name or str(plan.schema.type)
+        kind = type(_first_misfit(plan, values, self._times)).__name__
+        timestamp = plan.raw in {Raw.INSTANT, Raw.WALL_CLOCK} and "microseconds" in str(error)
+        why = f": {error}" if isinstance(error, Misfit) else ""
+        return SchemaError(
+            f"Table {self.table} holds a value of type {kind} that does not fit {shown} without loss{why}.",
+            field=plan.name,
+            fix=_MICROS_FIX if timestamp else _NO_FIX,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRules:
+    """How timestamps are read and written."""
+
+    zone: ZoneInfo
+    granularity: str
+
+
+def _first_misfit(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> Any:
+    # Only reached when the whole column failed: the search costs a call per row once.
+    for value in values:
+        try:
+            _build(plan, (value,), times)
+        except (Misfit, pa.ArrowException, ValueError, TypeError, OverflowError):
+            return value
+    return values[0] if values else None
+
+
+def _build(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Array:
+    match plan.raw:
+        case Raw.INTEGER:
+            return _integers(values, arrow_type(plan.schema))
+        case Raw.FLOAT:
+            return pa.array(values, arrow_type(plan.schema))
+        case Raw.TEXT:
+            return _text(values)
+        case Raw.BYTES:
+            return _bytes(values)
+        case Raw.BOOLEAN:
+            return _booleans(values)
+        case Raw.DECIMAL:
+            return _decimals(values, plan.schema)
+        case Raw.DATE:
+            return temporal.dates(values)
+        case Raw.TIME:
+            return temporal.times(values)
+        case Raw.WALL_CLOCK | Raw.INSTANT:
+            zone = times.zone if plan.raw is Raw.WALL_CLOCK else ZoneInfo("UTC")
+            return temporal.timestamps(temporal.instants(values, zone), times.granularity, times.zone)
+
+
+def _integers(values: Sequence[Any], target: pa.DataType) -> pa.Array:
+    # Given a type, Arrow cuts fractions off without a word; a cast does not.
+    array = pa.array(values)
+    if array.type == target:
+        return array
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_null(array.type)):
+        raise Misfit("the column mixes numbers with something else")
+    return array.cast(target)
+
+
+def _text(values: Sequence[Any]) -> pa.Array:
+    # Given a type, Arrow takes bytes for text.
+    array = pa.array(values)
+    if not (pa.types.is_string(array.type) or pa.types.is_null(array.type)):
+        raise Misfit("the column mixes text with something else")
+    return array.cast(pa.string())
+
+
+def _bytes(values: Sequence[Any]) -> pa.Array:
+    if not kinds(values) <= {bytes, bytearray, memoryview}:
+        raise Misfit("the column mixes bytes with something else")
+    return pa.array(values, pa.binary())
+
+
+def _booleans(values: Sequence[Any]) -> pa.Array:
+    found = kinds(values)
+    if found <= {bool}:
+        return pa.array(values, pa.bool_())
+    numbers = pa.array(values, pa.int64())
+    if pc.all(pc.is_in(numbers, pa.array([0, 1, None], pa.int64()))).as_py() is False:
+        raise Misfit("only 0 and 1 are booleans")
+    return numbers.cast(pa.bool_())
+
+
+def _decimals(values: Sequence[Any], schema: s.Schema) -> pa.Array:
+    target = arrow_type(schema)
+    found = kinds(values)
+    if schema.name != s.DECIMAL:
+        return _unscaled(values, found, target)
+    if found <= {Decimal}:
+        return pa.array(values, target)
+    if found == {int}:
+        # A 64-bit integer needs room for its digits and the scale before the cast checks that they are not used.
+        return pa.array(values, pa.int64()).cast(pa.decimal256(_WIDEST, target.scale)).cast(target)
+    return _decimals_of_floats(pa.array(values, pa.float64()), target)
+
+
+def _unscaled(values: Sequence[Any], found: set[type], target: pa.DataType) -> pa.Array:
+    if found <= {Decimal}:
+        array = pa.array(values)
+        # A column of nulls alone has no decimal type to cast from.
+        return pa.nulls(len(values), target) if pa.types.is_null(array.type) else array.cast(target)
+    return _integers(values, target)
+
+
+def _decimals_of_floats(floats: pa.Array, target: pa.DataType) -> pa.Array:
+    decimals = floats.cast(target)
+    differs = pc.not_equal(decimals.cast(pa.float64()), floats)
+    for i in pc.indices_nonzero(pc.fill_null(differs, False)).to_pylist():
+        # Arrow's way back to float may be off by one unit in the last place; Python's is exact.
+        if float(decimals[i].as_py()) != floats[i].as_py():
+            raise Misfit(f"more than {target.scale} digits after the point")
+    return decimals

@@ -1,0 +1,288 @@
+"""The settings of the JDBC source: Confluent's keys, Aiven's where they differ. No driver, no I/O.
+
+Source: JdbcSourceConnectorConfig of confluentinc/kafka-connect-jdbc 10.9 and Aiven's jdbc-connector-for-apache-kafka.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, SecretStr
+
+from connect.api.config import (
+    Boolean,
+    ClassName,
+    ConfigType,
+    ConnectorConfig,
+    Int,
+    KeyValue,
+    ListOf,
+    Long,
+    OneOf,
+    String,
+    at_least,
+    key,
+    one_of,
+)
+from connect.api.errors import ConfigProblem
+from connectors.jdbc import rules
+from connectors.jdbc.url import without_password
+from connectors.jdbc.zone import zone
+
+MODES = ("bulk", "timestamp", "incrementing", "timestamp+incrementing")
+NUMERIC_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double")
+GRANULARITIES = (
+    "connect_logical", "micros_long", "micros_string", "micros_iso_datetime_string",
+    "nanos_long", "nanos_string", "nanos_iso_datetime_string",
+)  # fmt: skip
+TABLE_TYPES = ("TABLE", "VIEW", "SYSTEM TABLE", "GLOBAL TEMPORARY", "LOCAL TEMPORARY", "ALIAS", "SYNONYM")
+ISOLATION_MODES = (
+    "DEFAULT", "READ_UNCOMMITTED", "READ_COMMITTED", "REPEATABLE_READ", "SERIALIZABLE", "SQL_SERVER_SNAPSHOT",
+)  # fmt: skip
+_DIALECTS = (
+    "Db2", "Derby", "Generic", "MySql", "Oracle", "PostgreSql", "SapHana", "SqlServer", "Sqlite", "Sybase", "Vertica",
+)  # fmt: skip
+DIALECTS = ("", *(name + "DatabaseDialect" for name in _DIALECTS))
+DEFAULT_CREDENTIALS = "io.confluent.connect.jdbc.util.DefaultJdbcCredentialsProvider"
+OptionalString = Annotated[str | None, *String.__metadata__]
+OptionalLong = Annotated[int | None, *Long.__metadata__]
+OptionalPassword = Annotated[SecretStr | None, ConfigType.PASSWORD]
+DATABASE, MODE, CONNECTOR = "Database", "Mode", "Connector"
+
+
+def _check_zone(value: str) -> str:
+    zone(value)
+    return value
+
+
+def _check_topic_prefix(value: str) -> str:
+    if len(value) > 249 or not re.fullmatch(r"[a-zA-Z0-9._-]*", value):
+        raise ValueError("Must be at most 249 characters of a-z, A-Z, 0-9, '.', '_' and '-'")
+    return value
+
+
+class JdbcSourceConfig(ConnectorConfig):
+    """Everything a user may say about a JDBC source."""
+
+    connection_url: String = key(
+        "connection.url", "", importance="high", group=DATABASE, width="long", dependents=("table.whitelist",),
+        doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or any "
+        "SQLAlchemy URL. Keep the password in connection.password.",
+    )  # fmt: skip
+    connection_user: OptionalString = key(
+        "connection.user", None, importance="high", group=DATABASE, doc="The database user."
+    )
+    connection_password: OptionalPassword = key(
+        "connection.password", None, importance="high", group=DATABASE, doc="The database user's password."
+    )
+    credentials_provider: ClassName = key(
+        "jdbc.credentials.provider.class", DEFAULT_CREDENTIALS, importance="low", group=DATABASE,
+        doc="Only the default is known here: user and password come from the two keys above, which may name a config "
+        "provider.",
+    )  # fmt: skip
+    connection_attempts: Annotated[Int, at_least(1)] = key(
+        "connection.attempts", 3, importance="low", group=DATABASE,
+        doc="How often a check tries to connect. A running task tries until errors.retry.timeout.",
+    )  # fmt: skip
+    connection_backoff_ms: Annotated[Long, at_least(1)] = key(
+        "connection.backoff.ms", 10000, importance="low", group=DATABASE, doc="The wait between two of these tries."
+    )
+    table_whitelist: ListOf = key(
+        "table.whitelist", (), group=DATABASE, width="long",
+        doc="Tables to read: bare name or fully qualified, quoted or not. Excludes table.blacklist.",
+    )  # fmt: skip
+    table_blacklist: ListOf = key(
+        "table.blacklist", (), group=DATABASE, width="long", doc="Tables not to read. Excludes table.whitelist."
+    )
+    table_include: ListOf = key(
+        "table.include.list", (), group=DATABASE, width="long",
+        doc="Regular expressions; a table is read when one matches its whole fully qualified name.",
+    )  # fmt: skip
+    table_exclude: ListOf = key(
+        "table.exclude.list", (), group=DATABASE, width="long",
+        doc="Regular expressions that take tables out of table.include.list again.",
+    )  # fmt: skip
+    catalog_pattern: OptionalString = key(
+        "catalog.pattern", None, group=DATABASE,
+        doc="LIKE pattern of the catalogs (MySQL, MariaDB: databases) to list; none: the one of the connection.",
+    )  # fmt: skip
+    schema_pattern: OptionalString = key(
+        "schema.pattern", None, importance="high", group=DATABASE,
+        doc="LIKE pattern of the schemas to list; none: all but the system's; empty: the connection's default schema.",
+    )  # fmt: skip
+    numeric_precision_mapping: Boolean = key(
+        "numeric.precision.mapping", False, importance="low", group=DATABASE,
+        doc="Deprecated: true is numeric.mapping=precision_only.",
+    )  # fmt: skip
+    numeric_mapping: Annotated[OptionalString, OneOf(NUMERIC_MAPPINGS, ignore_case=True)] = key(
+        "numeric.mapping", None, importance="low", group=DATABASE,
+        doc="What NUMERIC columns become: none keeps Decimal; precision_only makes whole numbers integers; best_fit "
+        "also fractions of at most 18 digits into FLOAT64; best_fit_eager_double all fractions. DECIMAL stays Decimal.",
+    )  # fmt: skip
+    dialect_name: Annotated[String, one_of(*DIALECTS)] = key(
+        "dialect.name", "", importance="low", group=DATABASE, doc="Accepted when it agrees with connection.url."
+    )
+    date_calendar_system: Annotated[String, one_of("LEGACY", "PROLEPTIC_GREGORIAN")] = key(
+        "date.calendar.system", "LEGACY", importance="low", group=DATABASE,
+        doc="Both give the proleptic Gregorian calendar here; they differ only before 1582-10-15.",
+    )  # fmt: skip
+    quote_sql_identifiers: Annotated[String, one_of("ALWAYS", "NEVER", ignore_case=True)] = key(
+        "quote.sql.identifiers", "ALWAYS", group=DATABASE, doc="Whether table and column names are quoted in SQL."
+    )
+    sql_quote_identifiers: Boolean = key(
+        "sql.quote.identifiers", True, group=DATABASE, doc="Aiven's name: false is quote.sql.identifiers=NEVER."
+    )
+    table_names_qualify: Boolean = key(
+        "table.names.qualify", True, group=DATABASE,
+        doc="Aiven: false leaves the schema out of SQL and finds tables by the connection's search path.",
+    )  # fmt: skip
+    mode: Annotated[String, one_of(*MODES)] = key(
+        "mode", "", importance="high", group=MODE, dependents=("incrementing.column.name", "timestamp.column.name"),
+        doc="bulk reads whole tables again and again; the others read new rows (incrementing), changed rows "
+        "(timestamp) or both.",
+    )  # fmt: skip
+    incrementing_column: String = key(
+        "incrementing.column.name", "", group=MODE,
+        doc="The strictly increasing column; empty: the table's auto-increment column.",
+    )  # fmt: skip
+    incrementing_columns: ListOf = key(
+        "incrementing.column.mapping", (), group=MODE, width="long",
+        doc="Per table, regex:column; every table must match exactly one.",
+    )  # fmt: skip
+    incrementing_initial: Long = key(
+        "incrementing.initial", -1, group=MODE, doc="Aiven: read ids above this when there is no stored offset."
+    )
+    timestamp_columns: ListOf = key(
+        "timestamp.column.name", (), group=MODE, width="long",
+        doc="The modification time of a row; of several the first that is not null.",
+    )  # fmt: skip
+    timestamp_columns_mapping: ListOf = key(
+        "timestamp.columns.mapping", (), group=MODE, width="long",
+        doc="Per table, regex:[column|column]; every table must match exactly one.",
+    )  # fmt: skip
+    timestamp_initial: OptionalLong = key(
+        "timestamp.initial", None, importance="low", group=MODE,
+        doc="Epoch milliseconds to begin after when there is no stored offset; -1: now; none: 0.",
+    )  # fmt: skip
+    timestamp_initial_ms: Long = key(
+        "timestamp.initial.ms",
+        0,
+        importance="low",
+        group=MODE,
+        doc="Aiven's name of timestamp.initial; may be negative.",
+    )
+    validate_non_null: Boolean = key(
+        "validate.non.null", True, importance="low", group=MODE,
+        doc="Demand NOT NULL of the incrementing column and of at least one timestamp column: a row without a cursor "
+        "value is never read.",
+    )  # fmt: skip
+    query: String = key(
+        "query", "", group=MODE, width="long",
+        doc="Read this SELECT in place of tables. It is wrapped as SELECT * FROM (query) x: joins and WHERE are fine.",
+    )  # fmt: skip
+    query_masked: OptionalPassword = key(
+        "query.masked", None, group=MODE, width="long", doc="The same, hidden wherever configurations are shown."
+    )
+    query_suffix: String = key(
+        "query.suffix", "", importance="low", group=MODE, width="long",
+        doc="Text at the end of every reading statement. A LIMIT here can cut rows that are never read.",
+    )  # fmt: skip
+    isolation_mode: Annotated[String, one_of(*ISOLATION_MODES)] = key(
+        "transaction.isolation.mode", "DEFAULT", importance="low", group=MODE,
+        doc="The isolation level of reading statements.",
+    )  # fmt: skip
+    query_retry_attempts: Int = key(
+        "query.retry.attempts", -1, importance="low", group=MODE,
+        doc="How often a failed read is tried again before the task fails; 0 or less: as errors.retry.timeout says.",
+    )  # fmt: skip
+    table_types: Annotated[ListOf, OneOf(TABLE_TYPES, ignore_case=True)] = key(
+        "table.types", ("TABLE",), importance="low", group=CONNECTOR,
+        doc="What is listed: TABLE, VIEW, LOCAL TEMPORARY.",
+    )  # fmt: skip
+    poll_interval_ms: Annotated[Int, at_least(1)] = key(
+        "poll.interval.ms", 5000, importance="high", group=CONNECTOR,
+        doc="The wait between the end of one read of a table and the next.",
+    )  # fmt: skip
+    batch_max_rows: Annotated[Int, at_least(1)] = key(
+        "batch.max.rows", 1000, importance="low", group=CONNECTOR,
+        doc="The most rows of one poll. 20000 reads large tables at full speed.",
+    )  # fmt: skip
+    max_buffer_size: Annotated[Int, at_least(0)] = key(
+        "max.buffer.size", 0, importance="low", group=CONNECTOR,
+        doc="Accepted. A task holds at most three batches here: one delivered, one ready, one being read.",
+    )  # fmt: skip
+    poll_linger_ms: Annotated[Long, at_least(0)] = key(
+        "poll.linger.ms", 5000, importance="low", group=CONNECTOR, doc="The longest wait of one poll for rows."
+    )
+    table_poll_interval_ms: Annotated[Long, at_least(1)] = key(
+        "table.poll.interval.ms", 60000, importance="low", group=CONNECTOR,
+        doc="Accepted. Tables are listed when the connector starts or its configuration changes.",
+    )  # fmt: skip
+    table_startup_limit_ms: Annotated[Long, at_least(0)] = key(
+        "table.monitoring.startup.polling.limit.ms", 10000, importance="low", group=CONNECTOR, internal=True,
+        doc="Accepted. The first listing is waited for here.",
+    )  # fmt: skip
+    topic_prefix: Annotated[String, AfterValidator(_check_topic_prefix)] = key(
+        "topic.prefix", "", importance="high", group=CONNECTOR,
+        doc="A table goes to the topic of this prefix and its bare name; a query to the topic of this name.",
+    )  # fmt: skip
+    timestamp_delay_ms: Annotated[Long, at_least(0)] = key(
+        "timestamp.delay.interval.ms", 0, importance="high", group=CONNECTOR,
+        doc="Leave rows younger than this for a later read: time for their transactions to commit.",
+    )  # fmt: skip
+    db_timezone: Annotated[String, AfterValidator(_check_zone)] = key(
+        "db.timezone", "UTC", group=CONNECTOR, doc="The zone of dates with a time but no zone in the database."
+    )
+    timestamp_granularity: Annotated[String, one_of(*GRANULARITIES)] = key(
+        "timestamp.granularity", "connect_logical", importance="low", group=CONNECTOR,
+        doc="What timestamps become: connect_logical has milliseconds and refuses finer values; the others are INT64 "
+        "or STRING of epoch micro- or nanoseconds, or ISO text in db.timezone.",
+    )  # fmt: skip
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """What is wrong between keys, in Confluent's order."""
+        return rules.problems(self)
+
+    @classmethod
+    def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
+        """As the base class, but a password inside connection.url is not repeated."""
+        url = properties.get("connection.url")
+        return super().validate_keys(
+            properties if url is None else {**properties, "connection.url": without_password(url)}
+        )
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
+        """Leaves a password inside connection.url out of the repr."""
+        for name, value in super().__repr_args__():
+            yield name, without_password(self.connection_url) if name == "connection_url" else value
+
+    @property
+    def query_text(self) -> str:
+        """The query to read, empty when tables are read. May be secret: not for messages."""
+        masked = self.query_masked.get_secret_value() if self.query_masked else ""
+        return self.query or masked
+
+    @property
+    def quotes_identifiers(self) -> bool:
+        """Whether names are quoted in SQL."""
+        return self.sql_quote_identifiers and self.quote_sql_identifiers.upper() == "ALWAYS"
+
+    @property
+    def numeric(self) -> str:
+        """numeric.mapping with its deprecated form, lower case."""
+        if self.numeric_mapping is not None:
+            return self.numeric_mapping.lower()
+        return "precision_only" if self.numeric_precision_mapping else "none"
+
+    @property
+    def begin_ms(self) -> int:
+        """Epoch milliseconds to begin after; -1 in timestamp.initial means now and is the caller's to resolve."""
+        return self.timestamp_initial_ms if self.timestamp_initial is None else self.timestamp_initial
+
+
+class JdbcTaskConfig(JdbcSourceConfig):
+    """The connector's settings and the task's share of the tables."""
+
+    tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)

@@ -1,0 +1,177 @@
+"""One connection to the database: opens it, reads pages, asks the catalog. Every driver error leaves translated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.pool import NullPool
+
+from connect.api.errors import ConfigError
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.errors import Border
+from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
+from connectors.jdbc.rules import driver_properties
+from connectors.jdbc.url import is_jdbc, translate
+
+
+class Database:
+    """A connection, and the generic reader over its driver's cursor. Owned by one thread, `interrupt` apart."""
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        """Builds the engine without connecting. ConfigError: the URL cannot be used."""
+        url = _url(config)
+        self.dialect_name = url.get_backend_name()
+        self.schema_of_connection = url.database if self.dialect_name in {"mysql", "mariadb"} else None
+        self._engine = _engine(url, config)
+        dbapi = self._engine.dialect.dbapi
+        self._driver_error: type[Exception] = dbapi.Error if dbapi else sa.exc.DBAPIError
+        self.border = Border(_shown(url), self._driver_error, (url.password or "", *_secrets(config)))
+        self._connection: sa.Connection | None = None
+
+    @property
+    def connection(self) -> sa.Connection:
+        """The open connection; connects when there is none. RetriableError: not now."""
+        if self._connection is None or self._connection.invalidated or self._connection.closed:
+            self.close()
+            with self.border.translated("connecting", "Check connection.url, connection.user and connection.password."):
+                self._connection = self._engine.connect()
+        return self._connection
+
+    def inspector(self) -> sa.Inspector:
+        """The catalog, read anew."""
+        return sa.inspect(self.connection)
+
+    def scalar(self, statement: sa.Select[Any] | sa.TextClause, doing: str) -> Any:
+        """The first value of a statement's first row, None without a row."""
+        connection = self.connection
+        with self.border.translated(doing):
+            return connection.execute(statement).scalar()
+
+    def describe(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
+        """The DBAPI description of a statement's columns; nothing is fetched."""
+        connection = self.connection
+        with self.border.translated(doing), connection.execute(statement) as result:
+            description: Sequence[Sequence[Any]] = result.cursor.description if result.cursor else ()
+            return description
+
+    def rows(self, statement: sa.Select[Any], doing: str) -> list[Sequence[Any]]:
+        """Every row of a small result."""
+        connection = self.connection
+        with self.border.translated(doing):
+            return list(connection.execute(statement))
+
+    def pages(self, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+        """Read a statement with a streaming cursor.
+
+        SQLite's own cursor streams by itself and gives plain tuples, which cost less than SQLAlchemy's rows. Other
+        drivers need stream_results, under which SQLAlchemy has taken rows from the cursor already.
+        """
+        connection = self.connection
+        options = {} if self.dialect_name == "sqlite" else {"stream_results": True, "max_row_buffer": FETCH_ROWS}
+        with self.border.translated(doing):
+            result = connection.execute(statement, execution_options=options)
+        fetch = result.cursor.fetchmany if result.cursor is not None and not options else result.fetchmany
+        return CursorPages(result, fetch, rules, self.border, doing)
+
+    def end_transaction(self) -> None:
+        """Let go of the snapshot and every lock."""
+        if self._connection is not None and self._connection.in_transaction():
+            with self.border.translated("ending the read transaction"):
+                self._connection.rollback()
+
+    def interrupt(self) -> None:
+        """Break off a running statement; for any thread."""
+        connection = self._connection
+        if connection is None or connection.closed or connection.invalidated:
+            return
+        driver: Any = connection.connection.driver_connection
+        for name in ("interrupt", "cancel"):
+            if hasattr(driver, name):
+                getattr(driver, name)()
+                return
+
+    def close(self) -> None:
+        """Close the connection; what is already gone does not matter."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            connection.close()
+        except (sa.exc.SQLAlchemyError, self._driver_error):
+            connection.invalidate()
+
+
+def _url(config: JdbcSourceConfig) -> sa.URL:
+    properties = driver_properties(config)
+    if is_jdbc(config.connection_url):
+        url = sa.URL.create(**_parts(config.connection_url, properties))
+    else:
+        try:
+            url = sa.make_url(config.connection_url).update_query_dict(properties)
+        except sa.exc.ArgumentError:
+            raise ConfigError("connection.url is not a SQLAlchemy URL.", key="connection.url") from None
+    if config.connection_user is not None:
+        url = url.set(username=config.connection_user)
+    if config.connection_password is not None:
+        url = url.set(password=config.connection_password.get_secret_value())
+    return _existing_file(url) if url.get_backend_name() == "sqlite" else url
+
+
+def _parts(text: str, properties: dict[str, str]) -> dict[str, Any]:
+    parts = translate(text, properties)
+    return {name: getattr(parts, name) for name in parts.__dataclass_fields__}
+
+
+def _existing_file(url: sa.URL) -> sa.URL:
+    # mode=rw never creates a file; mode=ro could not read a WAL database that nobody has open.
+    path = url.database or ":memory:"
+    if path == ":memory:" or path.startswith("file:"):
+        return url
+    return url.set(database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true", **url.query})
+
+
+def _engine(url: sa.URL, config: JdbcSourceConfig) -> sa.Engine:
+    options: dict[str, Any] = {}
+    if config.isolation_mode != "DEFAULT":
+        options["isolation_level"] = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")
+    if url.get_backend_name() == "sqlite":
+        # The connection is used by the reading thread and interrupted by another.
+        options["connect_args"] = {"check_same_thread": False}
+    try:
+        engine = sa.create_engine(url, poolclass=NullPool, hide_parameters=True, **options)
+    except (ImportError, sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
+        raise ConfigError(
+            f"connection.url: the driver of {url.drivername} cannot be used: {type(error).__name__}.",
+            key="connection.url",
+            fix="Install the driver's package in the worker's environment, or name another driver in a SQLAlchemy URL.",
+        ) from None
+    statements = {
+        "sqlite": ["PRAGMA query_only=ON"], "postgresql": ["SET TIME ZONE 'UTC'"], "mysql": ["SET time_zone='+00:00'"],
+        "mariadb": ["SET time_zone='+00:00'"],
+    }.get(url.get_backend_name(), [])  # fmt: skip
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        cursor = connection.cursor()
+        for statement in statements:
+            cursor.execute(statement)
+        cursor.close()
+        connection.commit()
+
+    return engine
+
+
+def _shown(url: sa.URL) -> str:
+    if url.get_backend_name() == "sqlite":
+        return f"SQLite database {(url.database or ':memory:').removeprefix('file:')}"
+    where = f"{url.host or 'localhost'}{f':{url.port}' if url.port else ''}/{url.database or ''}"
+    return f"{url.get_backend_name()} database {where}"
+
+
+def _secrets(config: JdbcSourceConfig) -> tuple[str, ...]:
+    given = driver_properties(config)
+    return tuple(v for n, v in given.items() if any(word in n.lower() for word in ("password", "secret", "token")))

@@ -1,0 +1,74 @@
+"""The one border where driver and SQLAlchemy errors become ours. No message holds SQL parameters or a secret."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy.exc as sa
+
+from connect.api.config import HIDDEN
+from connect.api.errors import ConnectError, RetriableError
+
+# SQLSTATE classes that pass: connection, rollback, resources, object in use, operator intervention, system error.
+_PASSING_STATES = ("08", "40", "53", "55", "57", "58")
+# MySQL and MariaDB: too many connections, shutdown, lock timeout, deadlock, cannot connect, gone away, lost.
+_PASSING_NUMBERS = {1040, 1053, 1077, 1152, 1158, 1159, 1160, 1161, 1205, 1213, 1927, 2002, 2003, 2006, 2013, 2055}
+_PASSING_SQLITE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_INTERRUPT", "SQLITE_FULL")
+_PASSING_NAMES = {"OperationalError", "InterfaceError"}
+
+
+class Border:
+    """Translates errors of one database. Immutable after construction."""
+
+    def __init__(self, database: str, driver_error: type[Exception], secrets: tuple[str, ...] = ()) -> None:
+        """`database` names it in messages; `driver_error` is the base class of the driver's errors."""
+        self._database = database
+        self._driver_error = driver_error
+        self._secrets = tuple(s for s in secrets if s)
+
+    @contextmanager
+    def translated(
+        self, doing: str, fix: str = "Check the table, its columns and the rights of the user."
+    ) -> Iterator[None]:
+        """Run a block; a driver error becomes RetriableError when it may pass by itself, else ConnectError."""
+        try:
+            yield
+        except (sa.DBAPIError, self._driver_error) as error:
+            original = _original(error)
+            text = f"{self._database}: {doing} failed: {self._without_secrets(_text(original))}."
+            if getattr(error, "connection_invalidated", False) or passes(original):
+                raise RetriableError(text) from None
+            raise ConnectError(text, fix=fix) from None
+        except sa.SQLAlchemyError as error:
+            raise ConnectError(
+                f"{self._database}: {doing} failed: {self._without_secrets(str(error))}.", fix=fix
+            ) from None
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
+
+
+def passes(error: BaseException) -> bool:
+    """Whether the same call may succeed later with nothing changed by a person."""
+    if isinstance(error, sqlite3.Error):
+        return (getattr(error, "sqlite_errorname", None) or "").startswith(_PASSING_SQLITE)
+    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    if isinstance(state, str) and state:
+        return state.startswith(_PASSING_STATES)
+    if error.args and isinstance(error.args[0], int) and error.args[0] > 0:
+        return error.args[0] in _PASSING_NUMBERS
+    # Without a code: a driver that could not reach the server or lost it.
+    return type(error).__name__ in _PASSING_NAMES
+
+
+def _original(error: Exception) -> BaseException:
+    return error.orig if isinstance(error, sa.DBAPIError) and error.orig is not None else error
+
+
+def _text(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return " ".join(line.strip() for line in lines).rstrip(".")

@@ -1,0 +1,273 @@
+"""The four modes: the order rows are read in, the place to go on from, the offset to store. Pure, but for their state.
+
+A mode's state is the place after the rows handed out last. It moves only in `delivered`, so that a read that failed is
+made again from the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+
+from connect.api.errors import SchemaError
+from connectors.jdbc import offsets, temporal
+from connectors.jdbc.forms import TimestampForm
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.pages import Page
+from connectors.jdbc.query import Edge
+
+FIRST_ID = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Columns that give rows an order: expressions, and their places in a page."""
+
+    expressions: tuple[sa.ColumnElement[Any], ...] = ()
+    places: tuple[int, ...] = ()
+
+
+class Mode(Protocol):
+    """How one table is read. Owned by the reading thread."""
+
+    order: tuple[sa.ColumnElement[Any], ...]
+    keep: tuple[int, ...]
+    """Columns whose values `delivered` needs of every row."""
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:
+        """The place to go on from."""
+
+    def delivered(self, page: Page) -> Offset | None:
+        """Move the place behind this page, and give the offset to store with it."""
+
+    def finished(self) -> Offset | None:
+        """The pass ended without further rows; the offset to store when that means something by itself."""
+
+
+class Bulk:
+    """The whole table, ordered by its key where it has one, so that a broken pass resumes behind its last row."""
+
+    def __init__(self, key: Ordering, stored: Offset | None, now_ms: Callable[[], int]) -> None:
+        self.order = key.expressions
+        self.keep: tuple[int, ...] = ()
+        self._key = key
+        last = offsets.bulk_key_of(stored)
+        self._last = last if last is not None and len(last) == len(key.places) else None
+        self._rows = offsets.bulk_rows_of(stored) if self._last is not None else 0
+        self._now_ms = now_ms
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+        """Behind the last delivered key."""
+        return [Edge.at(literal(value)) for value in self._last or ()]
+
+    def delivered(self, page: Page) -> Offset | None:
+        """How far the pass came, or that it is finished."""
+        self._rows += len(page)
+        if page.following is None:
+            return self._end()
+        if not self._key.places:
+            return None
+        self._last = key_of(page, self._key)
+        return offsets.bulk_progress(self._last, self._rows)
+
+    def finished(self) -> Offset | None:
+        """A resumed pass whose remaining rows are gone is finished, too."""
+        return self._end() if self._last is not None else None
+
+    def restart(self) -> None:
+        """Without a key a broken pass begins at the table's first row again."""
+        if not self._key.places:
+            self._rows = 0
+
+    def _end(self) -> Offset:
+        rows, self._rows, self._last = self._rows, 0, None
+        return offsets.bulk_finished(self._now_ms(), rows)
+
+
+class Incrementing:
+    """Rows with a larger id than any before."""
+
+    def __init__(self, column: Ordering, stored: Offset | None, initial: int) -> None:
+        self.order = column.expressions
+        self.keep: tuple[int, ...] = ()
+        self._place = column.places[0]
+        known = offsets.id_of(stored)
+        self._last = initial if known is None else known
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+        """Behind the last id."""
+        return [Edge.at(literal(self._last))]
+
+    def delivered(self, page: Page) -> Offset | None:
+        """The id of the last row."""
+        self._last = whole_id(page, self._place)
+        return offsets.incrementing(self._last)
+
+    def finished(self) -> Offset | None:
+        """Nothing new."""
+        return None
+
+
+class Timestamps:
+    """The timestamp of each row of a page: the first of several columns that is not null."""
+
+    def __init__(self, table: str, names: Sequence[str], places: Sequence[int], zone: ZoneInfo) -> None:
+        self._table = table
+        self._names = names
+        self.places = tuple(places)
+        self._zone = zone
+
+    def of(self, page: Page) -> pa.Int64Array:
+        """Microseconds since the epoch, checked to be in order."""
+        try:
+            instants = pc.coalesce(*(temporal.instants(values, self._zone) for values in page.kept))
+        except (temporal.Misfit, pa.ArrowException) as error:
+            raise self._error(f"a timestamp cannot be read: {error}") from error
+        if pc.all(pc.less_equal(instants[:-1], instants[1:])).as_py() is False or self._has_two_forms(page, instants):
+            raise self._error("the order of the stored values is not the order of time, because their forms are mixed")
+        return instants
+
+    def _has_two_forms(self, page: Page, instants: pa.Int64Array) -> bool:
+        # Text of the same instant in two forms (12:00:00, 12:00:00.000) would be ordered by form before the key.
+        if any(temporal.kinds(values) - {str} for values in page.kept):
+            return False
+        text = pc.coalesce(*(pa.array(values, pa.string()) for values in page.kept))
+        if page.following is not None:
+            instants = pa.concat_arrays([instants, pa.array([self.one(page.following)], pa.int64())])
+            ahead = next(page.following[i] for i in self.places if page.following[i] is not None)
+            text = pa.concat_arrays([text, pa.array([ahead], pa.string())])
+        same = pc.equal(instants[:-1], instants[1:])
+        return pc.any(pc.and_(same, pc.not_equal(text[:-1], text[1:]))).as_py() is True
+
+    def one(self, row: Sequence[Any]) -> int:
+        """The timestamp of a single row."""
+        value = next(row[i] for i in self.places if row[i] is not None)
+        return int(temporal.instants((value,), self._zone)[0].as_py())
+
+    def _error(self, what: str) -> SchemaError:
+        return SchemaError(
+            f"Table {self._table}: {what}.",
+            field=", ".join(self._names),
+            fix="Write all timestamps of the column in one form, as 2024-02-29 12:34:56.123456.",
+        )
+
+
+class Timestamp:
+    """Rows whose timestamp is later than any before.
+
+    The stored timestamp moves only when no further row shares it. Where the table has a key, the offset also says how
+    far the rows of an unfinished timestamp went, so that a restart repeats none of them.
+    """
+
+    def __init__(
+        self, column: sa.ColumnElement[Any], key: Ordering, times: Timestamps, stored: Offset | None, begin_us: int
+    ) -> None:
+        self.order = (column, *key.expressions)
+        self.keep = times.places
+        self._key = key
+        self._times = times
+        known = offsets.instant_us_of(stored)
+        self._finished_us = begin_us if known is None else known
+        tie = offsets.tie_of(stored)
+        self._tie = tie if tie is not None and len(tie[1]) == len(key.places) and key.places else None
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:
+        """Behind the last row of the unfinished timestamp, or behind the finished one."""
+        assert form is not None
+        if self._tie is None:
+            return [form.edge(self._finished_us)]
+        instant, key = self._tie
+        return [form.edge(instant), *(Edge.at(literal(value)) for value in key)]
+
+    def delivered(self, page: Page) -> Offset | None:
+        """The last timestamp that no row to come can share."""
+        instants = self._times.of(page)
+        last = int(instants[-1].as_py())
+        if page.following is None or self._times.one(page.following) > last:
+            self._finished_us, self._tie = last, None
+            return offsets.timestamp(last)
+        before = pc.max(instants.filter(pc.less(instants, last))).as_py()
+        self._finished_us = self._finished_us if before is None else int(before)
+        if not self._key.places:
+            return offsets.timestamp(self._finished_us)
+        key = key_of(page, self._key)
+        self._tie = (last, key)
+        return offsets.timestamp_with_tie(self._finished_us, last, key)
+
+    def finished(self) -> Offset | None:
+        """A tie whose other rows are gone is finished."""
+        if self._tie is None:
+            return None
+        self._finished_us, self._tie = self._tie[0], None
+        return offsets.timestamp(self._finished_us)
+
+
+class TimestampIncrementing:
+    """Rows that are later, or as late with a larger id."""
+
+    def __init__(
+        self, column: sa.ColumnElement[Any], ids: Ordering, times: Timestamps, stored: Offset | None, begin: Begin
+    ) -> None:
+        self.order = (column, *ids.expressions)
+        self.keep = times.places
+        self._place = ids.places[0]
+        self._times = times
+        instant, last = offsets.instant_us_of(stored), offsets.id_of(stored)
+        self._instant_us = begin.instant_us if instant is None else instant
+        self._last = begin.id if last is None else last
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:
+        """Behind the last row."""
+        assert form is not None
+        return [form.edge(self._instant_us), Edge.at(literal(self._last))]
+
+    def delivered(self, page: Page) -> Offset | None:
+        """Timestamp and id of the last row."""
+        self._instant_us = int(self._times.of(page)[-1].as_py())
+        self._last = whole_id(page, self._place)
+        return offsets.timestamp_incrementing(self._instant_us, self._last)
+
+    def finished(self) -> Offset | None:
+        """Nothing new."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Where reading begins without a stored offset."""
+
+    instant_us: int
+    id: int
+
+
+def key_of(page: Page, key: Ordering) -> tuple[object, ...]:
+    """The key of a page's last row."""
+    assert page.last is not None
+    return tuple(page.last[i] for i in key.places)
+
+
+def whole_id(page: Page, place: int) -> int:
+    """The id of a page's last row; SchemaError for what an offset cannot hold."""
+    assert page.last is not None
+    value = page.last[place]
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise SchemaError(
+            f"An incrementing column must hold whole numbers of 64 bits, but there is a {type(value).__name__}.",
+            key="incrementing.column.name",
+            fix="Name another column, or use mode=timestamp.",
+        )
+    return value
+
+
+def literal(value: object) -> sa.ColumnElement[Any]:
+    """A bound parameter for a key value."""
+    return sa.literal(value, sa.BigInteger) if isinstance(value, int) else sa.literal(value)

@@ -1,0 +1,106 @@
+"""Source partitions and offsets, member for member as Confluent's connector writes them. Pure.
+
+The order of members is Java 17's HashMap order: Kafka Connect looks partitions up by their bytes. Our own members
+come last; Confluent's reader ignores them, so that a roll-back resumes at the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from connectors.jdbc.tables import TableName
+
+Offset = Mapping[str, object]
+
+QUERY_PARTITION: Final[Mapping[str, object]] = {"query": "query"}
+TIE_TIMESTAMP = "tie_timestamp_us"
+TIE_KEY = "tie_key"
+BULK_LAST_KEY = "bulk_last_key"
+BULK_FINISHED_MS = "bulk_pass_finished_ms"
+BULK_ROWS = "rows"
+
+
+def table_partition(table: TableName) -> dict[str, object]:
+    """The partition of a table, protocol V1."""
+    return {"protocol": "1", "table": table.full}
+
+
+def old_table_partition(table: TableName) -> dict[str, object]:
+    """The partition that connectors before protocol V1 wrote; read as a fallback, never written."""
+    return {"table": table.name}
+
+
+def incrementing(last_id: int) -> dict[str, object]:
+    """The offset of mode=incrementing."""
+    return {"incrementing": last_id}
+
+
+def timestamp(instant_us: int) -> dict[str, object]:
+    """The offset of mode=timestamp: epoch milliseconds, and the whole fraction of the second in nanoseconds."""
+    return {"timestamp_nanos": instant_us % 1_000_000 * 1000, "timestamp": instant_us // 1000}
+
+
+def timestamp_incrementing(instant_us: int, last_id: int) -> dict[str, object]:
+    """The offset of mode=timestamp+incrementing."""
+    parts = timestamp(instant_us)
+    return {
+        "timestamp_nanos": parts["timestamp_nanos"],
+        "incrementing": last_id,
+        "timestamp": parts["timestamp"],
+    }
+
+
+def timestamp_with_tie(finished_us: int, tie_us: int, tie_key: Sequence[object]) -> dict[str, object]:
+    """The last finished timestamp, and how far rows of the next one, which share it, were delivered."""
+    return {**timestamp(finished_us), TIE_TIMESTAMP: tie_us, TIE_KEY: list(tie_key)}
+
+
+def bulk_progress(last_key: Sequence[object], rows: int) -> dict[str, object]:
+    """A pass of mode=bulk that was delivered up to a key."""
+    return {BULK_LAST_KEY: list(last_key), BULK_ROWS: rows}
+
+
+def bulk_finished(finished_ms: int, rows: int) -> dict[str, object]:
+    """A pass of mode=bulk that was delivered to its end."""
+    return {BULK_FINISHED_MS: finished_ms, BULK_ROWS: rows}
+
+
+def id_of(offset: Offset | None) -> int | None:
+    """The incrementing member, None when there is none."""
+    return _whole(offset, "incrementing")
+
+
+def instant_us_of(offset: Offset | None) -> int | None:
+    """The timestamp in microseconds since the epoch; finer digits are cut, which repeats a row and never skips one."""
+    ms, nanos = _whole(offset, "timestamp"), _whole(offset, "timestamp_nanos")
+    if ms is None:
+        return None
+    return ms * 1000 if nanos is None else ms // 1000 * 1_000_000 + nanos // 1000
+
+
+def tie_of(offset: Offset | None) -> tuple[int, tuple[object, ...]] | None:
+    """The unfinished timestamp and the last delivered key in it."""
+    instant, last = _whole(offset, TIE_TIMESTAMP), (offset or {}).get(TIE_KEY)
+    return (instant, tuple(last)) if instant is not None and isinstance(last, list | tuple) else None
+
+
+def bulk_key_of(offset: Offset | None) -> tuple[object, ...] | None:
+    """The last delivered key of an unfinished pass."""
+    last = (offset or {}).get(BULK_LAST_KEY)
+    return tuple(last) if isinstance(last, list | tuple) else None
+
+
+def bulk_finished_ms_of(offset: Offset | None) -> int | None:
+    """When the last pass ended, None when it did not."""
+    return _whole(offset, BULK_FINISHED_MS)
+
+
+def bulk_rows_of(offset: Offset | None) -> int:
+    """The rows delivered so far of an unfinished pass."""
+    return _whole(offset, BULK_ROWS) or 0
+
+
+def _whole(offset: Offset | None, member: str) -> int | None:
+    value = (offset or {}).get(member)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,109 @@
+"""Pages of a statement as Arrow: the interface of readers, and the generic reader over a driver's cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from connectors.jdbc.errors import Border
+
+FETCH_ROWS = 1024
+"""Rows turned into Arrow at a time: what one fetch makes in Python fits the processor's cache and is freed at once."""
+
+Build = Callable[[Sequence[Sequence[Any]]], pa.StructArray]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRules:
+    """What a page is. `build` makes rows of driver values by column; `keep`: columns wanted as they came, too."""
+
+    rows: int
+    build: Build
+    keep: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a result, in order.
+
+    `last` is the last row and `following` the one after the page, as the driver gives them; `following` None: the
+    result ends here. `kept` has the values of the columns of `PageRules.keep`.
+    """
+
+    values: pa.StructArray
+    last: Sequence[Any] | None
+    following: Sequence[Any] | None
+    kept: Sequence[Sequence[Any]] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+class Pages(Protocol):
+    """A statement being read. Owned by the reading thread."""
+
+    def next(self) -> Page:
+        """The next rows; a page without rows is the end. RetriableError: read again from the last delivered place."""
+
+    def close(self) -> None:
+        """Give the cursor back."""
+
+
+class Reader(Protocol):
+    """How statements are read: the generic way of `Database`, or a faster one of a dialect."""
+
+    def pages(self, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+        """Start reading, in memory that does not grow with the result. `doing` says what for in messages."""
+
+
+class CursorPages:
+    """Pages of a DBAPI cursor, read one row ahead. Owned by the reading thread."""
+
+    def __init__(
+        self,
+        result: sa.CursorResult[Any],
+        fetch: Callable[[int], Sequence[Any]],
+        rules: PageRules,
+        border: Border,
+        doing: str,
+    ) -> None:
+        self._result = result
+        self._fetch = fetch
+        self._rules = rules
+        self._border = border
+        self._doing = doing
+        self._ahead: list[Sequence[Any]] = []
+
+    def next(self) -> Page:
+        """The next rows."""
+        built: list[pa.StructArray] = []
+        kept: list[list[Any]] = [[] for _ in self._rules.keep]
+        last: Sequence[Any] | None = None
+        missing = self._rules.rows
+        while missing > 0 and (rows := self._rows(min(missing, FETCH_ROWS))):
+            columns = tuple(zip(*rows, strict=True))
+            built.append(self._rules.build(columns))
+            for values, place in zip(kept, self._rules.keep, strict=True):
+                values.extend(columns[place])
+            last = rows[-1]
+            missing -= len(rows)
+        self._ahead = self._rows(1)
+        values = pa.concat_arrays(built) if built else self._rules.build(())
+        return Page(values, last, self._ahead[0] if self._ahead else None, kept)
+
+    def close(self) -> None:
+        """Give the cursor back."""
+        self._ahead = []
+        with self._border.translated(self._doing):
+            self._result.close()
+
+    def _rows(self, wanted: int) -> list[Sequence[Any]]:
+        ahead, self._ahead = self._ahead, []
+        if len(ahead) >= wanted:
+            return ahead
+        with self._border.translated(self._doing):
+            return [*ahead, *self._fetch(wanted - len(ahead))]

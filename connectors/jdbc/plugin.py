@@ -1,0 +1,24 @@
+"""Declares the JDBC source. Cheap: names the code that needs a driver, imports none of it."""
+
+from __future__ import annotations
+
+from connect import __version__
+from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.jdbc.config import JdbcSourceConfig
+
+SOURCE = Plugin(
+    kind=PluginKind.SOURCE,
+    name="io.confluent.connect.jdbc.JdbcSourceConnector",
+    aliases=("io.aiven.connect.jdbc.JdbcSourceConnector", "connectors.jdbc.JdbcSource"),
+    factory="connectors.jdbc.source:JdbcSourceConnector",
+    config=JdbcSourceConfig,
+    version=__version__,
+    doc="Reads tables or a query of an SQL database, whole or by an incrementing or timestamp column.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.OFFSETS_ALTERABLE}),
+)
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    """The plug-ins of this package."""
+    return [SOURCE]

@@ -1,0 +1,116 @@
+"""Builds every statement the source reads with. Pure: SQLAlchemy expressions in and out, nothing is run.
+
+Identifiers go through the dialect's quoting, values are bound parameters. Only the user's own `query` and
+`query.suffix` are taken as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.sql.elements import quoted_name
+
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import ColumnPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A value to compare a column with: `low` for >= and <, `high` for >. They differ where values have forms."""
+
+    low: sa.ColumnElement[Any]
+    high: sa.ColumnElement[Any]
+
+    @classmethod
+    def at(cls, value: sa.ColumnElement[Any]) -> Edge:
+        """The edge of a value with one form."""
+        return cls(value, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is read: a table or a wrapped query, with its columns in order."""
+
+    relation: sa.FromClause
+    columns: tuple[ColumnPlan, ...]
+    suffix: str = ""
+
+    def column(self, name: str) -> sa.ColumnElement[Any]:
+        """The expression of a column by its exact name."""
+        return self.relation.c[name]
+
+
+def table_source(
+    table: TableName, columns: Sequence[ColumnPlan], *, quote: bool, extra: Sequence[str] = (), suffix: str = ""
+) -> Source:
+    """A table as a source. `extra` columns may be ordered by but are not part of the row (SQLite's rowid)."""
+    names = [*(c.name for c in columns), *extra]
+    relation = sa.table(
+        quoted_name(table.name, quote),
+        *(sa.column(quoted_name(n, quote) if n not in extra else n) for n in names),
+        schema=None if table.schema is None else quoted_name(table.schema, quote),
+    )
+    return Source(relation, tuple(columns), suffix)
+
+
+def query_source(query: str, columns: Sequence[ColumnPlan], suffix: str = "") -> Source:
+    """The user's query, wrapped, so that conditions and order can be added whatever it contains."""
+    return Source(wrapped(query, [c.name for c in columns]), tuple(columns), suffix)
+
+
+def wrapped(query: str, names: Sequence[str]) -> sa.Subquery:
+    """`(query) AS x`. A colon in the query is text, never a parameter."""
+    text = sa.text(query.strip().rstrip(";").replace(":", "\\:"))
+    return text.columns(*(sa.column(quoted_name(n, True)) for n in names)).subquery("x")
+
+
+def probe(query: str) -> sa.Select[Any]:
+    """Reads no row of the user's query; its description has the columns."""
+    return sa.select(sa.text("*")).select_from(wrapped(query, [])).where(sa.literal(1) == sa.literal(0))
+
+
+def select(
+    source: Source,
+    order: Sequence[sa.ColumnElement[Any]] = (),
+    *,
+    after: Sequence[Edge] = (),
+    until: Edge | None = None,
+    extra: Sequence[sa.ColumnElement[Any]] = (),
+    limit: int | None = None,
+) -> sa.Select[Any]:
+    """Rows in order, after a place in it, up to before `until` in the first order column.
+
+    `after` has a value for all of `order`, or for its first columns only: then rows equal in those are left out, too.
+    """
+    columns = [_projected(source, plan) for plan in source.columns]
+    statement = sa.select(*columns, *extra).select_from(source.relation)
+    if after:
+        statement = statement.where(_after(order, after))
+    if until is not None:
+        statement = statement.where(order[0] < until.low)
+    if order:
+        statement = statement.order_by(*(column.asc() for column in order))
+    if limit is not None:
+        statement = statement.limit(limit)
+    return statement.suffix_with(sa.text(source.suffix.replace(":", "\\:"))) if source.suffix else statement
+
+
+def first_value(source: Source, column: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """Some value of a column that is not null, to see its form."""
+    return sa.select(column).select_from(source.relation).where(column.is_not(None)).limit(1)
+
+
+def _projected(source: Source, plan: ColumnPlan) -> sa.ColumnElement[Any]:
+    column = source.column(plan.name)
+    return sa.cast(column, sa.Text).label(plan.name) if plan.cast_to_text else column
+
+
+def _after(order: Sequence[sa.ColumnElement[Any]], values: Sequence[Edge]) -> sa.ColumnElement[bool]:
+    # This form is read by index on MariaDB and PostgreSQL alike; a row constructor scans the whole index on MariaDB.
+    first, value = order[0], values[0]
+    if len(values) == 1:
+        return first > value.high
+    return sa.and_(first >= value.low, sa.or_(first > value.high, _after(order[1:], values[1:])))

@@ -1,0 +1,68 @@
+"""The columns of the user's query, whose types no catalog has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import types as t
+
+from connectors.jdbc.catalog import TableShape
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.query import probe, wrapped
+from connectors.jdbc.temporal import kinds
+from connectors.jdbc.types import ColumnPlan, TypeRules, plan_column
+
+_SAMPLE_ROWS = 1000
+_DOING = "preparing the query"
+_TEMP_VIEW = "connect_query_columns"
+
+
+def describe_query(database: Database, config: JdbcSourceConfig) -> TableShape:
+    """The query's columns, all nullable. ConnectError when the database refuses the query."""
+    rules = TypeRules(database.dialect_name, config.numeric, config.timestamp_granularity)
+    names = [str(column[0]) for column in database.describe(probe(config.query_text), _DOING)]
+    declared = _declared(database, config.query_text) if database.dialect_name == "sqlite" else {}
+    sample = _sample(database, config.query_text, names) if set(names) - set(declared) else {}
+    plans = [_plan(name, declared.get(name), sample.get(name, ()), rules) for name in names]
+    return TableShape(tuple(plans), frozenset())
+
+
+def _plan(name: str, declared: t.TypeEngine[Any] | None, sample: Sequence[Any], rules: TypeRules) -> ColumnPlan:
+    return plan_column(name, declared if declared is not None else inferred(sample), nullable=True, rules=rules)
+
+
+def inferred(sample: Sequence[Any]) -> t.TypeEngine[Any]:
+    """The type of an expression from its first values; text when they are all null."""
+    match {kind.__name__ for kind in kinds(sample)}:
+        case found if found and found <= {"int"}:
+            return t.BigInteger()
+        case found if found and found <= {"int", "float"}:
+            return t.Double()
+        case found if found == {"bytes"}:
+            return t.LargeBinary()
+    return t.Text()
+
+
+def _declared(database: Database, query: str) -> dict[str, t.TypeEngine[Any]]:
+    # A view shows the declared type of every column that the query passes on; it lives in this connection's memory.
+    connection = database.connection
+    text = query.strip().rstrip(";")
+    with database.border.translated(_DOING, "Mend the query; it must be one SELECT."):
+        connection.exec_driver_sql("PRAGMA query_only=OFF")
+        try:
+            connection.exec_driver_sql(f"CREATE TEMP VIEW {_TEMP_VIEW} AS {text}")
+            columns = sa.inspect(connection).get_columns(_TEMP_VIEW, schema="temp")
+            connection.exec_driver_sql(f"DROP VIEW temp.{_TEMP_VIEW}")
+        finally:
+            connection.exec_driver_sql("PRAGMA query_only=ON")
+    return {str(c["name"]): c["type"] for c in columns if not isinstance(c["type"], t.NullType)}
+
+
+def _sample(database: Database, query: str, names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    relation = wrapped(query, names)
+    statement = sa.select(*(relation.c[n] for n in names)).limit(_SAMPLE_ROWS)
+    rows = database.rows(statement, _DOING)
+    return dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}

@@ -1,0 +1,190 @@
+"""Reads one table or query page by page, and says when it wants to be read next. Owned by the reading thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from connect.api.records import Batch, Column, SourcePosition
+from connectors.jdbc.columns import RowFormat
+from connectors.jdbc.database import Database
+from connectors.jdbc.forms import TimestampForm
+from connectors.jdbc.modes import Bulk, Mode
+from connectors.jdbc.pages import Page, PageRules, Pages
+from connectors.jdbc.query import Source, select
+
+
+class Connections:
+    """Open connections that no table is using now. Owned by the reading thread; `interrupt` may come from any."""
+
+    def __init__(self, connect: Callable[[], Database]) -> None:
+        self._connect = connect
+        self._idle: list[Database] = []
+        self._busy: list[Database] = []
+
+    def take(self) -> Database:
+        """A connection for one reader alone."""
+        database = self._idle.pop() if self._idle else self._connect()
+        self._busy.append(database)
+        return database
+
+    def give_back(self, database: Database) -> None:
+        """The reader is done with it; its transaction ends."""
+        self._busy.remove(database)
+        database.end_transaction()
+        self._idle.append(database)
+
+    def discard(self, database: Database) -> None:
+        """The connection failed."""
+        self._busy.remove(database)
+        database.close()
+
+    def interrupt(self) -> None:
+        """Break off what is running."""
+        for database in tuple(self._busy):
+            database.interrupt()
+
+    def close(self) -> None:
+        """Close them all."""
+        for database in (*self._idle, *self._busy):
+            database.close()
+        self._idle, self._busy = [], []
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampBound:
+    """Up to which instant a pass reads, and how the column is compared with it."""
+
+    form: Callable[[Database], TimestampForm]
+    now_us: Callable[[Database], int]
+    delay_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPlan:
+    """Everything that does not change while a table is read.
+
+    `paged`: each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index on
+    the order. `row_id`: SQLite's hidden key, read beside the row's columns.
+    """
+
+    label: str
+    topic: str
+    partition: Mapping[str, object]
+    source: Source
+    format: RowFormat
+    mode: Mode
+    page_rows: int
+    interval_s: float
+    paged: bool = False
+    row_id: sa.ColumnElement[Any] | None = None
+    bound: TimestampBound | None = None
+    first_wait_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Pass:
+    until_us: int | None = None
+    form: TimestampForm | None = None
+    pages: Pages | None = None
+    database: Database | None = field(default=None, repr=False)
+
+
+class TableReader:
+    """Reads one table in passes; between two passes it rests for `interval_s`."""
+
+    def __init__(self, plan: ReadingPlan, connections: Connections) -> None:
+        self._plan = plan
+        self._connections = connections
+        self._pass: _Pass | None = None
+        self.due_at_s = time.monotonic() + plan.first_wait_s
+        """When to call `read` next, on the monotonic clock."""
+
+    @property
+    def is_reading(self) -> bool:
+        """A pass has begun and not ended."""
+        return self._pass is not None
+
+    def read(self) -> Batch | None:
+        """The next page; None when a pass found nothing new. After an error the next call reads from the same place."""
+        try:
+            page = self._next_page()
+            batch = self._batch(page)
+            if page.following is None:
+                self._end_pass()
+        except BaseException:
+            self._abandon()
+            raise
+        return batch
+
+    def _next_page(self) -> Page:
+        current = self._pass = self._pass or self._begin()
+        if current.pages is None:
+            current.database = current.database or self._connections.take()
+            rules = PageRules(self._plan.page_rows, self._plan.format.build, self._plan.mode.keep)
+            current.pages = current.database.pages(self._statement(current), rules, self._doing)
+        page = current.pages.next()
+        if self._plan.paged:
+            self._release(current)
+        return page
+
+    @property
+    def _doing(self) -> str:
+        return f"reading {self._plan.label}"
+
+    def _begin(self) -> _Pass:
+        bound = self._plan.bound
+        if bound is None:
+            return _Pass()
+        started = _Pass(database=self._connections.take())
+        self._pass = started
+        assert started.database is not None
+        started.until_us = bound.now_us(started.database) - bound.delay_us
+        started.form = bound.form(started.database)
+        return started
+
+    def _statement(self, current: _Pass) -> sa.Select[Any]:
+        plan, form = self._plan, current.form
+        until = form.edge(current.until_us) if form is not None and current.until_us is not None else None
+        return select(
+            plan.source,
+            plan.mode.order,
+            after=plan.mode.after(form),
+            until=until,
+            extra=() if plan.row_id is None else (plan.row_id,),
+            limit=plan.page_rows + 1 if plan.paged else None,
+        )
+
+    def _batch(self, page: Page) -> Batch | None:
+        plan = self._plan
+        offset = plan.mode.delivered(page) if len(page) else plan.mode.finished()
+        if offset is None and not len(page):
+            return None
+        position = SourcePosition(plan.partition, offset)
+        return Batch(plan.topic, Column.from_arrow(page.values, plan.format.schema), position=position)
+
+    def _end_pass(self) -> None:
+        current, self._pass = self._pass, None
+        self.due_at_s = time.monotonic() + self._plan.interval_s
+        if current is not None:
+            self._release(current)
+
+    def _release(self, current: _Pass) -> None:
+        pages, current.pages = current.pages, None
+        if pages is not None:
+            pages.close()
+        database, current.database = current.database, None
+        if database is not None:
+            self._connections.give_back(database)
+
+    def _abandon(self) -> None:
+        current, self._pass = self._pass, None
+        self.due_at_s = time.monotonic()
+        if isinstance(self._plan.mode, Bulk):
+            self._plan.mode.restart()
+        if current is not None and current.database is not None:
+            self._connections.discard(current.database)

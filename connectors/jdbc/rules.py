@@ -1,0 +1,143 @@
+"""What must hold between settings, in the order of Confluent's validation. Pure; needs no database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from connect.api.config import HIDDEN
+from connect.api.errors import ConfigProblem
+from connectors.jdbc.tables import parse_mapping
+from connectors.jdbc.url import family, is_jdbc, translate
+
+if TYPE_CHECKING:
+    from connectors.jdbc.config import JdbcSourceConfig
+
+_DIALECT_FAMILIES = {
+    "Sqlite": ("sqlite",), "PostgreSql": ("postgresql",), "MySql": ("mysql", "mariadb"), "Oracle": ("oracle",),
+    "SqlServer": ("mssql",), "Db2": ("db2", "ibm"), "SapHana": ("hana",), "Vertica": ("vertica",),
+}  # fmt: skip
+_LEGACY_TABLES = {"table.whitelist": "table_whitelist", "table.blacklist": "table_blacklist"}
+_NEW_TABLES = {"table.include.list": "table_include", "table.exclude.list": "table_exclude"}
+_LEGACY_COLUMNS = {"incrementing.column.name": "incrementing_column", "timestamp.column.name": "timestamp_columns"}
+_NEW_COLUMNS = {
+    "incrementing.column.mapping": "incrementing_columns", "timestamp.columns.mapping": "timestamp_columns_mapping",
+}  # fmt: skip
+
+
+def problems(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    """Every broken rule, each on the key to change."""
+    yield from _table_rules(config)
+    yield from _query_rules(config)
+    yield from _mode_rules(config)
+    yield from _connection_rules(config)
+
+
+def _given(config: JdbcSourceConfig, keys: dict[str, str]) -> list[str]:
+    return [name for name, attribute in keys.items() if getattr(config, attribute)]
+
+
+def _table_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    legacy = _given(config, _LEGACY_TABLES | _LEGACY_COLUMNS)
+    new = _given(config, _NEW_TABLES | _NEW_COLUMNS)
+    if legacy and new:
+        for name in new:
+            yield ConfigProblem(
+                name, f"{name} and {', '.join(legacy)} may not be used together: use one style of keys."
+            )
+    if config.table_whitelist and config.table_blacklist:
+        yield ConfigProblem("table.blacklist", "table.whitelist and table.blacklist are exclusive: give one of them.")
+    if config.table_exclude and not config.table_include:
+        yield ConfigProblem("table.exclude.list", "table.exclude.list needs table.include.list, from which it takes.")
+    for name, attribute in _NEW_TABLES.items():
+        yield from _regex_problems(name, getattr(config, attribute))
+    for name, attribute in _NEW_COLUMNS.items():
+        yield from _mapping_problems(name, getattr(config, attribute))
+
+
+def _regex_problems(name: str, patterns: tuple[str, ...]) -> Iterator[ConfigProblem]:
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            yield ConfigProblem(
+                name, f"Invalid value {pattern} for configuration {name}: not a regular expression: {error}"
+            )
+
+
+def _mapping_problems(name: str, entries: tuple[str, ...]) -> Iterator[ConfigProblem]:
+    for entry in entries:
+        try:
+            parse_mapping(entry)
+        except ValueError as error:
+            yield ConfigProblem(name, f"Invalid value {entry} for configuration {name}: {error}")
+
+
+def _query_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    query_key = "query" if config.query else "query.masked"
+    query = config.query_text
+    if config.query and config.query_masked:
+        yield ConfigProblem("query.masked", "query and query.masked are exclusive: give one of them.")
+    filters = _given(config, _LEGACY_TABLES | _NEW_TABLES)
+    if query:
+        shown = query.partition("\n")[0] if config.query else HIDDEN
+        if not re.match(r"(?i)\s*select\b", query):
+            yield ConfigProblem(
+                query_key, f"Invalid value {shown} for configuration {query_key}: must start with SELECT."
+            )
+        for name in filters:
+            yield ConfigProblem(
+                name, f"{name} may not be used with {query_key}: do not filter tables when reading a query."
+            )
+    columns = _given(config, _LEGACY_COLUMNS | _NEW_COLUMNS)
+    if not query and not filters and not columns:
+        for name in ("table.whitelist", "table.include.list", "query"):
+            yield ConfigProblem(
+                name,
+                "At least one table filtering configuration is required: give table.include.list, table.whitelist or "
+                "table.blacklist, or read a query.",
+            )
+
+
+def _mode_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    if not config.mode:
+        yield ConfigProblem("mode", "Query mode must be specified: mode is bulk, timestamp, incrementing or both.")
+    if config.query_text and "incrementing" in config.mode and not config.incrementing_column:
+        yield ConfigProblem(
+            "incrementing.column.name",
+            f"incrementing.column.name must be given to read a query with mode={config.mode}.",
+        )
+    if "timestamp" in config.mode and not (config.timestamp_columns or config.timestamp_columns_mapping):
+        yield ConfigProblem("timestamp.column.name", f"mode={config.mode} needs timestamp.column.name.")
+
+
+def _connection_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    if config.credentials_provider.rpartition(".")[2] != "DefaultJdbcCredentialsProvider":
+        yield ConfigProblem(
+            "jdbc.credentials.provider.class",
+            "Java credentials providers cannot run here: use connection.user and connection.password, with a config "
+            "provider where they are secret.",
+        )
+    if not config.connection_url:
+        yield ConfigProblem("connection.url", 'Missing required configuration "connection.url".')
+        return
+    named = family(config.connection_url)
+    if is_jdbc(config.connection_url):
+        try:
+            translate(config.connection_url, driver_properties(config))
+        except ValueError as error:
+            yield ConfigProblem("connection.url", f"connection.url: {error}")
+    elif not re.match(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://", config.connection_url):
+        yield ConfigProblem(
+            "connection.url", "connection.url is neither a JDBC URL (jdbc:sqlite:/data/app.db) nor a SQLAlchemy URL."
+        )
+    wanted = _DIALECT_FAMILIES.get(config.dialect_name.removesuffix("DatabaseDialect"))
+    if wanted and named not in wanted:
+        yield ConfigProblem("dialect.name", f"dialect.name={config.dialect_name} does not fit a URL of {named}.")
+
+
+def driver_properties(config: JdbcSourceConfig) -> dict[str, str]:
+    """Every further `connection.*` key, which goes to the driver. May hold secrets."""
+    own = {d.name.removeprefix("connection.") for d in type(config).definitions() if d.name.startswith("connection.")}
+    return {name: value for name, value in config.with_prefix("connection.").items() if name not in own}

@@ -1,0 +1,47 @@
+"""The JDBC source connector: checks a configuration against the database and shares out its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from connect.api.config import ConnectorConfig
+from connect.api.deadline import Deadline
+from connectors.jdbc.catalog import list_tables
+from connectors.jdbc.check import check
+from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.tables import TableFilter, select_tables, split, to_text
+from connectors.jdbc.task import JdbcSourceTask
+
+
+class JdbcSourceConnector:
+    """Plans the tasks of one JDBC source. Connects only in `check` and `task_configs`."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        assert isinstance(config, JdbcSourceConfig)
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """Connect; see that tables, columns, rights and types are as the settings need them."""
+        check(self._config, deadline)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """The selected tables in contiguous groups under `tables`; one task for a query.
+
+        Without any table there is one task, which fails and says so, as Confluent's does.
+        """
+        common = dict(self._config.originals)
+        if self._config.query_text:
+            return [common]
+        database = Database(self._config)
+        try:
+            chosen = select_tables(list_tables(database, self._config), TableFilter.of(self._config))
+        finally:
+            database.close()
+        return [{**common, "tables": to_text(group)} for group in split(chosen, max_tasks)] or [
+            {**common, "tables": ""}
+        ]
+
+    def task(self, config: Mapping[str, str]) -> JdbcSourceTask:
+        """A task over the tables of one of `task_configs`."""
+        return JdbcSourceTask(JdbcTaskConfig.parse(config))

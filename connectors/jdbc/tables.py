@@ -1,0 +1,135 @@
+"""Which tables a connector reads, and how they are shared out. Pure: lists in, lists out."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from connectors.jdbc.config import JdbcSourceConfig
+
+_QUOTED_PART = r'"((?:[^"]|"")*)"'
+
+
+class TableName(NamedTuple):
+    """A table; `schema` is None where the database has one flat list (SQLite), a MySQL database elsewhere."""
+
+    schema: str | None
+    name: str
+
+    @property
+    def full(self) -> str:
+        """The fully qualified name without quotes, as it stands in source partitions."""
+        return self.name if self.schema is None else f"{self.schema}.{self.name}"
+
+    @property
+    def quoted(self) -> str:
+        """The fully qualified name in double quotes."""
+        return ".".join('"' + part.replace('"', '""') + '"' for part in self if part is not None)
+
+    def is_named(self, text: str) -> bool:
+        """Whether a user means this table: bare name, full name, or full name in quotes of any kind."""
+        plain = re.sub(r'["`]', "", text)
+        return text in {self.name, self.full, self.quoted} or (plain != text and plain in {self.name, self.full})
+
+
+class ColumnMapping(NamedTuple):
+    """One entry of timestamp.columns.mapping or incrementing.column.mapping."""
+
+    pattern: re.Pattern[str]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFilter:
+    """The table filters of a configuration."""
+
+    whitelist: Sequence[str] = ()
+    blacklist: Sequence[str] = ()
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, config: JdbcSourceConfig) -> TableFilter:
+        """The filters a configuration names."""
+        return cls(config.table_whitelist, config.table_blacklist, config.table_include, config.table_exclude)
+
+    def selects(self, table: TableName) -> bool:
+        """Whether the table is read."""
+        if self.whitelist:
+            return any(table.is_named(text) for text in self.whitelist)
+        if self.blacklist:
+            return not any(table.is_named(text) for text in self.blacklist)
+        if self.include:
+            matches = any(re.fullmatch(pattern, table.full) for pattern in self.include)
+            return matches and not any(re.fullmatch(pattern, table.full) for pattern in self.exclude)
+        return True
+
+    def unmatched(self, tables: Iterable[TableName]) -> dict[str, list[str]]:
+        """Per key, what it names that no table matches."""
+        present = list(tables)
+        white = [t for t in self.whitelist if not any(table.is_named(t) for table in present)]
+        include = [p for p in self.include if not any(re.fullmatch(p, table.full) for table in present)]
+        return {k: v for k, v in {"table.whitelist": white, "table.include.list": include}.items() if v}
+
+
+def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[TableName]:
+    """The tables to read, sorted, so that the same tables always give the same tasks."""
+    return sorted((t for t in set(present) if chosen.selects(t)), key=lambda t: (t.schema or "", t.name))
+
+
+def same_topic(tables: Iterable[TableName]) -> list[str]:
+    """Bare names that several of the tables share; they would meet in one topic."""
+    names = [t.name for t in tables]
+    return sorted({n for n in names if names.count(n) > 1})
+
+
+def split(tables: Sequence[TableName], groups: int) -> list[Sequence[TableName]]:
+    """At most `groups` contiguous groups; their sizes differ by at most one."""
+    count = min(groups, len(tables))
+    bounds = [len(tables) * i // count for i in range(count + 1)] if count else [0]
+    return [tables[start:stop] for start, stop in itertools.pairwise(bounds)]
+
+
+def to_text(tables: Iterable[TableName]) -> str:
+    """The tables as a task's `tables` setting."""
+    return ",".join(t.quoted for t in tables)
+
+
+def from_text(text: str) -> list[TableName]:
+    """The tables of a task's `tables` setting."""
+    found = re.finditer(rf"(?:{_QUOTED_PART}\.)?{_QUOTED_PART}(?:,|$)", text)
+    return [TableName(_unquoted(m[1]), _unquoted(m[2]) or "") for m in found]
+
+
+def _unquoted(part: str | None) -> str | None:
+    return None if part is None else part.replace('""', '"')
+
+
+def parse_mapping(entry: str) -> ColumnMapping:
+    """An entry `regex:column` or `regex:[column|column]`. ValueError says what is wrong."""
+    pattern, colon, columns = entry.rpartition(":")
+    names = tuple(c.strip() for c in columns.strip().removeprefix("[").removesuffix("]").split("|"))
+    if not colon or not pattern or not all(names):
+        raise ValueError("must be regex:column or regex:[column|column]")
+    try:
+        return ColumnMapping(re.compile(pattern), names)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+
+
+def mapped_columns(table: TableName, entries: Sequence[str]) -> tuple[str, ...]:
+    """The columns the one matching entry names. ValueError when none or several match."""
+    matching = [m for m in map(parse_mapping, entries) if m.pattern.fullmatch(table.full)]
+    if len(matching) != 1:
+        raise ValueError(f"table {table.full} matches {len(matching)} entries; every table must match exactly one")
+    return matching[0].columns
+
+
+def like(pattern: str, names: Iterable[str]) -> list[str]:
+    """The names a JDBC metadata pattern matches: % any text, _ any character."""
+    regex = "".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in pattern)
+    return [n for n in names if re.fullmatch(regex, n)]

@@ -1,0 +1,123 @@
+"""One JDBC task: its tables in turn, one page per poll, read ahead on a thread of its own.
+
+The reading thread does everything that touches the database, so that `poll` keeps its deadline whatever a statement
+takes, and the next page is read while the last one is being produced.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+from connect.api.connector import SourceContext
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch, SourcePosition
+from connectors.jdbc.assemble import query_plan, table_plan
+from connectors.jdbc.config import JdbcTaskConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.reading import Connections, TableReader
+from connectors.jdbc.tables import from_text
+
+MAX_OPEN_PASSES = 4
+"""Tables whose statements are open at a time; each holds a connection."""
+_SLICE_S = 0.05
+_CLOSE_S = 5.0
+
+
+class JdbcSourceTask:
+    """Reads the tables of one task configuration. Owned by the task thread; the readers by the reading thread."""
+
+    def __init__(self, config: JdbcTaskConfig) -> None:
+        """Connects to nothing."""
+        self._config = config
+        self._connections = Connections(lambda: Database(config))
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="jdbc-read")
+        self._readers: list[TableReader] = []
+        self._ahead: Future[Batch | None] | None = None
+        self._failures = 0
+
+    def open(self, ctx: SourceContext) -> None:
+        """Connect, look at the tables, and resume each at its stored offset."""
+        tables = from_text(self._config.tables)
+        if not tables and not self._config.query_text:
+            raise ConnectError(
+                "No table matches the table filter.",
+                key="table.whitelist",
+                fix="Create the tables, or change the filter; then restart the connector.",
+            )
+        self._readers = self._thread.submit(self._plan, ctx).result()
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The next page of the next table in turn."""
+        deadline = deadline.sooner(self._config.poll_linger_ms / 1000)
+        while True:
+            if self._ahead is None and not self._read_ahead():
+                rest = min(reader.due_at_s for reader in self._readers) - time.monotonic()
+                if not deadline.wait(max(0.0, rest)):
+                    return None
+                continue
+            if not self._is_ready(deadline):
+                return None
+            batch = self._take()
+            if batch is not None:
+                self._read_ahead()
+                return batch
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """A database keeps nothing for us: there is nothing to prune."""
+
+    def close(self) -> None:
+        """Break off what is running and close every connection."""
+        if self._ahead is not None and not self._ahead.done():
+            self._connections.interrupt()
+            wait([self._ahead], timeout=_CLOSE_S)
+        self._ahead = None
+        wait([self._thread.submit(self._connections.close)], timeout=_CLOSE_S)
+        self._thread.shutdown(wait=False)
+
+    def _plan(self, ctx: SourceContext) -> list[TableReader]:
+        database = self._connections.take()
+        config, stored = self._config, ctx.stored_offset
+        if config.query_text:
+            plans = [query_plan(database, config, stored)]
+        else:
+            plans = [table_plan(database, table, config, stored) for table in from_text(config.tables)]
+        self._connections.give_back(database)
+        return [TableReader(plan, self._connections) for plan in plans]
+
+    def _read_ahead(self) -> bool:
+        """Start reading for the next reader in turn; False when none is due."""
+        now_s = time.monotonic()
+        full = sum(reader.is_reading for reader in self._readers) >= MAX_OPEN_PASSES
+        for place, reader in enumerate(self._readers):
+            if reader.due_at_s <= now_s and (reader.is_reading or not full):
+                self._readers = [*self._readers[:place], *self._readers[place + 1 :], reader]
+                self._ahead = self._thread.submit(reader.read)
+                return True
+        return False
+
+    def _is_ready(self, deadline: Deadline) -> bool:
+        assert self._ahead is not None
+        while not self._ahead.done() and not deadline.expired:
+            # In slices, because a future knows nothing of the event that asks the task to stop.
+            wait([self._ahead], timeout=min(_SLICE_S, deadline.remaining_s))
+        return self._ahead.done()
+
+    def _take(self) -> Batch | None:
+        assert self._ahead is not None
+        ahead, self._ahead = self._ahead, None
+        try:
+            batch = ahead.result()
+        except RetriableError as error:
+            self._failures += 1
+            if 0 < self._config.query_retry_attempts < self._failures:
+                raise ConnectError(
+                    f"{error.message} Gave up after query.retry.attempts={self._config.query_retry_attempts}.",
+                    key="query.retry.attempts",
+                    fix="Bring the database back and restart the task, or allow more attempts.",
+                ) from error
+            raise
+        self._failures = 0
+        return batch

@@ -1,0 +1,85 @@
+"""Drives the JDBC source without Kafka: a context that remembers offsets as JSON, and loops that poll until quiet."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.source import JdbcSourceConnector
+from connectors.jdbc.task import JdbcSourceTask
+
+
+class OffsetStore:
+    """A SourceContext whose offsets went through JSON, as they do through the offsets topic."""
+
+    connector = "jdbc"
+    task = 0
+
+    def __init__(self) -> None:
+        self.offsets: dict[str, str] = {}
+
+    def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
+        text = self.offsets.get(json.dumps(partition))
+        return None if text is None else json.loads(text)
+
+    def gauge(self, name: str, value: float) -> None: ...
+
+    def store(self, batch: Batch) -> None:
+        assert batch.position is not None
+        key = json.dumps(dict(batch.position.partition))
+        if batch.position.offset is None:
+            self.offsets.pop(key, None)
+        else:
+            self.offsets[key] = json.dumps(dict(batch.position.offset))
+
+
+def run_sql(path: Path, *statements: str) -> None:
+    """Run statements and commit."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def connector(path: Path, **settings: object) -> JdbcSourceConnector:
+    """A connector over a SQLite file; `__` in a name stands for a dot."""
+    return JdbcSourceConnector(JdbcSourceConfig.parse(properties(path, **settings)))
+
+
+def properties(path: Path, **settings: object) -> dict[str, str]:
+    given = {"connection.url": f"jdbc:sqlite:{path}", "topic.prefix": "db-", "poll.linger.ms": "60"}
+    return given | {name.replace("__", "."): str(value) for name, value in settings.items()}
+
+
+def opened(path: Path, store: OffsetStore, **settings: object) -> JdbcSourceTask:
+    """The connector's only task, open."""
+    planned = connector(path, **settings)
+    (config,) = planned.task_configs(1)
+    task = planned.task(config)
+    task.open(store)
+    return task
+
+
+def batches(task: JdbcSourceTask, store: OffsetStore, at_most: int = 10_000, quiet_s: float = 0.3) -> list[Batch]:
+    """Batches until nothing comes for `quiet_s`; each is stored as delivered."""
+    result: list[Batch] = []
+    while len(result) < at_most:
+        batch = task.poll(Deadline.after(quiet_s))
+        if batch is None:
+            if task._ahead is None:
+                break
+            continue
+        store.store(batch)
+        result.append(batch)
+    return result
+
+
+def rows(read: list[Batch]) -> list[dict[str, Any]]:
+    """The rows of batches as dicts."""
+    return [row for batch in read for row in batch.values.rows()]

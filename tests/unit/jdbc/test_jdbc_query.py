@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from connect.api import schema as s
+from connectors.jdbc.query import Edge, Source, first_value, query_source, select, table_source
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import ColumnPlan, Raw
+
+COLUMNS = [ColumnPlan("id", Raw.INTEGER, s.INT64), ColumnPlan("ts", Raw.INSTANT, s.TIMESTAMP_SCHEMA)]
+T = table_source(TableName("shop", "or ders"), COLUMNS, quote=True)
+
+
+def sql(statement: sa.Select, dialect: object = None) -> str:
+    return " ".join(str(statement.compile(dialect=dialect or sqlite.dialect())).split())
+
+
+def at(*values: int) -> list[Edge]:
+    return [Edge.at(sa.literal(v)) for v in values]
+
+
+def test_bulk_reads_every_column_without_order():
+    assert sql(select(T)) == 'SELECT shop."or ders".id, shop."or ders".ts FROM shop."or ders"'.replace(
+        "shop", '"shop"'
+    ).replace(".id", '."id"').replace(".ts", '."ts"')
+
+
+def test_an_id_is_read_above_the_last_one():
+    assert sql(select(T, [T.column("id")], after=at(5))).endswith(
+        'WHERE "shop"."or ders"."id" > ? ORDER BY "shop"."or ders"."id" ASC'
+    )
+
+
+def test_a_composite_place_can_be_read_by_index():
+    order = [T.column("ts"), T.column("id")]
+    text = sql(select(T, order, after=at(1, 2), until=Edge.at(sa.literal(9)))).replace('"shop"."or ders".', "")
+    assert text.endswith('WHERE "ts" >= ? AND ("ts" > ? OR "id" > ?) AND "ts" < ? ORDER BY "ts" ASC, "id" ASC')
+
+
+def test_a_place_in_the_first_column_alone_leaves_its_equals_out():
+    order = [T.column("ts"), T.column("id")]
+    assert 'WHERE "ts" > ? ORDER BY' in sql(select(T, order, after=at(1))).replace('"shop"."or ders".', "")
+
+
+def test_names_are_quoted_by_the_dialect_and_left_alone_on_request():
+    assert "FROM `shop`.`or ders`" in sql(select(T), mysql.dialect())
+    bare = table_source(TableName("shop", "orders"), COLUMNS, quote=False)
+    assert sql(select(bare)) == "SELECT shop.orders.id, shop.orders.ts FROM shop.orders"
+
+
+def test_a_hostile_table_name_stays_a_name():
+    hostile = table_source(TableName(None, 'x"; DROP TABLE y; --'), COLUMNS, quote=True)
+    assert sql(select(hostile)).endswith('FROM "x""; DROP TABLE y; --"')
+
+
+def test_a_query_is_wrapped_and_its_colons_and_percents_are_text():
+    source = query_source("SELECT a::text AS id, ':x' AS ts FROM t WHERE b LIKE '%y';", COLUMNS)
+    text = sql(select(source, [source.column("id")], after=at(3)))
+    assert "FROM (SELECT a::text AS id, ':x' AS ts FROM t WHERE b LIKE '%y') AS x WHERE x.\"id\" > ?" in text
+    assert "LIKE '%%y'" in sql(select(source), postgresql.dialect(paramstyle="pyformat"))
+
+
+def test_the_suffix_stands_last():
+    source = Source(T.relation, T.columns, "LIMIT 7")
+    assert sql(select(source, [T.column("id")])).endswith("ASC LIMIT 7")
+
+
+def test_what_a_driver_would_cut_is_cast_to_text():
+    source = table_source(TableName(None, "t"), [ColumnPlan("doc", Raw.TEXT, s.STRING, cast_to_text=True)], quote=False)
+    assert sql(select(source), postgresql.dialect()) == "SELECT CAST(t.doc AS TEXT) AS doc FROM t"
+
+
+def test_hidden_keys_are_read_beside_the_row():
+    source = table_source(TableName(None, "t"), COLUMNS, quote=False, extra=["rowid"])
+    assert sql(select(source, [source.column("rowid")], extra=[source.column("rowid")])).startswith(
+        "SELECT t.id, t.ts, t.rowid "
+    )
+
+
+@pytest.mark.parametrize("dialect", [sqlite.dialect(), postgresql.dialect(), mysql.dialect()])
+def test_a_sample_of_a_column_reads_one_row(dialect):
+    assert "IS NOT NULL" in sql(first_value(T, T.column("ts")), dialect)

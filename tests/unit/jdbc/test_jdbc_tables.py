@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from connectors.jdbc.tables import (
+    TableFilter,
+    TableName,
+    from_text,
+    like,
+    mapped_columns,
+    same_topic,
+    select_tables,
+    split,
+    to_text,
+)
+
+ORDERS, LINES, LOG = TableName("public", "orders"), TableName("public", "lines"), TableName("audit", "log")
+ALL = [ORDERS, LINES, LOG]
+
+
+@pytest.mark.parametrize("name", ["orders", "public.orders", '"public"."orders"', "`public`.`orders`"])
+def test_a_table_is_named_bare_or_in_full_quoted_or_not(name):
+    assert select_tables(ALL, TableFilter(whitelist=[name])) == [ORDERS]
+
+
+def test_a_blacklist_takes_tables_out():
+    assert select_tables(ALL, TableFilter(blacklist=["log"])) == [LINES, ORDERS]
+
+
+def test_include_and_exclude_match_the_whole_full_name():
+    chosen = TableFilter(include=[r"public\..*"], exclude=[r"public\.lin"])
+    assert select_tables(ALL, chosen) == [LINES, ORDERS]
+
+
+def test_what_no_table_matches_is_told():
+    chosen = TableFilter(whitelist=["orders", "gone"])
+    assert chosen.unmatched(ALL) == {"table.whitelist": ["gone"]}
+
+
+def test_the_order_of_tables_does_not_depend_on_the_listing():
+    assert select_tables(ALL, TableFilter()) == select_tables(reversed(ALL), TableFilter())
+
+
+def test_tables_of_one_bare_name_are_found():
+    assert same_topic([ORDERS, TableName("old", "orders"), LOG]) == ["orders"]
+
+
+@pytest.mark.parametrize(("tables", "groups", "sizes"), [(5, 2, [2, 3]), (2, 5, [1, 1]), (6, 3, [2, 2, 2]), (0, 3, [])])
+def test_tables_are_shared_out_evenly_in_order(tables, groups, sizes):
+    names = [TableName(None, str(i)) for i in range(tables)]
+    shared = split(names, groups)
+    assert [len(group) for group in shared] == sizes
+    assert [t for group in shared for t in group] == names
+
+
+def test_odd_names_survive_the_task_configuration():
+    odd = [TableName("a.b", 'c"d,e'), TableName(None, "plain"), TableName("s", "ü t")]
+    assert from_text(to_text(odd)) == odd
+
+
+def test_a_mapping_must_match_exactly_once():
+    entries = (r"public\..*:[updated|created]", ".*log:at")
+    assert mapped_columns(ORDERS, entries) == ("updated", "created")
+    with pytest.raises(ValueError, match="matches 0 entries"):
+        mapped_columns(TableName(None, "x"), entries)
+
+
+def test_metadata_patterns_are_like_patterns():
+    assert like("app_%", ["app_1", "app", "xapp_1", "app.1"]) == ["app_1", "app.1"]

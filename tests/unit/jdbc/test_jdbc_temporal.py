@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+
+from connect.api.errors import SchemaError
+from connectors.jdbc import temporal
+from connectors.jdbc.forms import EpochMilliseconds, IsoText, form_of_sqlite, now_us_of
+from connectors.jdbc.temporal import Misfit
+from connectors.jdbc.zone import instant_us, wall_clock, zone
+
+UTC_ZONE, BERLIN = ZoneInfo("UTC"), ZoneInfo("Europe/Berlin")
+LEAP = 1_709_210_096_123_456  # 2024-02-29T12:34:56.123456Z
+
+
+def us(text: str) -> int:
+    return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2024-02-29 12:34:56.123456",
+        "2024-02-29T12:34:56.123456Z",
+        "2024-02-29 13:34:56.123456+01:00",
+        datetime.fromisoformat("2024-02-29T12:34:56.123456"),
+        datetime(2024, 2, 29, 13, 34, 56, 123456, timezone(timedelta(hours=1))),
+    ],
+)
+def test_every_form_of_an_instant_is_the_same_instant(value):
+    assert temporal.instants([value, None], UTC_ZONE).to_pylist() == [LEAP, None]
+
+
+def test_numbers_are_epoch_milliseconds():
+    assert temporal.instants([1709210096123], UTC_ZONE).to_pylist() == [1_709_210_096_123_000]
+
+
+def test_an_autumn_hour_is_the_second_and_a_spring_gap_moves_forward_as_in_java():
+    walls = ["2023-10-29 02:30:00", "2023-03-26 02:30:00", None, "2023-07-01 12:00:00"]
+    read = temporal.instants(walls, BERLIN).to_pylist()
+    assert read == [us("2023-10-29T01:30:00Z"), us("2023-03-26T01:30:00Z"), None, us("2023-07-01T10:00:00Z")]
+
+
+@pytest.mark.parametrize(
+    "wall", ["2023-10-29 02:30:00", "2023-03-26 02:30:00", "1965-05-05 01:02:03", "2024-02-29 00:00:00"]
+)
+def test_one_wall_clock_and_a_column_of_them_agree(wall):
+    one = instant_us(datetime.fromisoformat(wall), BERLIN)
+    assert temporal.instants([wall], BERLIN).to_pylist() == [one]
+
+
+@pytest.mark.parametrize(
+    "values", [["2024-01-01 00:00:00", 5], ["2024-01-01 00:00:00", "2024-01-01T00:00:00Z"], [1.5], ["soon"]]
+)
+def test_mixed_or_unreadable_forms_are_refused(values):
+    with pytest.raises((Misfit, pa.ArrowException)):
+        temporal.instants(values, UTC_ZONE)
+
+
+@pytest.mark.parametrize(
+    ("granularity", "expected"),
+    [
+        ("micros_long", LEAP),
+        ("nanos_long", LEAP * 1000),
+        ("micros_string", str(LEAP)),
+        ("nanos_string", str(LEAP * 1000)),
+        ("micros_iso_datetime_string", "2024-02-29T13:34:56.123456"),
+        ("nanos_iso_datetime_string", "2024-02-29T13:34:56.123456000"),
+    ],
+)
+def test_each_granularity_keeps_the_microseconds(granularity, expected):
+    array = pa.array([LEAP, None], pa.int64())
+    assert temporal.timestamps(array, granularity, BERLIN).to_pylist() == [expected, None]
+
+
+def test_connect_logical_has_milliseconds_and_refuses_more():
+    written = temporal.timestamps(pa.array([LEAP // 1000 * 1000], pa.int64()), "connect_logical", UTC_ZONE)
+    assert written.cast(pa.int64()).to_pylist() == [1709210096123]
+    with pytest.raises(Misfit, match="microseconds"):
+        temporal.timestamps(pa.array([LEAP], pa.int64()), "connect_logical", UTC_ZONE)
+
+
+def test_instants_before_1970_keep_their_fraction():
+    assert temporal.timestamps(pa.array([-500_000], pa.int64()), "micros_long", UTC_ZONE).to_pylist() == [-500_000]
+
+
+@pytest.mark.parametrize("value", ["2024-02-29", date(2024, 2, 29), 1709164800000])
+def test_every_form_of_a_date_is_the_same_date(value):
+    assert temporal.dates([value, None]).to_pylist() == [date(2024, 2, 29), None]
+
+
+@pytest.mark.parametrize("values", [["2024-02-30"], [1709164800001], [1.5], ["2024-02-29 10:00:00"]])
+def test_what_is_no_date_is_refused(values):
+    with pytest.raises((Misfit, pa.ArrowException)):
+        temporal.dates(values)
+
+
+def test_times_have_milliseconds_within_one_day():
+    assert temporal.times([time(1, 2, 3, 4000), None]).to_pylist() == [time(1, 2, 3, 4000), None]
+    assert temporal.times([timedelta(hours=1)]).to_pylist() == [time(1)]
+    for bad in ([time(1, 2, 3, 4)], [timedelta(hours=25)], [timedelta(hours=-1)]):
+        with pytest.raises(Misfit):
+            temporal.times(bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("PST", "America/Los_Angeles"), ("JST", "Asia/Tokyo"), ("+02:00", "Etc/GMT-2"), ("GMT-3", "Etc/GMT+3")],
+)
+def test_javas_zone_ids_are_known(name, key):
+    assert zone(name).key == key
+
+
+def test_a_wall_clock_comes_back():
+    assert wall_clock(LEAP, BERLIN) == datetime.fromisoformat("2024-02-29T13:34:56.123456")
+
+
+@pytest.mark.parametrize(
+    ("sample", "instant", "low", "high"),
+    [
+        ("2024-02-29 00:00:00", LEAP, "2024-02-29 12:34:56.123456", "2024-02-29 12:34:56.123456000"),
+        ("2024-02-29 00:00:00", LEAP - 123_456, "2024-02-29 12:34:56", "2024-02-29 12:34:56.000000000"),
+        ("2024-02-29T00:00:00.5", LEAP, "2024-02-29T12:34:56.123456", "2024-02-29T12:34:56.123456000"),
+        ("2024-02-29T00:00:00Z", LEAP, "2024-02-29T12:34:57Z", "2024-02-29T12:34:56Z"),
+        ("2024-02-29T00:00:00.000Z", LEAP, "2024-02-29T12:34:56.124Z", "2024-02-29T12:34:56.123Z"),
+        ("2024-02-29", LEAP, "2024-03-01", "2024-02-29"),
+        (1709164800000, LEAP, 1709210096124, 1709210096123),
+    ],
+)
+def test_an_instant_is_compared_in_the_columns_own_form(sample, instant, low, high):
+    edge = form_of_sqlite(sample, "ts", UTC_ZONE).edge(instant)
+    assert (edge.low.value, edge.high.value) == (low, high)
+
+
+def test_the_form_is_recognised():
+    assert form_of_sqlite(None, "ts", UTC_ZONE) == IsoText(" ", "", 19, UTC_ZONE)
+    assert form_of_sqlite(5, "ts", UTC_ZONE) == EpochMilliseconds()
+    for bad in ("29.02.2024", 1.5, "2024-02-29T00:00:00+02:00", b"x"):
+        with pytest.raises(SchemaError, match="ts"):
+            form_of_sqlite(bad, "ts", UTC_ZONE)
+
+
+def test_the_databases_clock_is_cut_to_milliseconds():
+    assert now_us_of("2024-02-29T12:34:56.123Z") == 1_709_210_096_123_000
+    assert now_us_of(datetime.fromisoformat("2024-02-29T12:34:56.123456")) == 1_709_210_096_123_000
