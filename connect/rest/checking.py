@@ -15,6 +15,8 @@ from connect.rest.waiting import WaitTimeoutError, apart, finished, within
 
 log = logging.getLogger(__name__)
 _GRACE_S = 2.0
+CLASS = "connector.class"
+"""The key that carries what concerns no key in particular."""
 
 
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
@@ -31,7 +33,7 @@ async def checked(request: web.Request, config: Mapping[str, str | None]) -> Con
         return _not_tried(infos, f"did not end in {timeout_s:.0f} s, so whether it would work is not known")
     except (ConnectError, RequestError) as error:
         return _not_tried(infos, f"could not be run: {error}")
-    return infos.with_errors({key: messages for key, messages in found.items() if messages})
+    return infos.with_errors({key or CLASS: messages for key, messages in found.items() if messages})
 
 
 async def restored(
@@ -53,4 +55,4 @@ def with_problems(infos: ConfigInfos, problems: tuple[ConfigProblem, ...]) -> Co
 
 def _not_tried(infos: ConfigInfos, why: str) -> ConfigInfos:
     text = f"The connector's own check of its configuration (reach, credentials, rights) {why.rstrip('.')}."
-    return infos.with_errors({"connector.class": (text,)})
+    return infos.with_errors({CLASS: (text,)})

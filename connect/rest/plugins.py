@@ -76,7 +76,7 @@ def _same_type(wanted: str, given: str) -> bool:
 
 
 ROUTES = (
-    Route("GET", "/connector-plugins", list_plugins),
-    Route("GET", "/connector-plugins/{plugin}/config", get_definitions),
+    Route("GET", "/connector-plugins", list_plugins, early=True),
+    Route("GET", "/connector-plugins/{plugin}/config", get_definitions, early=True),
     Route("PUT", "/connector-plugins/{plugin}/config/validate", validate, needs_body=True),
 )

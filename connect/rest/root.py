@@ -35,4 +35,4 @@ def _health(status: str, message: str, code: int) -> web.Response:
     return json_answer({"status": status, "message": message}, code)
 
 
-ROUTES = (Route("GET", "/", root), Route("GET", "/health", health))
+ROUTES = (Route("GET", "/", root, early=True), Route("GET", "/health", health, early=True))

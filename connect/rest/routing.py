@@ -13,8 +13,11 @@ from urllib.parse import unquote
 from aiohttp import hdrs, web
 
 from connect.cluster.operations import RequestError
+from connect.rest.context import context_of
 
 JSON: Final = "application/json"
+STARTING: Final = "Request cannot be completed because a rebalance is expected: the worker is still starting up."
+"""Clients try again when they read `rebalance`; an empty list of connectors would make them create what exists."""
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -27,6 +30,8 @@ class Route:
     answer: Answer
     needs_body: bool = False
     produces: str = JSON
+    early: bool = False
+    """Answered also while the worker is still reading its internal topics."""
 
 
 def name_of(request: web.Request) -> str:
@@ -90,6 +95,8 @@ def _served(route: Route) -> Answer:
             _check_content_type(request, needs_body=route.needs_body)
         if not _accepts(request, route.produces):
             raise web.HTTPNotAcceptable
+        if not route.early and not context_of(request).operations.started:
+            raise RequestError(409, STARTING)
         return await route.answer(request)
 
     return answer

@@ -1,65 +1,62 @@
-"""Listening: sockets of the `listeners` setting, the address other workers use, and the thread of the event loop.
-
-Bind first: the worker's id is its advertised host and port, which is known only when the sockets are bound.
-"""
+"""A worker's REST server: its sockets, its application, and the thread of its event loop."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from typing import Final
 
 from aiohttp import web
 
-from connect.api.errors import ConfigError
+from connect.cluster.operations import Operations
+from connect.cluster.validation import Resolve
+from connect.plugins import Catalog
+from connect.rest.app import rest_app
+from connect.rest.context import RestContext
+from connect.rest.listeners import Bound, bind
 from connect.runtime.worker_config import WorkerConfig
 
-_BACKLOG = 128
-_WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
-_SHUTDOWN_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """Bound sockets, not yet served. `url` is where other workers reach this one."""
-
-    sockets: Sequence[socket.socket]
-    url: str
-
-    @property
-    def worker_id(self) -> str:
-        """`host:port`, as statuses name this worker."""
-        return urlsplit(self.url).netloc
-
-    @property
-    def ports(self) -> Sequence[int]:
-        """The port of each listener."""
-        return [int(bound.getsockname()[1]) for bound in self.sockets]
-
-    def close(self) -> None:
-        """Release the sockets; for a worker that never came to serve."""
-        for bound in self.sockets:
-            bound.close()
-
-
-def bind(worker: WorkerConfig) -> Bound:
-    """Bind every listener; port 0 takes a free one. ConfigError: a listener cannot be used."""
-    sockets: list[socket.socket] = []
-    try:
-        sockets.extend(_bound(listener) for listener in worker.listeners)
-        return Bound(sockets, _advertised(worker, int(sockets[0].getsockname()[1])))
-    except BaseException:
-        for bound in sockets:
-            bound.close()
-        raise
+_SHUTDOWN_S: Final = 1.0
+"""aiohttp waits this long for requests under way, cancels them, and waits as long again."""
 
 
 class RestServer:
-    """Serves an application on bound sockets from a thread of its own. `start` and `stop` may be called once each."""
+    """Serves one worker. The sockets are bound when it is built, so that `url` names the worker before it starts."""
+
+    def __init__(
+        self,
+        worker: WorkerConfig,
+        operations: Operations,
+        catalog: Catalog,
+        *,
+        resolve: Resolve | None = None,
+        mask_secrets: bool = True,
+    ) -> None:
+        bound = bind(worker)
+        context = RestContext(
+            operations, catalog, worker, worker_id=bound.worker_id, resolve=resolve, mask_secrets=mask_secrets
+        )
+        self.app = rest_app(context)
+        self._thread = HttpThread(self.app, bound)
+
+    @property
+    def url(self) -> str:
+        """Where other workers reach this one."""
+        return self._thread.url
+
+    def start(self, timeout_s: float = 30.0) -> str:
+        """Answer requests; the URL."""
+        self._thread.start(timeout_s)
+        return self.url
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Answer no more; also right when it never started, and when it has stopped."""
+        self._thread.stop(timeout_s)
+
+
+class HttpThread:
+    """Serves an application on bound sockets from a thread of its own. Call `start` once."""
 
     def __init__(self, app: web.Application, bound: Bound) -> None:
         self._app = app
@@ -80,7 +77,10 @@ class RestServer:
         self._started.result(timeout_s)
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """Answer no more; requests that are under way get two seconds. TimeoutError when the thread does not end."""
+        """Answer no more; requests under way get one second. TimeoutError when the thread does not end."""
+        if self._thread.ident is None:
+            self._bound.close()
+            return
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(timeout_s)
@@ -108,50 +108,3 @@ class RestServer:
         finally:
             await runner.cleanup()
             self._bound.close()
-
-
-def _bound(listener: str) -> socket.socket:
-    url = urlsplit(listener)
-    try:
-        port = 8083 if url.port is None else url.port
-    except ValueError as error:
-        raise ConfigError(f"Listener {listener}: {error}.", key="listeners") from error
-    if url.scheme.lower() != "http" or not listener.partition("://")[2]:
-        raise ConfigError(
-            f"Listener {listener!r} is not of the form http://host:port.",
-            key="listeners",
-            fix="Use http, and a proxy for TLS.",
-        )
-    host = url.hostname or ""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, port))
-        bound.listen(_BACKLOG)
-    except OSError as error:
-        bound.close()
-        raise ConfigError(
-            f"Cannot listen on {listener}: {error.strerror}.",
-            key="listeners",
-            fix="Free the port, or name another; port 0 takes a free one.",
-        ) from error
-    return bound
-
-
-def _advertised(worker: WorkerConfig, port: int) -> str:
-    listener = urlsplit(worker.listeners[0])
-    scheme = worker.rest_advertised_listener or listener.scheme.lower()
-    host = worker.rest_advertised_host_name or listener.hostname or ""
-    if host in _WILDCARDS:
-        host = _own_address()
-    shown = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{shown}:{worker.rest_advertised_port or port}"
-
-
-def _own_address() -> str:
-    """The address of this host's name; the loopback's when the name cannot be resolved."""
-    try:
-        return socket.gethostbyname(socket.gethostname())
-    except OSError:
-        return "127.0.0.1"

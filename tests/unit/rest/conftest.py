@@ -19,7 +19,8 @@ from sample_plugins import FILE_SOURCE, catalog, worker_config
 
 from connect.rest.app import rest_app
 from connect.rest.context import RestContext
-from connect.rest.server import RestServer, bind
+from connect.rest.listeners import bind
+from connect.rest.server import HttpThread
 
 
 class Rest:
@@ -84,7 +85,7 @@ def serve() -> Iterator[ServerMaker]:
         bound = bind(settings)
         operations = operations or MemoryOperations()
         context = RestContext(operations, catalog(), settings, worker_id=bound.worker_id, **more)
-        server = RestServer(rest_app(context), bound)
+        server = HttpThread(rest_app(context), bound)
         server.start()
         servers.append(server)
         return Rest(operations, server.url)

@@ -53,11 +53,13 @@ class MemoryOperations:
         self.check_error: Exception | None = None
         self.checked: list[Mapping[str, str]] = []
         self.check_is_stuck = False
-        self.lock = threading.Lock()
+        self.asked_while_stuck = threading.Event()
 
     def _done(self, value: T) -> Future[T]:
         future: Future[T] = Future()
-        if not self.stuck:
+        if self.stuck:
+            self.asked_while_stuck.set()
+        else:
             future.set_result(value)
         return future
 

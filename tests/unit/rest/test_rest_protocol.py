@@ -243,3 +243,11 @@ def test_internal_requests_of_java_workers_are_refused(rest: Rest, method: str, 
     refused(rest(method, path, [], headers=signed), 403, "Internal request contained invalid signature.")
     odd = signed | {"X-Connect-Request-Signature-Algorithm": "HmacMD5x"}
     assert "HmacMD5x" in refused(rest(method, path, [], headers=odd), 400)
+
+
+def test_a_worker_that_starts_shows_no_empty_list(rest: Rest) -> None:
+    rest.operations.started = False
+    assert "a rebalance is expected" in refused(rest("GET", "/connectors"), 409)
+    assert "a rebalance is expected" in refused(rest("DELETE", at("x")), 409)
+    assert rest.get("/")["version"] == "4.1.0"
+    assert rest.get("/connector-plugins")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 
 import pytest
 import requests
@@ -13,7 +15,8 @@ from sample_plugins import catalog, worker_config
 from connect.api.errors import ConfigError
 from connect.rest.app import rest_app
 from connect.rest.context import RestContext
-from connect.rest.server import RestServer, bind
+from connect.rest.listeners import bind
+from connect.rest.server import HttpThread, RestServer
 
 
 def test_a_free_port_is_advertised() -> None:
@@ -64,7 +67,7 @@ def test_a_port_that_is_taken() -> None:
 def test_several_listeners_serve_the_same() -> None:
     settings = worker_config(listeners="http://127.0.0.1:0,http://localhost:0")
     bound = bind(settings)
-    server = RestServer(rest_app(RestContext(MemoryOperations(), catalog(), settings)), bound)
+    server = HttpThread(rest_app(RestContext(MemoryOperations(), catalog(), settings)), bound)
     server.start()
     try:
         answers = [requests.get(f"http://127.0.0.1:{port}/connectors", timeout=10).json() for port in bound.ports]
@@ -76,7 +79,7 @@ def test_several_listeners_serve_the_same() -> None:
 def test_nothing_answers_after_stop() -> None:
     settings = worker_config(listeners="http://127.0.0.1:0")
     bound = bind(settings)
-    server = RestServer(rest_app(RestContext(MemoryOperations(), catalog(), settings)), bound)
+    server = HttpThread(rest_app(RestContext(MemoryOperations(), catalog(), settings)), bound)
     server.start()
     rest = Rest(MemoryOperations(), server.url)
     rest.get("/connectors")
@@ -86,24 +89,38 @@ def test_nothing_answers_after_stop() -> None:
 
 
 def test_stop_does_not_wait_for_a_request_that_hangs() -> None:
-    import threading
-    import time
-
-    settings = worker_config(listeners="http://127.0.0.1:0")
-    bound = bind(settings)
     operations = MemoryOperations()
     operations.stuck = True
-    server = RestServer(rest_app(RestContext(operations, catalog(), settings)), bound)
+    server = RestServer(worker_config(listeners="http://127.0.0.1:0"), operations, catalog())
     server.start()
     sent = threading.Thread(target=_ignoring_errors, args=(server.url + "/connectors/x/topics/reset",))
     sent.start()
+    assert operations.asked_while_stuck.wait(10)
     start_s = time.monotonic()
     server.stop()
-    sent.join(10)
     assert time.monotonic() - start_s < 8
+    sent.join(10)
     assert not sent.is_alive()
 
 
 def _ignoring_errors(url: str) -> None:
     with pytest.raises(requests.ConnectionError):
         requests.put(url, timeout=30)
+
+
+def test_a_workers_server_names_itself_before_it_starts() -> None:
+    server = RestServer(worker_config(listeners="http://127.0.0.1:0"), MemoryOperations(), catalog())
+    assert server.start() == server.url
+    try:
+        assert requests.get(f"{server.url}/connectors", timeout=10).json() == []
+    finally:
+        server.stop()
+        server.stop()
+
+
+def test_a_server_that_never_started_frees_its_port() -> None:
+    server = RestServer(worker_config(listeners="http://127.0.0.1:0"), MemoryOperations(), catalog())
+    server.stop()
+    again = RestServer(worker_config(listeners=server.url), MemoryOperations(), catalog())
+    assert again.url == server.url
+    again.stop()
