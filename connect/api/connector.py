@@ -63,7 +63,7 @@ class SourceTask(Protocol):
         """
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """These positions and all rows before them are durable in Kafka and the offset store: upstream may prune now."""
+        """These positions and all rows before them are durable in Kafka and the offset store: prune upstream now."""
 
     def close(self) -> None:
         """Release everything. Called once, also after a failed `open`; must not raise for what is already gone."""
@@ -88,7 +88,7 @@ class SinkTask(Protocol):
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """Make durable what should be now, and say how far: the next offset per partition whose rows survive a crash.
 
-        Exactly this is committed; a partition left out keeps its last commit. Called every `offset.flush.interval.ms`
+        Exactly this is committed, or nothing; a partition left out keeps its last commit. Called every `offset.flush.interval.ms`
         and
         before `revoked`. A sink that rotates files need not end them here. RetriableError: called again.
         """

@@ -1,4 +1,4 @@
-"""What the tasks of one host share and how each gets its Kafka clients, from the worker's and the connector's settings."""
+"""What the tasks of one host share, and how each gets its Kafka clients from worker and connector settings."""
 
 from __future__ import annotations
 

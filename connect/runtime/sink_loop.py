@@ -36,13 +36,13 @@ class SinkLoop:
     def __init__(
         self,
         task: SinkTask,
-        task_class: str,
         consumer: BatchConsumer,
+        *,
+        task_class: str,
         pipeline: SinkPipeline,
         tolerance: Tolerance,
         dead_letters: DeadLetters | None,
         figures: TaskFigures,
-        *,
         max_records: int,
         put_timeout_s: float,
         flush_interval_s: float,
@@ -200,15 +200,16 @@ class SinkLoop:
         self._figures.set("lag_rows", sum(self._consumer.lag().values()))
 
     def _durable(self, deadline: Deadline) -> dict[TopicPartition, int]:
-        """What the sink says is durable, and nothing beyond what it was given; dead letters are acknowledged first."""
+        """What the sink claims, or nothing: an offset it never claimed may lie in the middle of what it wrote as one.
+
+        A claim beyond the last batch taken whole waits, as rows of that batch may still be refused. Dead letters are
+        acknowledged first.
+        """
         claimed = self._task.flush(deadline)
         if self._dead_letters is not None:
             self._dead_letters.flush(deadline)
-        durable = {}
-        for tp, next_offset in claimed.items():
-            if tp in self._assigned and tp in self._taken:
-                durable[tp] = min(next_offset, self._taken[tp])
-        return durable
+        taken = {tp: offset for tp, offset in self._taken.items() if tp in self._assigned}
+        return {tp: offset for tp, offset in claimed.items() if offset <= taken.get(tp, -1)}
 
     def _on_assigned(self, partitions: Collection[TopicPartition]) -> None:
         self._assigned.update(partitions)

@@ -177,12 +177,12 @@ class TaskRun:
         stack.callback(lambda: consumer.close(Deadline.after(CLOSE_TIMEOUT_S)))
         loop = SinkLoop(
             task,
-            str(resolved.get("connector.class", "")),
             consumer,
-            pipeline,
-            tolerance,
-            dead_letters,
-            self.figures,
+            task_class=str(resolved.get("connector.class", "")),
+            pipeline=pipeline,
+            tolerance=tolerance,
+            dead_letters=dead_letters,
+            figures=self.figures,
             max_records=self._clients.max_poll_records(resolved),
             put_timeout_s=self._clients.put_timeout_s(resolved),
             flush_interval_s=self._clients.flush_interval_s(config, exactly_once=False),

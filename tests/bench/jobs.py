@@ -1,0 +1,201 @@
+"""The jobs that are measured, each run in a process of its own: `python -m tests.bench.jobs NAME '{"settings": ...}'`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer
+
+from connect.api.deadline import Deadline
+from connect.kafka.settings import admin_settings
+from connect.kafka.topics import TopicAdmin
+from connect.plugins import Catalog
+from connect.runtime.build import build_connector
+from connect.runtime.clients import Clients
+from connect.runtime.messages import StartTask, State, TaskState
+from connect.runtime.task_run import TaskRun
+from connect.runtime.worker_config import WorkerConfig
+from tests.bench import memory_source
+from tests.bench.measure import Figure, as_dict, measure
+from tests.bench.rows import NAMES, plain_rows
+
+LIMIT_S = 300.0
+Settings = Mapping[str, str]
+
+
+def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows: int) -> Figure:
+    """Run one task in this process until it has moved `rows` rows."""
+    worker = WorkerConfig.parse(
+        {
+            "bootstrap.servers": settings["bootstrap"], "group.id": "bench", "config.storage.topic": "bench-configs",
+            "offset.storage.topic": "bench-offsets", "status.storage.topic": "bench-status",
+            "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter.schemas.enable": "false", "offset.flush.interval.ms": "1000",
+        }
+    )  # fmt: skip
+    catalog = Catalog([*Catalog.installed().plugins(), memory_source.PLUGIN])
+    clients = Clients(worker, catalog)
+    admin = TopicAdmin(admin_settings(worker.originals, {}, "bench").properties)
+    admin.create("bench-offsets", partitions=5, configs={"cleanup.policy": "compact"}, deadline=Deadline.after(30.0))
+    clients.start(Deadline.after(30.0))
+    ended = threading.Event()
+    failures: list[str] = []
+
+    def report(state: TaskState) -> None:
+        if state.state is None or state.state is State.FAILED:
+            failures.append(state.trace or "")
+            ended.set()
+
+    def work() -> int:
+        task = dict(build_connector(catalog, connector).task_configs(1)[0])
+        run = TaskRun(StartTask(connector["name"], 0, 0, kind, connector, task), clients, report)
+        run.start()
+        limit_s = time.monotonic() + LIMIT_S
+        while run.figures.snapshot().get("rows_total", 0) < rows and not ended.is_set():
+            if time.monotonic() > limit_s:
+                raise TimeoutError(f"{connector['name']}: {run.figures.snapshot()}")
+            ended.wait(0.01)
+        run.stop()
+        ended.wait(60)
+        if any(failures):
+            raise RuntimeError(failures[0])
+        return int(run.figures.snapshot()["rows_total"])
+
+    figure = measure(work)
+    clients.close()
+    return figure
+
+
+def memory_to_kafka(settings: Settings) -> Figure:
+    rows = int(settings["rows"])
+    connector = {
+        "name": settings["topic"],
+        "connector.class": "bench.MemorySource",
+        "topic": settings["topic"],
+        "rows": str(rows),
+    }
+    return run_connector(settings, connector, "source", rows)
+
+
+def sqlite_to_kafka(settings: Settings) -> Figure:
+    connector = {
+        "name": settings["topic"], "connector.class": "JdbcSourceConnector", "mode": "incrementing",
+        "connection.url": f"sqlite:///{settings['database']}", "incrementing.column.name": "id", "table.whitelist": "rows",
+        "topic.prefix": f"{settings['topic']}-", "batch.max.rows": "10000", "poll.interval.ms": "100",
+    }  # fmt: skip
+    return run_connector(settings, connector, "source", int(settings["rows"]))
+
+
+def kafka_to_s3(settings: Settings) -> Figure:
+    connector = {
+        "name": f"sink-{settings['topic']}", "connector.class": "io.confluent.connect.s3.S3SinkConnector",
+        "topics": settings["topic"], "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
+        "parquet.codec": "zstd", "flush.size": "100000", "store.url": settings["s3_url"], "s3.bucket.name": settings["bucket"],
+        "s3.region": "us-east-1", "aws.access.key.id": settings["access_key_id"],
+        "aws.secret.access.key": settings["secret_access_key"],
+    }  # fmt: skip
+    return run_connector(settings, connector, "sink", int(settings["rows"]))
+
+
+def raw_produce(settings: Settings) -> Figure:
+    """The ceiling: ready bytes through librdkafka's Python API."""
+    values = [json.dumps(dict(zip(NAMES, row, strict=True))).encode() for row in plain_rows(10_000)]
+    producer = _producer(settings)
+
+    def work() -> int:
+        sent = 0
+        while sent < int(settings["rows"]):
+            for value in values:
+                _produce(producer, settings["topic"], value)
+            producer.poll(0)
+            sent += len(values)
+        producer.flush()
+        return sent
+
+    return measure(work)
+
+
+def raw_consume(settings: Settings) -> Figure:
+    """The ceiling: messages taken and thrown away."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": settings["bootstrap"],
+            "group.id": f"raw-{time.time_ns()}",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([settings["topic"]])
+
+    def work() -> int:
+        seen = 0
+        while seen < int(settings["rows"]):
+            seen += len(consumer.consume(10_000, 1.0))
+        return seen
+
+    first = consumer.consume(1, 30.0)
+    figure = measure(work) if first else None
+    consumer.close()
+    if figure is None:
+        raise TimeoutError("nothing to read")
+    return figure
+
+
+def naive_sqlite(settings: Settings) -> Figure:
+    """The peer: cursor, json.dumps and produce for each row."""
+    producer = _producer(settings)
+
+    def work() -> int:
+        sent = 0
+        with sqlite3.connect(settings["database"]) as connection:
+            for row in connection.execute("SELECT * FROM rows ORDER BY id"):
+                _produce(producer, settings["topic"], json.dumps(dict(zip(NAMES, row, strict=True))).encode())
+                sent += 1
+        producer.flush()
+        return sent
+
+    return measure(work)
+
+
+def make_database(path: Path, rows: int) -> None:
+    """A SQLite table of the bench's rows."""
+    columns = ", ".join(["id INTEGER PRIMARY KEY", *(f"{n} {_sqlite_type(n)}" for n in NAMES[1:])])
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE rows ({columns})")
+        connection.executemany(f"INSERT INTO rows VALUES ({','.join('?' * len(NAMES))})", plain_rows(rows, 1))
+
+
+def _sqlite_type(name: str) -> str:
+    kinds = {"price": "DOUBLE", "discount": "DOUBLE", "sku": "TEXT", "customer": "TEXT", "note": "TEXT"}
+    return kinds.get(name, "BIGINT") + ("" if name == "note" else " NOT NULL")
+
+
+def _producer(settings: Settings) -> Producer:
+    return Producer(
+        {"bootstrap.servers": settings["bootstrap"], "acks": "all", "enable.idempotence": True, "linger.ms": 10,
+         "queue.buffering.max.messages": 200_000, "partitioner": "murmur2_random"}
+    )  # fmt: skip
+
+
+def _produce(producer: Producer, topic: str, value: bytes) -> None:
+    while True:
+        try:
+            producer.produce(topic, value)
+        except BufferError:
+            producer.poll(0.05)
+        else:
+            return
+
+
+JOBS: dict[str, Callable[[Settings], Figure]] = {
+    job.__name__: job for job in (memory_to_kafka, sqlite_to_kafka, kafka_to_s3, raw_produce, raw_consume, naive_sqlite)
+}
+
+if __name__ == "__main__":
+    print(json.dumps(as_dict(JOBS[sys.argv[1]](json.loads(sys.argv[2])))))

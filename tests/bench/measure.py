@@ -1,0 +1,58 @@
+"""One figure of the bench: rows per second and CPU seconds per million rows, beside a peer measured in the same run."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What one process did: `cpu_s` is its own user and system time, librdkafka's threads included."""
+
+    rows: int
+    wall_s: float
+    cpu_s: float
+    max_rss_mb: float
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.rows / self.wall_s
+
+    @property
+    def cpu_s_per_mrow(self) -> float:
+        return self.cpu_s / self.rows * 1e6
+
+
+def measure(work: Callable[[], int]) -> Figure:
+    """Run `work`, which returns the rows it moved."""
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    start_s = time.perf_counter()
+    rows = work()
+    wall_s = time.perf_counter() - start_s
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Figure(rows, wall_s, cpu_s, after.ru_maxrss / 1024)
+
+
+def entry(name: str, ours: Figure, peer_name: str | None, peer: Figure | None) -> dict[str, object]:
+    """A row of bench.json. `ratio`: our rows/s over the peer's."""
+    beside = None
+    if peer is not None:
+        beside = {"name": peer_name, "rows_per_s": peer.rows_per_s, "cpu_s_per_mrow": peer.cpu_s_per_mrow}
+    return {
+        "name": name,
+        "rows": ours.rows,
+        "wall_s": ours.wall_s,
+        "rows_per_s": ours.rows_per_s,
+        "cpu_s_per_mrow": ours.cpu_s_per_mrow,
+        "max_rss_mb": ours.max_rss_mb,
+        "peer": beside,
+        "ratio": None if peer is None else ours.rows_per_s / peer.rows_per_s,
+    }
+
+
+def as_dict(figure: Figure) -> dict[str, float]:
+    return asdict(figure)
