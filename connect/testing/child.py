@@ -11,6 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from connect.testing.fakes import FakeSourceContext, OffsetStore
 
 LAG = 1
 """Batches whose rows are in the journal before the offset of the first of them is stored."""
+PACE_S = 0.05
+"""Between two polls, so that the kill comes in the middle of the rows and not after them."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,9 @@ def _named(reference: str) -> Any:
 
 def _read_forever(task: SourceTask, store: OffsetStore, journal: Path) -> None:
     waiting: list[Batch] = []
+    never = threading.Event()
     with journal.open("ab", buffering=0) as out:
-        while True:
+        while not never.wait(PACE_S):
             batch = task.poll(Deadline.after(1.0))
             if batch is None:
                 continue

@@ -152,5 +152,5 @@ class SourceRestarts(ConnectorSuite):
             durable = first.full_batches[:stored]
             done = lambda: not missing(system, [*durable, *second.batches], ids=range(ROWS))  # noqa: E731
             second.read_until(done, within_s=min(self.patience_s, 5.0))
-            second.poll(0.1)
+            second.poll(0.2)
         return first, second

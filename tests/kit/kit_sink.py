@@ -281,7 +281,9 @@ class ClosesOnceTask(TableSink):
 
 class LeaksASecretTask(TableSink):
     def open(self, ctx: SinkContext) -> None:
-        raise ConnectError(f"The settings {dict(self.config.originals)} are refused.")
+        if self.config.originals["database.password"] != "unused":
+            raise ConnectError(f"The settings {dict(self.config.originals)} are refused.")
+        super().open(ctx)
 
 
 class ClaimsTooMuch(TableSinkConnector):
