@@ -7,16 +7,28 @@ from weakref import WeakValueDictionary
 
 from aiohttp import ClientSession, web
 
-from connect.rest import connector_state, connectors, internal, metrics, plugins, root, tasks, topics
+from connect.rest import (
+    connector_state,
+    connectors,
+    internal,
+    loggers,
+    metrics,
+    offsets,
+    plugins,
+    root,
+    tasks,
+    topics,
+)
 from connect.rest.context import CONTEXT, RestContext
 from connect.rest.errors import errors_to_http
 from connect.rest.forward import CLIENT
 from connect.rest.json_body import BODY_LIMIT_BYTES
+from connect.rest.openapi import openapi_route
 from connect.rest.routing import Route, add_routes
 
 ROUTES: tuple[Route, ...] = tuple(
     route
-    for resource in (root, connectors, connector_state, tasks, topics, plugins, internal, metrics)
+    for resource in (root, connectors, connector_state, tasks, topics, offsets, plugins, loggers, internal, metrics)
     for route in resource.ROUTES
 )
 
@@ -27,7 +39,7 @@ def rest_app(context: RestContext) -> web.Application:
     app[CONTEXT] = context
     app[connectors.PATCHING] = WeakValueDictionary()
     app.cleanup_ctx.append(_forward_client)
-    add_routes(app, ROUTES)
+    add_routes(app, (*ROUTES, openapi_route(ROUTES)))
     return app
 
 

@@ -15,7 +15,8 @@ from connect.rest.answers import empty_answer, info_json, json_answer, status_js
 from connect.rest.checking import checked, restored, with_problems
 from connect.rest.context import context_of
 from connect.rest.json_body import read_config, read_create, read_texts
-from connect.rest.routing import Route, name_of
+from connect.rest.preview import preview
+from connect.rest.routing import Route, flag, name_of
 from connect.rest.waiting import finished
 
 PATCHING: Final = web.AppKey("patching", WeakValueDictionary[str, asyncio.Lock])
@@ -39,6 +40,10 @@ async def create(request: web.Request) -> web.Response:
     config = _named(name, body.config)
     context = context_of(request)
     context.operations.require_leader()
+    if flag(request, "dry_run"):
+        if name in context.operations.connectors():
+            raise RequestError(409, f"Connector {name} already exists")
+        return await preview(request, name, config)
     ready = await _ready(request, name, config)
     saved = await finished(request, context.operations.create(name, ready, body.initial_state))
     return _saved(request, saved)
@@ -62,6 +67,8 @@ async def put_config(request: web.Request) -> web.Response:
     config = _named(name, await read_config(request))
     context = context_of(request)
     context.operations.require_leader()
+    if flag(request, "dry_run"):
+        return await preview(request, name, config)
     ready = await _ready(request, name, config)
     return _saved(request, await finished(request, context.operations.save(name, ready)))
 
@@ -78,6 +85,8 @@ async def patch_config(request: web.Request) -> web.Response:
             raise RequestError(500, 'Cannot read the request, because "connectorConfigPatch" is null')
         merged = {**stored, **patch}
         config = _named(name, {key: value for key, value in merged.items() if value is not None})
+        if flag(request, "dry_run"):
+            return await preview(request, name, config)
         ready = await _ready(request, name, config)
         saved = await finished(request, context.operations.save(name, ready))
     return json_answer(info_json(saved.info, context.secrets))

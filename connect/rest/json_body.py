@@ -7,6 +7,7 @@ begin as Jackson's. Numbers and booleans are accepted where a text is wanted, as
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 from aiohttp import web
 
-from connect.cluster.operations import PartitionOffset, RequestError, TargetState
+from connect.cluster.operations import RequestError, TargetState
 
 BODY_LIMIT_BYTES: Final = 1 << 20
 _INITIAL_STATES: Final = {
@@ -37,6 +38,14 @@ class CreateRequest:
     name: str | None
     config: Mapping[str, str | None]
     initial_state: TargetState | None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOffset:
+    """An entry of `PATCH …/offsets`; None: null or left out."""
+
+    partition: dict[str, Any] | None
+    offset: dict[str, Any] | None
 
 
 async def read_create(request: web.Request) -> CreateRequest:
@@ -71,7 +80,7 @@ async def read_texts(request: web.Request) -> dict[str, str | None] | None:
     return None if body is None else _texts(body)
 
 
-async def read_offsets(request: web.Request) -> list[PartitionOffset]:
+async def read_offsets(request: web.Request) -> list[GivenOffset]:
     """`{"offsets": [{"partition": {…}, "offset": {…} or null}]}`; RequestError 400 when there are none."""
     body = await read_json(request)
     if body is None:
@@ -109,10 +118,10 @@ async def read_json(request: web.Request) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value with its numbers as int and float, for free-form maps such as offsets."""
+    """A value with its numbers as int and float, for free-form maps such as offsets. RequestError 500: out of range."""
     match value:
         case NumberText():
-            return int(value) if re.fullmatch(r"-?\d{1,400}", value) else float(value)
+            return _number(value)
         case dict():
             return {key: plain(item) for key, item in value.items()}
         case list():
@@ -121,15 +130,25 @@ def plain(value: Any) -> Any:
             return value
 
 
-def _offset(entry: Any) -> PartitionOffset:
+def _number(text: str) -> int | float:
+    number = int(text) if re.fullmatch(r"-?\d{1,19}", text) else float(text)
+    if isinstance(number, float) and (math.isinf(number) or re.fullmatch(r"-?\d+", text)):
+        raise _refusal(f"Numeric value ({text[:40]}) out of range")
+    if isinstance(number, int) and not -(2**63) <= number < 2**63:
+        raise _refusal(f"Numeric value ({text}) out of range of long (-9223372036854775808 - 9223372036854775807)")
+    return number
+
+
+def _offset(entry: Any) -> GivenOffset:
     members = _object(entry, "ConnectorOffset")
+    for member in members:
+        if member not in {"partition", "offset"}:
+            raise _refusal(f'Unrecognized field "{member}" (class ConnectorOffset), not marked as ignorable')
     maps = {}
     for member in ("partition", "offset"):
         value = members.get(member)
         maps[member] = None if value is None else plain(_object(value, "java.util.LinkedHashMap"))
-    if maps["partition"] is None:
-        raise RequestError(400, "The partition for an offset cannot be null or missing")
-    return PartitionOffset(maps["partition"], maps["offset"])
+    return GivenOffset(maps["partition"], maps["offset"])
 
 
 def _texts(value: Any) -> dict[str, str | None]:

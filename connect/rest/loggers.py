@@ -1,0 +1,65 @@
+"""`/admin/loggers…`: log levels of this worker, or of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from connect.cluster.operations import NotFoundError, RequestError
+from connect.rest.answers import empty_answer, json_answer
+from connect.rest.context import context_of
+from connect.rest.json_body import read_texts
+from connect.rest.routing import Route, segment
+from connect.rest.waiting import finished
+from connect.telemetry.log_levels import LEVELS, LOG_LEVELS, LoggerLevel
+
+
+async def list_loggers(request: web.Request) -> web.Response:
+    """Every logger but those that are off."""
+    del request
+    return json_answer({name: _json(level) for name, level in LOG_LEVELS.all().items() if level.level != "OFF"})
+
+
+async def get_logger(request: web.Request) -> web.Response:
+    """One logger."""
+    name = segment(request, 3)
+    level = LOG_LEVELS.get(name)
+    if level is None:
+        raise NotFoundError(f"Logger {name} not found.")
+    return json_answer(_json(level))
+
+
+async def set_logger(request: web.Request) -> web.Response:
+    """Set a level here (200 with the names it changed) or, with `scope=cluster`, on every worker (204)."""
+    name = segment(request, 3)
+    level = await _level(request)
+    if request.query.get("scope", "worker").lower() != "cluster":
+        return json_answer(LOG_LEVELS.set(name, level))
+    await finished(request, context_of(request).operations.set_cluster_log_level(name, level))
+    return empty_answer(204)
+
+
+async def _level(request: web.Request) -> str:
+    body = await read_texts(request)
+    if body is None:
+        raise RequestError(500, 'Cannot read the request, because "levelMap" is null')
+    given = body.get("level")
+    if given is None:
+        raise RequestError(400, "Desired 'level' parameter was not specified in request.")
+    if not given:
+        raise RequestError(500, "Illegal null or empty Level name.")
+    if given.upper() not in LEVELS:
+        raise NotFoundError(f"invalid log level '{given}'.")
+    return given.upper()
+
+
+def _json(level: LoggerLevel) -> dict[str, Any]:
+    return {"level": level.level, "last_modified": level.last_modified_ms}
+
+
+ROUTES = (
+    Route("GET", "/admin/loggers", list_loggers, early=True),
+    Route("GET", "/admin/loggers/{logger}", get_logger, early=True),
+    Route("PUT", "/admin/loggers/{logger}", set_logger, needs_body=True),
+)

@@ -1,0 +1,118 @@
+"""`/connectors/{name}/offsets`: where a connector stands, and setting it anew while it is STOPPED."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from aiohttp import web
+
+from connect.cluster.operations import PartitionOffset, RequestError
+from connect.rest.answers import json_answer
+from connect.rest.context import context_of
+from connect.rest.json_body import GivenOffset, read_offsets
+from connect.rest.routing import Route, name_of
+from connect.rest.waiting import finished
+
+_WHOLE: Final = "The offsets for this connector have been {} successfully"
+_OWN: Final = (
+    "The Connect framework-managed offsets for this connector have been {0} successfully. However, if this connector "
+    "manages offsets externally, they will need to be manually {0} in the system that the connector uses."
+)
+_TOPIC, _PARTITION, _OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
+
+
+async def get_offsets(request: web.Request) -> web.Response:
+    """The offsets; of a sink those of its consumer group."""
+    found = await finished(request, context_of(request).operations.offsets(name_of(request)))
+    return json_answer({"offsets": [{"partition": o.partition, "offset": o.offset} for o in found]})
+
+
+async def alter_offsets(request: web.Request) -> web.Response:
+    """Set some partitions' offsets; null forgets one."""
+    name = name_of(request)
+    given = await read_offsets(request)
+    operations = context_of(request).operations
+    operations.require_leader()
+    offsets = sink_offsets(given) if operations.info(name).type == "sink" else source_offsets(given)
+    whole = await finished(request, operations.alter_offsets(name, offsets))
+    return _message(whole, "altered")
+
+
+async def reset_offsets(request: web.Request) -> web.Response:
+    """Forget all offsets."""
+    whole = await finished(request, context_of(request).operations.reset_offsets(name_of(request)))
+    return _message(whole, "reset")
+
+
+def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
+    """Any maps; what they must hold is the connector's to say. RequestError 500 for a missing partition."""
+    offsets = []
+    for entry in given:
+        if entry.partition is None:
+            raise RequestError(500, "Partition objects cannot be null")
+        offsets.append(PartitionOffset(entry.partition, entry.offset))
+    return offsets
+
+
+def sink_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
+    """Topic, partition and offset of each; numbers may be given as texts. RequestError 400 says what is missing."""
+    return [PartitionOffset(_sink_partition(entry.partition), _sink_offset(entry.offset)) for entry in given]
+
+
+def _sink_partition(partition: dict[str, Any] | None) -> dict[str, object]:
+    if partition is None:
+        raise RequestError(400, "The partition for a sink connector offset cannot be null or missing")
+    if not {_TOPIC, _PARTITION} <= set(partition):
+        text = f"The partition for a sink connector offset must contain the keys '{_TOPIC}' and '{_PARTITION}'"
+        raise RequestError(400, text)
+    topic = partition[_TOPIC]
+    if topic is None:
+        raise RequestError(400, "Kafka topic names must be valid strings and may not be null")
+    number = _whole(partition[_PARTITION])
+    if number is None:
+        raise RequestError(
+            400,
+            "Failed to parse the following Kafka partition value in the provided offsets: "
+            f"'{_shown(partition[_PARTITION])}'. Partition values for sink connectors need to be integers.",
+        )
+    return {_TOPIC: str(topic), _PARTITION: number}
+
+
+def _sink_offset(offset: dict[str, Any] | None) -> dict[str, object] | None:
+    if offset is None:
+        return None
+    if _OFFSET not in offset:
+        text = f"The offset for a sink connector should either be null or contain the key '{_OFFSET}'"
+        raise RequestError(400, text)
+    number = _whole(offset[_OFFSET])
+    if number is None:
+        raise RequestError(
+            400,
+            "Failed to parse the following Kafka offset value in the provided offsets: "
+            f"'{_shown(offset[_OFFSET])}'. Offset values for sink connectors need to be integers.",
+        )
+    return {_OFFSET: number}
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    text = str(value)
+    return int(text) if re.fullmatch(r"[+-]?\d{1,19}", text, re.ASCII) else None
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)
+
+
+def _message(whole: bool, done: str) -> web.Response:
+    return json_answer({"message": (_WHOLE if whole else _OWN).format(done)})
+
+
+ROUTES = (
+    Route("GET", "/connectors/{name}/offsets", get_offsets),
+    Route("PATCH", "/connectors/{name}/offsets", alter_offsets, needs_body=True),
+    Route("DELETE", "/connectors/{name}/offsets", reset_offsets),
+)

@@ -1,0 +1,184 @@
+"""The shapes of bodies and answers in the OpenAPI document. Facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    """The names of the schemas of a request and of its answers by status; None: no body."""
+
+    answers: Mapping[str, str | None] = field(default_factory=dict)
+    request: str | None = None
+
+
+def _object(required: str = "", /, **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties}
+    return schema | ({"required": required.split()} if required else {})
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _map(values: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": values}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _enum(*values: str) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+_TEXT: Final = {"type": "string"}
+_TEXT_OR_NULL: Final = {"type": ["string", "null"]}
+_INT: Final = {"type": "integer"}
+_BOOL: Final = {"type": "boolean"}
+_STATE: Final = _enum("UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING")
+_KEY_TYPE: Final = _enum("BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD")
+_TASK: Final = _object("connector task", connector=_TEXT, task=_INT)
+
+SCHEMAS: Final[Mapping[str, Any]] = {
+    "Error": _object("error_code message", error_code=_INT, message=_TEXT_OR_NULL),
+    "Server": _object("version commit kafka_cluster_id", version=_TEXT, commit=_TEXT, kafka_cluster_id=_TEXT),
+    "Health": _object("status message", status=_enum("healthy", "starting", "unhealthy"), message=_TEXT),
+    "Config": _map(_TEXT),
+    "ConfigPatch": _map(_TEXT_OR_NULL),
+    "CreateConnector": _object(
+        "config", name=_TEXT, config=_ref("Config"), initial_state=_enum("RUNNING", "PAUSED", "STOPPED")
+    ),
+    "Connector": _object(
+        "name config tasks type",
+        name=_TEXT,
+        config=_ref("Config"),
+        tasks=_list(_TASK),
+        type=_enum("source", "sink", "unknown"),
+    ),
+    "Connectors": {
+        "oneOf": [_list(_TEXT), _map(_object(status=_ref("Status"), info=_ref("Connector")))],
+        "description": "Names; with `expand` a map of names to what was asked for.",
+    },
+    "State": _object("state worker_id", state=_STATE, worker_id=_TEXT, trace=_TEXT, version=_TEXT),
+    "TaskState": _object("id state worker_id", id=_INT, state=_STATE, worker_id=_TEXT, trace=_TEXT, version=_TEXT),
+    "Status": _object(
+        "name connector tasks type",
+        name=_TEXT,
+        connector=_ref("State"),
+        tasks=_list(_ref("TaskState")),
+        type=_enum("source", "sink", "unknown"),
+    ),
+    "Tasks": _list(_object("id config", id=_TASK, config=_ref("Config"))),
+    "Topics": _map(_object("topics", topics=_list(_TEXT))),
+    "Offsets": _object(
+        "offsets",
+        offsets=_list(_object("partition", partition={"type": "object"}, offset={"type": ["object", "null"]})),
+    ),
+    "Message": _object("message", message=_TEXT),
+    "Plugins": _list(
+        _object(
+            "class type",
+            **{"class": _TEXT},
+            type=_enum("source", "sink", "transformation", "predicate", "converter", "header_converter"),
+            version=_TEXT,
+        )
+    ),
+    "Definition": _object(
+        "name type required default_value importance documentation group width display_name dependents order",
+        name=_TEXT,
+        type=_KEY_TYPE,
+        required=_BOOL,
+        default_value=_TEXT_OR_NULL,
+        importance=_enum("HIGH", "MEDIUM", "LOW"),
+        documentation=_TEXT,
+        group=_TEXT_OR_NULL,
+        width=_enum("NONE", "SHORT", "MEDIUM", "LONG"),
+        display_name=_TEXT,
+        dependents=_list(_TEXT),
+        order=_INT,
+    ),
+    "Definitions": _list(_ref("Definition")),
+    "Value": _object(
+        "name value recommended_values errors visible",
+        name=_TEXT,
+        value=_TEXT_OR_NULL,
+        recommended_values=_list(_TEXT),
+        errors=_list(_TEXT),
+        visible=_BOOL,
+    ),
+    "Validation": _object(
+        "name error_count groups configs",
+        name=_TEXT,
+        error_count=_INT,
+        groups=_list(_TEXT),
+        configs=_list(
+            _object(
+                "definition value",
+                definition={"oneOf": [_ref("Definition"), {"type": "null"}]},
+                value=_ref("Value"),
+            )
+        ),
+        changes=_object(
+            added=_ref("Config"),
+            changed=_map(_object("from to", **{"from": _TEXT, "to": _TEXT})),
+            removed=_ref("Config"),
+        ),
+    ),
+    "Logger": _object("level last_modified", level=_TEXT, last_modified={"type": ["integer", "null"]}),
+    "Loggers": _map(_ref("Logger")),
+    "LoggerNames": _list(_TEXT),
+    "Level": _object("level", level=_enum("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")),
+}
+
+_C = "/connectors/{name}"
+_P = "/connector-plugins"
+_L = "/admin/loggers"
+_DRY_RUN: Final = {"dry_run": {**_BOOL, "description": "Answer 200 with a Validation and its changes; store nothing."}}
+
+QUERIES: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    ("GET", "/connectors"): {"expand": _list(_enum("info", "status"))},
+    ("POST", "/connectors"): _DRY_RUN,
+    ("PUT", f"{_C}/config"): _DRY_RUN,
+    ("PATCH", f"{_C}/config"): _DRY_RUN,
+    ("POST", f"{_C}/restart"): {"includeTasks": _BOOL, "onlyFailed": _BOOL},
+    ("GET", _P): {"connectorsOnly": _BOOL},
+    ("GET", f"{_P}/{{plugin}}/config"): {"version": _TEXT},
+    ("PUT", f"{_L}/{{logger}}"): {"scope": _enum("worker", "cluster")},
+}
+
+BODIES: Final[Mapping[tuple[str, str], Bodies]] = {
+    ("GET", "/"): Bodies({"200": "Server"}),
+    ("GET", "/health"): Bodies({"200": "Health", "500": "Health", "503": "Health"}),
+    ("GET", "/metrics"): Bodies({"200": "text"}),
+    ("GET", "/connectors"): Bodies({"200": "Connectors"}),
+    ("POST", "/connectors"): Bodies({"201": "Connector", "200": "Validation"}, "CreateConnector"),
+    ("GET", _C): Bodies({"200": "Connector"}),
+    ("DELETE", _C): Bodies({"204": None}),
+    ("GET", f"{_C}/config"): Bodies({"200": "Config"}),
+    ("PUT", f"{_C}/config"): Bodies({"200": "Connector", "201": "Connector"}, "Config"),
+    ("PATCH", f"{_C}/config"): Bodies({"200": "Connector"}, "ConfigPatch"),
+    ("GET", f"{_C}/status"): Bodies({"200": "Status"}),
+    ("PUT", f"{_C}/pause"): Bodies({"202": None}),
+    ("PUT", f"{_C}/resume"): Bodies({"202": None}),
+    ("PUT", f"{_C}/stop"): Bodies({"204": None}),
+    ("POST", f"{_C}/restart"): Bodies({"202": "Status", "204": None}),
+    ("GET", f"{_C}/tasks"): Bodies({"200": "Tasks"}),
+    ("GET", f"{_C}/tasks/{{task}}/status"): Bodies({"200": "TaskState"}),
+    ("POST", f"{_C}/tasks/{{task}}/restart"): Bodies({"204": None}),
+    ("GET", f"{_C}/topics"): Bodies({"200": "Topics"}),
+    ("PUT", f"{_C}/topics/reset"): Bodies({"202": None}),
+    ("GET", f"{_C}/offsets"): Bodies({"200": "Offsets"}),
+    ("PATCH", f"{_C}/offsets"): Bodies({"200": "Message"}, "Offsets"),
+    ("DELETE", f"{_C}/offsets"): Bodies({"200": "Message"}),
+    ("GET", _P): Bodies({"200": "Plugins"}),
+    ("GET", f"{_P}/{{plugin}}/config"): Bodies({"200": "Definitions"}),
+    ("PUT", f"{_P}/{{plugin}}/config/validate"): Bodies({"200": "Validation"}, "Config"),
+    ("GET", _L): Bodies({"200": "Loggers"}),
+    ("GET", f"{_L}/{{logger}}"): Bodies({"200": "Logger"}),
+    ("PUT", f"{_L}/{{logger}}"): Bodies({"200": "LoggerNames", "204": None}, "Level"),
+}
