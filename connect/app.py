@@ -8,15 +8,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import structlog
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_catalog import InstalledConnectors
+from connect.cluster.connector_offsets import GroupOffsets
 from connect.cluster.herder import Herder, Surroundings
 from connect.cluster.internal_topics import internal_topics
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
@@ -62,10 +64,7 @@ class Worker:
 
         Until the topics are read REST answers, and says that the worker is starting.
         """
-        from connect.rest.server import RestServer
-
-        self._rest = RestServer(self._config, self.herder, self._catalog)
-        url = self._rest.start()
+        url = self._serve_rest()
         started_s = time.monotonic()
         while not self._stopping.is_set():
             try:
@@ -90,13 +89,22 @@ class Worker:
         if self._rest is not None:
             self._rest.stop()
 
+    def _serve_rest(self) -> str:
+        from connect.rest.server import RestServer
+
+        try:
+            self._rest = RestServer(self._config, self.herder, self._catalog)
+        except ConfigError as error:
+            raise StartError(str(error)) from error
+        return self._rest.start()
+
     def _start_herder(self, url: str) -> None:
         deadline = Deadline.after(ATTEMPT_S, self._stopping)
-        admin = TopicAdmin(self._admin_settings())
+        admin = self._admin({})
         cluster_id = admin.cluster_id(deadline)
         self._reached_kafka = True
         admin.ensure_internal(internal_topics(self._config), deadline)
-        self.herder.start(worker_id(url), url, cluster_id, deadline)
+        self.herder.start(urlsplit(url).netloc, url, cluster_id, deadline)
 
     def _wait_for_kafka(self, error: RetriableError, waited_s: float) -> None:
         brokers = ",".join(self._config.bootstrap_servers)
@@ -112,6 +120,8 @@ class Worker:
         return Surroundings(
             config_log=self._log(self._config.config_storage_topic, "configs"),
             status_log=self._log(self._config.status_storage_topic, "statuses"),
+            offset_log=self._log(self._config.offset_storage_topic, "offsets"),
+            group_offsets=self._group_offsets,
             membership=self._membership,
             catalog=InstalledConnectors(self._catalog),
             launch=self._launcher(),
@@ -143,14 +153,13 @@ class Worker:
 
         return launch
 
-    def _admin_settings(self) -> dict[str, str | int | float | bool]:
+    def _admin(self, overrides: Mapping[str, str]) -> TopicAdmin:
         client_id = f"{self._config.group_id}-shared-admin"
-        return dict(admin_settings(self._config.originals, {}, client_id).properties)
+        return TopicAdmin(admin_settings(self._config.originals, overrides, client_id).properties)
 
-
-def worker_id(url: str) -> str:
-    """host:port of a URL, as statuses name a worker."""
-    return url.partition("://")[2].rstrip("/")
+    def _group_offsets(self, connector: Mapping[str, str]) -> GroupOffsets:
+        prefix = "admin.override."
+        return self._admin({k.removeprefix(prefix): v for k, v in connector.items() if k.startswith(prefix)})
 
 
 def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from connect.api.plugin import Plugin, PluginKind
+from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.cluster.cluster_parts import Kind
 from connect.plugins import CONNECTORS, Catalog
 
@@ -26,6 +26,11 @@ class InstalledConnectors:
         """None when no plug-in has the configuration's class."""
         plugin = self._plugin(config)
         return None if plugin is None else plugin.version
+
+    def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
+        """The plug-in declares that altering the framework's offsets is enough."""
+        plugin = self._plugin(config)
+        return plugin is not None and Capability.OFFSETS_ALTERABLE in plugin.capabilities
 
     def _plugin(self, config: Mapping[str, str]) -> Plugin | None:
         return self._catalog.find(config.get("connector.class", "").strip(), *CONNECTORS)

@@ -20,14 +20,16 @@ from connect.cluster.cluster_parts import ConnectorCatalog, Limits, Parts, conne
 from connect.cluster.config_records import LoggerRecord, RestartRecord
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_calls import ConnectorCalls
+from connect.cluster.connector_offsets import ConnectorOffsets, GroupOffsets
 from connect.cluster.connector_runs import ConnectorRuns
 from connect.cluster.event_loop import EventLoop
 from connect.cluster.log import MakeLog
-from connect.cluster.membership import Membership, View
+from connect.cluster.membership import NOBODY, Membership, View
 from connect.cluster.operations import (
     ConnectorInfo,
     ConnectorStatus,
     NotFoundError,
+    PartitionOffset,
     Saved,
     Stage,
     TargetState,
@@ -35,7 +37,7 @@ from connect.cluster.operations import (
 from connect.cluster.requests import Requests
 from connect.cluster.restarts import selected_tasks, selects_connector, wider
 from connect.cluster.status_store import StatusStore
-from connect.cluster.supervisor import HostLimits, Launch, Supervisor
+from connect.cluster.supervisor import KILL_GRACE_S, HostLimits, Launch, Supervisor
 from connect.cluster.task_runs import TaskRuns
 from connect.runtime.messages import CallResult, TaskId, TaskState, TopicsUsed
 from connect.runtime.worker_config import WorkerConfig
@@ -51,6 +53,8 @@ class Surroundings:
 
     config_log: MakeLog
     status_log: MakeLog
+    offset_log: MakeLog
+    group_offsets: Callable[[Mapping[str, str]], GroupOffsets]
     membership: Callable[[ConfigStore], Membership]
     catalog: ConnectorCatalog
     launch: Launch
@@ -67,6 +71,7 @@ class Herder:
         self._cluster_id = ""
         self._pending_restarts: dict[str, RestartRecord] = {}
         self._releases: list[threading.Event] = []
+        self._leaving = threading.Event()
         loop = EventLoop("herder", self._settle)
         configs = ConfigStore(around.config_log, self)
         limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
@@ -81,6 +86,9 @@ class Herder:
             limits=Limits(
                 worker.task_shutdown_graceful_timeout_ms / 1000, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker)
             ),
+        )
+        self._offsets = ConnectorOffsets(
+            around.offset_log, around.group_offsets, around.catalog, lambda: configs.snapshot
         )
         self._requests = Requests(self._parts)
         self._connectors = ConnectorRuns(self._parts)
@@ -106,6 +114,9 @@ class Herder:
             return
         self._caught_up.clear()
         self._parts.loop.submit("reporting connectors unassigned", self._connectors.report_unassigned)
+        self._leaving.set()
+        # One second more than a task may take: then its host is killed, and even that is reported.
+        self.release(frozenset(), deadline.sooner(self._parts.limits.stop_s + 2 * KILL_GRACE_S))
         self._parts.membership.close(deadline)
         self._parts.supervisor.kill_all("was killed: the worker ended and the task had not stopped in time")
         self._parts.loop.stop(deadline.remaining_s)
@@ -114,6 +125,7 @@ class Herder:
         self._close_logs()
 
     def _close_logs(self) -> None:
+        self._offsets.close()
         self._parts.statuses.close()
         self._parts.configs.close()
 
@@ -134,10 +146,9 @@ class Herder:
         """The worker has read its internal topics and takes requests."""
         return self._caught_up.is_set()
 
-    @property
-    def leads(self) -> bool:
-        """This worker leads, as far as it knows."""
-        return self._parts.membership.view.leads
+    def require_leader(self) -> None:
+        """NotLeaderError, as far as this worker knows."""
+        self._requests.require_leader()
 
     @property
     def view(self) -> View:
@@ -231,6 +242,20 @@ class Herder:
         step = partial(self._requests.reset_topics, name)
         return self._parts.loop.submit(f"resetting the topics of connector {name}", step)
 
+    def offsets(self, name: str) -> Future[Sequence[PartitionOffset]]:
+        """Where a connector stands."""
+        return self._offsets.read(name)
+
+    def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+        """Set or forget offsets of a stopped connector."""
+        self.require_leader()
+        return self._offsets.alter(name, offsets)
+
+    def reset_offsets(self, name: str) -> Future[bool]:
+        """Forget all offsets of a stopped connector."""
+        self.require_leader()
+        return self._offsets.reset(name)
+
     def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
         """Set a log level on every worker that is up."""
         step = partial(self._requests.set_log_level, logger, level)
@@ -297,13 +322,13 @@ class Herder:
 
     def _settle(self) -> None:
         snapshot = self._parts.configs.snapshot
-        view = self._parts.membership.view
+        view = NOBODY if self._leaving.is_set() else self._parts.membership.view
         self._carry_out_restarts(view)
         if view.leads:
             self._connectors.settle(snapshot)
         else:
             self._connectors.release()
-        self._tasks.settle(self._parts.configs.snapshot, self._parts.membership.view)
+        self._tasks.settle(self._parts.configs.snapshot, view)
         if self._releases and self._tasks.has_released():
             for released in self._releases:
                 released.set()

@@ -1,0 +1,175 @@
+"""Where connectors stand: read and changed in the offsets topic (sources) or in their consumer group (sinks).
+
+Works on threads of its own: a slow broker must not hold up the herder.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, Protocol
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connect.api.records import SourcePosition, TopicPartition
+from connect.cluster import sink_offsets
+from connect.cluster.cluster_parts import ConnectorCatalog, connector_config
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.log import MakeLog, RecordLog
+from connect.cluster.operations import PartitionOffset, RequestError, TargetState
+from connect.runtime.offset_records import OffsetTable
+
+TIMEOUT_S: Final = 60.0
+GROUP_KEY: Final = "consumer.override.group.id"
+
+
+class GroupOffsets(Protocol):
+    """What is asked of consumer groups; `connect.kafka.topics.TopicAdmin` is the real one."""
+
+    def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
+        """What a group has committed."""
+
+    def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+        """Set committed offsets. RetriableError while the group has members."""
+
+    def delete_group(self, group: str, deadline: Deadline) -> None:
+        """Delete a group. RetriableError while it has members."""
+
+
+class ConnectorOffsets:
+    """Any thread may ask. The offsets topic is opened when it is first needed and then followed."""
+
+    def __init__(
+        self,
+        make_log: MakeLog,
+        admin: Callable[[Mapping[str, str]], GroupOffsets],
+        catalog: ConnectorCatalog,
+        snapshot: Callable[[], ConfigSnapshot],
+    ) -> None:
+        self._make_log = make_log
+        self._admin = admin
+        self._catalog = catalog
+        self._snapshot = snapshot
+        self._table = OffsetTable()
+        self._opened: RecordLog | None = None
+        self._lock = threading.Lock()  # two first requests must not open the topic twice
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="offsets")
+
+    def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
+        """Where a connector stands. NotFoundError."""
+        return self._threads.submit(self._read, name)
+
+    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+        """Set or forget offsets; whether these are all the connector has. RequestError, NotFoundError."""
+        return self._threads.submit(self._alter, name, offsets)
+
+    def reset(self, name: str) -> Future[bool]:
+        """Forget all offsets; whether these are all the connector has. RequestError, NotFoundError."""
+        return self._threads.submit(self._reset, name)
+
+    def close(self) -> None:
+        """Let go of the offsets topic."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    def _read(self, name: str) -> Sequence[PartitionOffset]:
+        config = connector_config(self._snapshot(), name)
+        deadline = Deadline.after(TIMEOUT_S)
+        if self._catalog.kind(config) == "sink":
+            return sink_offsets.shown(self._admin(config).group_offsets(_group(name, config), deadline))
+        self._read_topic(deadline)
+        return [PartitionOffset(p.partition, p.offset) for p in self._table.of_connector(name)]
+
+    def _alter(self, name: str, offsets: Sequence[PartitionOffset]) -> bool:
+        config = self._stopped(name)
+        if not offsets:
+            raise RequestError(400, "Partitions / offsets need to be provided for an alter offsets request")
+        deadline = Deadline.after(TIMEOUT_S)
+        if self._catalog.kind(config) == "sink":
+            self._alter_group(name, config, sink_offsets.parsed(offsets), deadline)
+        else:
+            self._write([SourcePosition(o.partition, o.offset) for o in offsets], name, deadline)
+        return self._catalog.keeps_no_offsets(config)
+
+    def _reset(self, name: str) -> bool:
+        config = self._stopped(name)
+        deadline = Deadline.after(TIMEOUT_S)
+        if self._catalog.kind(config) == "sink":
+            with _TellMembers(name):
+                self._admin(config).delete_group(_group(name, config), deadline.sooner(10))
+        else:
+            self._read_topic(deadline)
+            gone = [SourcePosition(p.partition, None) for p in self._table.of_connector(name)]
+            self._write(gone, name, deadline)
+        return self._catalog.keeps_no_offsets(config)
+
+    def _stopped(self, name: str) -> Mapping[str, str]:
+        snapshot = self._snapshot()
+        config = connector_config(snapshot, name)
+        if snapshot.target(name) is not TargetState.STOPPED or snapshot.tasks.get(name):
+            raise RequestError(
+                400,
+                "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for "
+                f"the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint",
+            )
+        return config
+
+    def _alter_group(
+        self, name: str, config: Mapping[str, str], wanted: Mapping[TopicPartition, int | None], deadline: Deadline
+    ) -> None:
+        admin, group = self._admin(config), _group(name, config)
+        target = {tp: offset for tp, offset in wanted.items() if offset is not None}
+        with _TellMembers(name):
+            if len(target) < len(wanted):
+                # librdkafka cannot forget single offsets: the group is made anew with those that stay.
+                kept = {tp: o for tp, o in admin.group_offsets(group, deadline).items() if tp not in wanted}
+                admin.delete_group(group, deadline.sooner(10))
+                target = {**kept, **target}
+            if target:
+                admin.alter_group_offsets(group, target, deadline.sooner(10))
+
+    def _write(self, positions: Sequence[SourcePosition], name: str, deadline: Deadline) -> None:
+        log = self._read_topic(deadline)
+        for written in [log.put(*self._table.record(name, position)) for position in positions]:
+            written.result(deadline.remaining_s)
+        log.read_to_end(deadline)
+
+    def _read_topic(self, deadline: Deadline) -> RecordLog:
+        with self._lock:
+            if self._opened is None:
+                opened = self._make_log(self._take)
+                opened.start(deadline)
+                self._opened = opened
+            log = self._opened
+        log.read_to_end(deadline)
+        return log
+
+    def _take(self, key: bytes | None, value: bytes | None, _partition: int, _offset: int, _ms: int) -> None:
+        if key is not None:
+            self._table.apply(key, value)
+
+
+class _TellMembers:
+    """Says in Kafka Connect's words why a group's offsets cannot be changed now."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, RetriableError):
+            raise RequestError(
+                500,
+                f"Failed to alter consumer group offsets for connector {self._name} either because its tasks haven't "
+                "stopped completely yet or the resources needed for altering offsets are not available: "
+                f"{error.message}",
+            ) from error
+
+
+def _group(name: str, config: Mapping[str, str]) -> str:
+    return config.get(GROUP_KEY) or f"connect-{name}"

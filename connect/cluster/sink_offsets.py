@@ -1,0 +1,66 @@
+"""A sink's offsets as REST shows them <-> a consumer group's. Pure; the texts of errors are Kafka Connect's.
+
+Source: org.apache.kafka.connect.util.SinkUtils.parseSinkConnectorOffsets (Kafka 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from connect.api.records import TopicPartition
+from connect.cluster.operations import PartitionOffset, RequestError
+
+TOPIC: Final = "kafka_topic"
+PARTITION: Final = "kafka_partition"
+OFFSET: Final = "kafka_offset"
+
+
+def shown(offsets: Mapping[TopicPartition, int]) -> list[PartitionOffset]:
+    """A group's committed offsets."""
+    return [
+        PartitionOffset({TOPIC: tp.topic, PARTITION: tp.partition}, {OFFSET: offset})
+        for tp, offset in sorted(offsets.items())
+    ]
+
+
+def parsed(offsets: Sequence[PartitionOffset]) -> dict[TopicPartition, int | None]:
+    """The offsets to set, None: to forget. RequestError 400 names what is wrong with the first bad one."""
+    return {_topic_partition(given.partition): _offset(given.offset) for given in offsets}
+
+
+def _topic_partition(partition: Mapping[str, object] | None) -> TopicPartition:
+    if partition is None:
+        raise RequestError(400, "The partition for a sink connector offset cannot be null or missing")
+    if TOPIC not in partition or PARTITION not in partition:
+        raise RequestError(
+            400, f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'"
+        )
+    number = _whole(partition[PARTITION])
+    if partition[TOPIC] is None or number is None:
+        raise RequestError(
+            400,
+            "Partition values for sink connectors need to be integers, and topics must be named: "
+            f"found {partition[PARTITION]!r}",
+        )
+    return TopicPartition(str(partition[TOPIC]), number)
+
+
+def _offset(offset: Mapping[str, object] | None) -> int | None:
+    if offset is None:
+        return None
+    if OFFSET not in offset:
+        raise RequestError(400, f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
+    number = _whole(offset[OFFSET])
+    if number is None:
+        raise RequestError(400, f"Offset values for sink connectors need to be integers: found {offset[OFFSET]!r}")
+    return number
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return int(str(value))
+    except ValueError:
+        return None

@@ -1,0 +1,135 @@
+"""Workers as real processes, asked over HTTP."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+import yaml
+
+from connect.api.deadline import Deadline
+
+PLUGINS = Path(__file__).parent / "plugins"
+JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+COMMAND = (sys.executable, "-c", "from connect.cli import main; main()", "worker")
+
+
+def eventually(condition: Callable[[], object], timeout_s: float = 45.0) -> object:
+    """Wait until the condition holds; its value. AssertionError with its last value."""
+    deadline = Deadline.after(timeout_s)
+    while not (last := condition()):
+        assert deadline.wait(0.1), f"still {last!r} after {timeout_s} s"
+    return last
+
+
+class WorkerProcess:
+    """A worker as a person starts it."""
+
+    def __init__(self, file: Path, log: Path, *arguments: str) -> None:
+        self.log = log
+        self._stderr = log.open("ab")
+        environment = {**os.environ, "PYTHONPATH": str(PLUGINS)}
+        self.process = subprocess.Popen(
+            [*COMMAND, str(file), *arguments], stdout=subprocess.PIPE, stderr=self._stderr, text=True, env=environment
+        )
+        self.url = ""
+
+    def ready(self) -> "WorkerProcess":
+        line = self.process.stdout.readline()
+        assert line.startswith("Connect worker ready: "), self.log.read_text()
+        self.url = line.removeprefix("Connect worker ready: ").strip()
+        return self
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.pid).children(recursive=True)
+
+    def call(self, method: str, path: str, body: object = None, timeout_s: float = 30) -> requests.Response:
+        return requests.request(method, self.url + path, json=body, timeout=timeout_s)
+
+    def get(self, path: str) -> object:
+        answer = self.call("GET", path)
+        assert answer.ok, answer.text
+        return answer.json()
+
+    def create(self, name: str, **config: str) -> requests.Response:
+        given = {"connector.class": "CounterSource", "tasks.max": "2", "topic": f"{name}-numbers", **config}
+        answer = self.call("POST", "/connectors", {"name": name, "config": given})
+        assert answer.status_code == 201, answer.text
+        return answer
+
+    def states(self, name: str) -> tuple[str, list[str]] | None:
+        answer = self.call("GET", f"/connectors/{name}/status")
+        if answer.status_code == 404:
+            return None
+        status = answer.json()
+        return status["connector"]["state"], [task["state"] for task in status["tasks"]]
+
+    def task_workers(self, name: str) -> list[tuple[str, str]]:
+        tasks = self.get(f"/connectors/{name}/status")["tasks"]
+        return [(task["worker_id"], task["state"]) for task in tasks]
+
+    def runs(self, name: str, tasks: int = 2) -> Callable[[], bool]:
+        return lambda: self.states(name) == ("RUNNING", ["RUNNING"] * tasks)
+
+    def stop(self, timeout_s: float = 30) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout_s)
+        self.close()
+        return code
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+        self.process.stdout.close()
+        self._stderr.close()
+
+
+@pytest.fixture
+def worker_keys(kafka, unique):
+    keys = {
+        "bootstrap.servers": kafka.bootstrap_servers,
+        "group.id": f"{unique}-group",
+        "listeners": "http://127.0.0.1:0",
+        "key.converter": JSON_CONVERTER,
+        "value.converter": JSON_CONVERTER,
+        "value.converter.schemas.enable": "false",
+        "offset.flush.interval.ms": "500",
+        "task.shutdown.graceful.timeout.ms": "2000",
+        "offset.storage.partitions": "2",
+    }
+    for name in ("config", "offset", "status"):
+        keys[f"{name}.storage.topic"] = f"{unique}-{name}s"
+        keys[f"{name}.storage.replication.factor"] = "1"
+    return keys
+
+
+@pytest.fixture
+def start_worker(worker_keys, tmp_path):
+    """Builds workers of one cluster; what is left of them is killed in the end."""
+    workers = []
+
+    def start(*arguments, **keys):
+        file = tmp_path / f"worker-{len(workers)}.yaml"
+        file.write_text(yaml.safe_dump({**worker_keys, **keys}), encoding="utf-8")
+        workers.append(WorkerProcess(file, tmp_path / f"worker-{len(workers)}.log", *arguments))
+        return workers[-1]
+
+    yield start
+    for worker in workers:
+        worker.close()
+
+
+@pytest.fixture
+def worker(start_worker):
+    return start_worker().ready()

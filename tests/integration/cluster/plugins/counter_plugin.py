@@ -1,0 +1,77 @@
+"""A source that counts, and misbehaves when told: what a cluster's tests need of a connector."""
+
+import os
+import threading
+from pathlib import Path
+
+from connect.api.config import ConnectorConfig, Int, String, key
+from connect.api.plugin import Plugin, PluginKind, hookimpl
+from connect.api.records import Batch, Column, SourcePosition
+from connect.api.schema import INT64
+
+
+class CounterConfig(ConnectorConfig):
+    topic: String = key("topic", doc="Where the numbers go.")
+    hang_on: String = key("hang.on", "", doc="Method that never returns.")
+    crash_file: String = key("crash.file", "", doc="The process ends when this file exists; it removes the file.")
+    pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
+
+
+class Counter:
+    def __init__(self, config):
+        self._config = config
+
+    def check(self, deadline):
+        self._hang("check")
+
+    def task_configs(self, max_tasks):
+        self._hang("task_configs")
+        given = self._config.originals
+        return [{**given, "task.share": str(n)} for n in range(max_tasks)]
+
+    def task(self, config):
+        return CounterTask(self._config, config["task.share"])
+
+    def _hang(self, method):
+        if self._config.hang_on == method:
+            threading.Event().wait()
+
+
+class CounterTask:
+    def __init__(self, config, share):
+        self._config, self._partition = config, {"share": share}
+
+    def open(self, ctx):
+        stored = ctx.stored_offset(self._partition)
+        self._next = stored["next"] if stored else 0
+        self._hang("open")
+
+    def poll(self, deadline):
+        self._hang("poll")
+        crash = self._config.crash_file
+        if crash and Path(crash).exists():
+            Path(crash).unlink()
+            os.abort()
+        if not deadline.wait(self._config.pause_ms / 1000):
+            return None
+        values = Column.from_rows([self._next], INT64)
+        self._next += 1
+        position = SourcePosition(self._partition, {"next": self._next})
+        return Batch(self._config.topic, values, position=position)
+
+    def stored(self, positions):
+        pass
+
+    def close(self):
+        self._hang("close")
+
+    def _hang(self, method):
+        if self._config.hang_on == method:
+            threading.Event().wait()
+
+
+@hookimpl
+def connect_plugins():
+    return [
+        Plugin(PluginKind.SOURCE, "test.CounterSourceConnector", "counter_plugin:Counter", CounterConfig, "1.0"),
+    ]

@@ -1,0 +1,129 @@
+"""One worker on real Kafka with real task hosts, over HTTP."""
+
+import signal
+import time
+
+import psutil
+import pytest
+from conftest import eventually
+
+
+def hosts(worker):
+    return [p for p in worker.children() if "connect.runtime.host" in p.cmdline()]
+
+
+def test_a_connector_is_created_runs_and_is_deleted(worker):
+    name = "a-1;{x} ü"
+    worker.create(name, topic="numbers")
+    eventually(worker.runs(name))
+    assert worker.get("/connectors") == [name]
+    assert worker.get(f"/connectors/{name}")["type"] == "source"
+    assert worker.call("DELETE", f"/connectors/{name}").status_code == 204
+    assert worker.get("/connectors") == []
+    eventually(lambda: worker.call("GET", f"/connectors/{name}/status").status_code == 404)
+
+
+def test_pause_resume_stop_and_restart(worker):
+    worker.create("c")
+    eventually(worker.runs("c"))
+    assert worker.call("PUT", "/connectors/c/pause").status_code == 202
+    eventually(lambda: worker.states("c") == ("PAUSED", ["PAUSED", "PAUSED"]))
+    assert worker.call("PUT", "/connectors/c/resume").status_code == 202
+    eventually(worker.runs("c"))
+    assert worker.call("PUT", "/connectors/c/stop").status_code == 204
+    eventually(lambda: worker.states("c") == ("STOPPED", []))
+    assert worker.call("PUT", "/connectors/c/resume").status_code == 202
+    eventually(worker.runs("c"))
+    answer = worker.call("POST", "/connectors/c/restart?includeTasks=true")
+    assert answer.status_code == 202, answer.text
+    assert {task["state"] for task in answer.json()["tasks"]} == {"RESTARTING"}
+    eventually(worker.runs("c"))
+    eventually(lambda: worker.get("/connectors/c/topics")["c"]["topics"] == ["c-numbers"])
+
+
+def test_a_restarted_worker_goes_on_with_the_same_connectors(worker, start_worker):
+    worker.create("c", **{"tasks.max": "1"})
+    eventually(worker.runs("c", 1))
+    assert worker.stop() == 0
+
+    again = start_worker().ready()
+
+    eventually(again.runs("c", 1))
+    assert again.get("/connectors/c/config")["tasks.max"] == "1"
+
+
+def test_a_worker_that_was_killed_leaves_no_process_behind(worker, start_worker):
+    worker.create("c", **{"tasks.max": "1"})
+    eventually(worker.runs("c", 1))
+    children = worker.children()
+    assert children
+    worker.process.kill()
+    _gone, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+    eventually(start_worker().ready().runs("c", 1))
+
+
+def test_a_killed_task_host_is_replaced_and_said(worker):
+    worker.create("c")
+    eventually(worker.runs("c"))
+    victim = hosts(worker)[-1]
+    victim.send_signal(signal.SIGKILL)
+    eventually(lambda: worker.states("c") != ("RUNNING", ["RUNNING", "RUNNING"]))
+    eventually(worker.runs("c"))
+    assert "SIGKILL" in worker.log.read_text()
+
+
+def test_a_crash_in_connector_code_costs_one_host(worker, tmp_path):
+    crash = tmp_path / "crash"
+    worker.create("ok", **{"tasks.max": "1", "connector.isolation": "process"})
+    worker.create("bad", **{"tasks.max": "1", "crash.file": str(crash)})
+    eventually(lambda: worker.runs("ok", 1)() and worker.runs("bad", 1)())
+    crash.touch()
+    eventually(lambda: "SIGABRT" in worker.log.read_text())
+    assert worker.states("ok") == ("RUNNING", ["RUNNING"])
+    eventually(worker.runs("bad", 1))
+
+
+@pytest.mark.parametrize("method", ["open", "poll", "close"])
+def test_a_hang_in_a_task_stops_nobody_else(start_worker, method):
+    worker = start_worker(**{"task.shutdown.graceful.timeout.ms": "500", "task.hosts": "1"}).ready()
+    worker.create("ok", **{"tasks.max": "1"})
+    eventually(worker.runs("ok", 1))
+    worker.create("hung", **{"tasks.max": "1", "hang.on": method})
+    eventually(lambda: worker.get("/connectors/hung/tasks"))
+    started_s = time.monotonic()
+    assert worker.call("DELETE", "/connectors/hung").status_code == 204
+    assert time.monotonic() - started_s < 5
+    eventually(lambda: "hung-0 did not stop in time" in worker.log.read_text() or method == "close")
+    eventually(worker.runs("ok", 1))
+    assert worker.stop() == 0
+
+
+def test_a_hang_while_planning_tasks_fails_that_connector_only(worker):
+    worker.create("hung", **{"hang.on": "task_configs"})
+    worker.create("ok", **{"tasks.max": "1"})
+    eventually(worker.runs("ok", 1))
+    assert worker.get("/health")["status"] == "healthy"
+    assert worker.call("DELETE", "/connectors/hung").status_code == 204
+
+
+def test_rest_is_ready_soon_and_an_idle_worker_is_small(start_worker):
+    started_s = time.monotonic()
+    worker = start_worker().ready()
+    took_s = time.monotonic() - started_s
+    rss_mib = psutil.Process(worker.pid).memory_info().rss / 2**20
+    print(f"ready in {took_s:.2f} s, {rss_mib:.0f} MiB")  # noqa: T201 - figures for the report
+    assert rss_mib < 150
+    assert not worker.children()
+
+
+def test_a_worker_without_kafka_says_so_and_stops_when_asked(start_worker):
+    worker = start_worker(**{"bootstrap.servers": "127.0.0.1:1"})
+    eventually(lambda: "waiting_for_kafka" in worker.log.read_text())
+    assert worker.stop(15) == 0
+
+
+def test_a_wrong_replication_factor_ends_the_start_with_the_key_to_change(start_worker):
+    worker = start_worker(**{"config.storage.replication.factor": "3"})
+    assert worker.process.wait(60) == 1
+    assert "config.storage.replication.factor" in worker.log.read_text()

@@ -1,0 +1,208 @@
+"""Stand-ins for the outside world of a herder: a topic in memory, task hosts that do as told."""
+
+import itertools
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connect.cluster.herder import Herder, Surroundings
+from connect.cluster.membership import Alone
+from connect.runtime.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskState
+from connect.runtime.worker_config import WorkerConfig
+
+WORKER = {
+    "bootstrap.servers": "nowhere:1",
+    "group.id": "g",
+    "config.storage.topic": "c",
+    "offset.storage.topic": "o",
+    "status.storage.topic": "s",
+    "key.converter": "J",
+    "value.converter": "J",
+    "task.shutdown.graceful.timeout.ms": "500",
+    "auto.restart.backoff.initial.ms": "20",
+}
+
+
+def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Wait until the condition holds; AssertionError with its last value."""
+    deadline = Deadline.after(timeout_s)
+    while not (last := condition()):
+        assert deadline.wait(0.005), f"still {last!r} after {timeout_s} s"
+
+
+class MemoryTopic:
+    """A topic in memory; every log of it sees every record, in order."""
+
+    def __init__(self):
+        self.records = []
+        self._logs = []
+        self._lock = threading.RLock()
+
+    def log(self, on_record):
+        return MemoryLog(self, on_record)
+
+    def append(self, key, value):
+        with self._lock:
+            self.records.append((key, value))
+            for log in self._logs:
+                log.catch_up()
+
+    def attach(self, log):
+        with self._lock:
+            self._logs.append(log)
+            log.catch_up()
+
+    def detach(self, log):
+        with self._lock:
+            if log in self._logs:
+                self._logs.remove(log)
+
+    def keys(self):
+        return [key.decode() for key, _ in self.records]
+
+
+class MemoryLog:
+    def __init__(self, topic, on_record):
+        self._topic, self._on_record, self._seen = topic, on_record, 0
+
+    def start(self, deadline):
+        self._topic.attach(self)
+
+    def put(self, key, value):
+        done = Future()
+        self._topic.append(key, value)
+        done.set_result(None)
+        return done
+
+    def read_to_end(self, deadline):
+        self.catch_up()
+
+    def catch_up(self):
+        while self._seen < len(self._topic.records):
+            key, value = self._topic.records[self._seen]
+            self._seen += 1
+            self._on_record(key, value, 0, self._seen - 1, 0)
+
+    def close(self):
+        self._topic.detach(self)
+
+
+class FakeHost:
+    """Answers at once, unless `silent_on` names the kind of message."""
+
+    def __init__(self, name, listener, world):
+        self.name, self._listener, self._world = name, listener, world
+        self.pid = next(world.pids)
+        self.heard, self.killed, self.closed, self.memory = [], None, False, 0
+
+    def send(self, message):
+        self.heard.append(message)
+        if type(message) in self._world.silent_on:
+            return
+        match message:
+            case StartTask():
+                state = State.PAUSED if message.paused else State.RUNNING
+                self.say(TaskState(message.connector, message.task, message.run, state))
+            case StopTask():
+                self.say(TaskState(message.connector, message.task, message.run, None))
+            case SetPaused():
+                state = State.PAUSED if message.paused else State.RUNNING
+                self.say(TaskState(message.connector, message.task, message.run, state))
+            case Call():
+                self.say(self._world.answer(message))
+
+    def say(self, message):
+        self._listener.said(self, message)
+
+    def die(self, reason="was ended by signal SIGSEGV"):
+        self._listener.ended(self, reason)
+
+    def kill(self, reason):
+        if self.killed is None:
+            self.killed = reason
+            self.die(reason)
+
+    def close(self):
+        self.closed = True
+
+    def resident_bytes(self):
+        return self.memory
+
+
+class Groups:
+    """Consumer groups in memory."""
+
+    def __init__(self):
+        self.committed, self.busy = {}, False
+
+    def group_offsets(self, group, deadline):
+        return dict(self.committed.get(group, {}))
+
+    def alter_group_offsets(self, group, offsets, deadline):
+        self._refuse_if_busy()
+        self.committed.setdefault(group, {}).update(offsets)
+
+    def delete_group(self, group, deadline):
+        self._refuse_if_busy()
+        self.committed.pop(group, None)
+
+    def _refuse_if_busy(self):
+        if self.busy:
+            raise RetriableError("The group still has members.")
+
+
+class World:
+    """A cluster's topics and the hosts of one worker."""
+
+    def __init__(self):
+        self.configs, self.statuses, self.offsets = MemoryTopic(), MemoryTopic(), MemoryTopic()
+        self.groups = Groups()
+        self.hosts, self.silent_on, self.levels = [], set(), []
+        self.pids = itertools.count(100)
+        self.calls = []
+        self.plan_tasks = lambda config: [config] * int(config.get("tasks.max", "1"))
+
+    def launch(self, name, listener):
+        host = FakeHost(name, listener, self)
+        self.hosts.append(host)
+        return host
+
+    def answer(self, call):
+        self.calls.append(call)
+        value = self.plan_tasks(dict(call.config)) if call.method == "task_configs" else None
+        return value if isinstance(value, CallResult) else CallResult(call.id, value)
+
+    def task_hosts(self):
+        return [h for h in self.hosts if h.name != "call-host" and h.killed is None and not h.closed]
+
+    def started(self):
+        return [m for h in self.hosts for m in h.heard if isinstance(m, StartTask)]
+
+    def kind(self, config):
+        return {"Source": "source", "Sink": "sink"}.get(config.get("connector.class"), "unknown")
+
+    def version(self, config):
+        return "1.0"
+
+    def keeps_no_offsets(self, config):
+        return config.get("connector.class") == "Source"
+
+    def herder(self, membership=lambda configs: Alone(), worker_id="me:1", **keys):
+        herder = Herder(
+            WorkerConfig.parse({**WORKER, **keys}),
+            Surroundings(
+                config_log=self.configs.log,
+                status_log=self.statuses.log,
+                offset_log=self.offsets.log,
+                group_offsets=lambda config: self.groups,
+                membership=membership,
+                catalog=self,
+                launch=self.launch,
+                host_count=2,
+                set_log_level=lambda logger, level: self.levels.append((logger, level)),
+            ),
+        )
+        herder.start(worker_id, f"http://{worker_id}", "cluster", Deadline.after(5))
+        return herder

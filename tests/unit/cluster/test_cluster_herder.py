@@ -1,0 +1,411 @@
+import pytest
+from cluster_fakes import World, eventually
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigProblem
+from connect.cluster.config_records import ConnectorRecord, encode
+from connect.cluster.operations import NotFoundError, RequestError, TargetState
+from connect.runtime.messages import (
+    CallResult,
+    SetPaused,
+    StartTask,
+    State,
+    StopTask,
+    TaskId,
+    TaskState,
+    TopicsUsed,
+)
+
+SOURCE = {"connector.class": "Source", "tasks.max": "2", "name": "s"}
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def start(world):
+    herders = []
+
+    def build(**keys):
+        herders.append(world.herder(**keys))
+        return herders[-1]
+
+    yield build
+    for herder in herders:
+        herder.stop(Deadline.after(5))
+
+
+@pytest.fixture
+def herder(start):
+    return start()
+
+
+def states(herder, name="s"):
+    try:
+        status = herder.status(name)
+    except NotFoundError:
+        return None
+    return status.connector.state.value, [task.state.value for task in status.tasks.values()]
+
+
+def create(herder, name="s", initial=None, **keys):
+    return herder.create(name, {**SOURCE, "name": name, **keys}, initial).result(5)
+
+
+def is_running(herder, name="s", tasks=2):
+    return lambda: states(herder, name) == ("RUNNING", ["RUNNING"] * tasks)
+
+
+def test_a_created_connector_runs_its_tasks_on_few_hosts(world, herder):
+    saved = create(herder)
+
+    assert saved.created
+    assert saved.info.config == SOURCE
+    eventually(is_running(herder))
+    assert herder.connectors() == ["s"]
+    assert list(herder.task_configs("s")) == [0, 1]
+    assert herder.info("s").tasks == [TaskId("s", 0), TaskId("s", 1)]
+    assert len(world.task_hosts()) == 2
+    status = herder.status("s").tasks[0]
+    assert (status.worker_id, status.version, status.generation) == ("me:1", "1.0", 1)
+
+
+def test_the_config_topic_gets_javas_records_in_javas_order(world, herder):
+    create(herder, initial=TargetState.STARTED)
+    eventually(is_running(herder))
+    assert world.configs.keys() == ["target-state-s", "connector-s", "task-s-0", "task-s-1", "commit-s"]
+
+
+def test_a_name_is_taken_once(herder):
+    create(herder)
+    with pytest.raises(RequestError, match="Connector s already exists") as taken:
+        create(herder)
+    assert taken.value.status == 409
+
+
+def test_saving_the_same_configuration_again_disturbs_nothing(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    assert not herder.save("s", SOURCE).result(5).created
+    herder.ping().result(5)
+    assert len(world.started()) == 2
+
+
+def test_a_changed_configuration_restarts_tasks_once_even_if_their_own_is_the_same(world, herder):
+    world.plan_tasks = lambda config: [{"fixed": "1"}]
+    create(herder)
+    eventually(is_running(herder, tasks=1))
+
+    herder.save("s", {**SOURCE, "x": "2"}).result(5)
+
+    eventually(lambda: len(world.started()) == 2 and states(herder) == ("RUNNING", ["RUNNING"]))
+    assert world.started()[-1].connector_config["x"] == "2"
+    assert world.configs.keys().count("commit-s") == 2
+
+
+def test_fewer_tasks_leave_no_status_behind(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    herder.save("s", {**SOURCE, "tasks.max": "1"}).result(5)
+    eventually(is_running(herder, tasks=1))
+    eventually(lambda: ("status-task-s-1", None) in decoded(world.statuses))
+
+
+def decoded(topic):
+    return [(key.decode(), value) for key, value in topic.records]
+
+
+def test_pause_keeps_runs_and_resume_wakes_them(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+
+    herder.set_target("s", TargetState.PAUSED).result(5)
+    eventually(lambda: states(herder) == ("PAUSED", ["PAUSED", "PAUSED"]))
+    herder.set_target("s", TargetState.STARTED).result(5)
+    eventually(is_running(herder))
+
+    heard = [m for h in world.hosts for m in h.heard]
+    assert len([m for m in heard if isinstance(m, SetPaused)]) == 4
+    assert not [m for m in heard if isinstance(m, StopTask)]
+
+
+def test_stop_takes_the_tasks_away_and_resume_brings_them_back(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    herder.set_target("s", TargetState.STOPPED).result(5)
+    eventually(lambda: states(herder) == ("STOPPED", []))
+    assert herder.task_configs("s") == {}
+    herder.set_target("s", TargetState.STARTED).result(5)
+    eventually(is_running(herder))
+
+
+@pytest.mark.parametrize("initial", [TargetState.PAUSED, TargetState.STOPPED])
+def test_a_connector_created_at_rest_has_no_tasks_until_it_is_resumed(world, herder, initial):
+    create(herder, initial=initial)
+    eventually(lambda: states(herder) == (initial.value, []))
+    assert world.calls == []
+    herder.set_target("s", TargetState.STARTED).result(5)
+    eventually(is_running(herder))
+
+
+def test_a_deleted_connector_is_gone_with_its_statuses(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    herder.delete("s").result(5)
+    assert herder.connectors() == []
+    eventually(lambda: len([m for h in world.hosts for m in h.heard if isinstance(m, StopTask)]) == 2)
+    with pytest.raises(NotFoundError, match="No status found for connector s"):
+        herder.status("s")
+    with pytest.raises(NotFoundError, match="Connector s not found"):
+        herder.info("s")
+    eventually(lambda: ("status-connector-s", None) in decoded(world.statuses))
+
+
+def test_what_is_not_there_is_named_as_java_does(herder):
+    for request, text in (
+        (lambda: herder.delete("x").result(5), "Connector x not found"),
+        (lambda: herder.set_target("x", TargetState.PAUSED).result(5), "Unknown connector x"),
+        (lambda: herder.restart("x", include_tasks=True, only_failed=False).result(5), "Unknown connector: x"),
+        (lambda: herder.restart_connector("x").result(5), "Unknown connector: x"),
+        (lambda: herder.restart_task(TaskId("x", 0)).result(5), "Unknown connector: x"),
+    ):
+        with pytest.raises(NotFoundError, match=text):
+            request()
+    create(herder)
+    with pytest.raises(NotFoundError, match="Unknown task: s-9"):
+        herder.restart_task(TaskId("s", 9)).result(5)
+
+
+def test_a_restarted_worker_goes_on_with_the_same_connectors_and_publishes_nothing_new(world, start):
+    first = start()
+    create(first)
+    eventually(is_running(first))
+    first.stop(Deadline.after(5))
+    eventually(lambda: world.statuses.keys()[-1:] != [])
+    written = len(world.configs.records)
+
+    second = start()
+
+    eventually(is_running(second))
+    eventually(lambda: len(world.started()) == 4)
+    assert len(world.configs.records) == written
+
+
+def test_a_stopping_worker_reports_everything_unassigned(world, start):
+    herder = start()
+    create(herder)
+    eventually(is_running(herder))
+    herder.stop(Deadline.after(5))
+    last = dict(decoded(world.statuses))
+    for key in ("status-connector-s", "status-task-s-0", "status-task-s-1"):
+        assert b"UNASSIGNED" in last[key], key
+
+
+def test_a_failing_plan_of_tasks_fails_the_connector_and_heals(world, start):
+    herder = start(**{"auto.restart.backoff.initial.ms": "300"})
+    world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="no", trace="Trace: no")
+    create(herder)
+    eventually(lambda: states(herder) == ("FAILED", []))
+    assert herder.status("s").connector.trace == "Trace: no"
+    world.plan_tasks = lambda config: [config]
+    eventually(is_running(herder, tasks=1))
+
+
+def test_broken_keys_found_by_the_connector_are_all_in_its_trace(world, herder):
+    problems = (ConfigProblem("a", "a is bad"), ConfigProblem("b", "b is bad"))
+    world.plan_tasks = lambda config: CallResult(world.calls[-1].id, problems=problems)
+    create(herder)
+    eventually(lambda: states(herder) == ("FAILED", []))
+    assert herder.status("s").connector.trace == "a is bad\nb is bad"
+
+
+def test_too_many_tasks_fail_the_connector_and_old_tasks_run_on(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.plan_tasks = lambda config: [config] * 3
+    herder.save("s", {**SOURCE, "x": "1"}).result(5)
+    eventually(lambda: states(herder) == ("FAILED", ["RUNNING", "RUNNING"]))
+    assert "generated 3 tasks" in herder.status("s").connector.trace
+
+
+def test_values_of_config_providers_never_reach_the_config_topic(world, herder):
+    world.plan_tasks = lambda config: [{**config, "password": "resolved", "share": "1"}]
+    create(herder, password="${file:/secrets:db}")
+    eventually(is_running(herder, tasks=1))
+    assert herder.task_configs("s")[0]["password"] == "${file:/secrets:db}"
+    assert not [value for _, value in world.configs.records if value and b"resolved" in value]
+
+
+def fail(world, task=0, *, retriable):
+    message = [m for m in world.started() if m.task == task][-1]
+    host = next(h for h in world.hosts if message in h.heard)
+    state = TaskState(message.connector, message.task, message.run, State.FAILED, "Trace: boom", retriable)
+    host.say(state)
+
+
+def test_a_failure_that_may_pass_is_healed_by_itself(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    fail(world, retriable=True)
+    eventually(lambda: len(world.started()) == 3 and is_running(herder)())
+    assert any(b'"FAILED","trace":"Trace: boom"' in (v or b"") for _, v in world.statuses.records)
+
+
+def test_a_failure_that_a_person_must_mend_stays_until_a_restart(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    fail(world, retriable=False)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
+    assert herder.status("s").tasks[0].trace == "Trace: boom"
+    herder.restart_task(TaskId("s", 0)).result(5)
+    eventually(is_running(herder))
+    assert len(world.started()) == 3
+
+
+def test_auto_restart_can_be_turned_off_for_a_connector(world, herder):
+    create(herder, **{"auto.restart.enabled": "false"})
+    eventually(is_running(herder))
+    fail(world, retriable=True)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
+
+
+def test_restarts_end_at_the_limit(world, start):
+    herder = start(**{"auto.restart.limit": "2"})
+    create(herder, **{"tasks.max": "1"})
+    for runs in (1, 2, 3):
+        eventually(lambda runs=runs: len(world.started()) == runs and is_running(herder, tasks=1)())
+        fail(world, retriable=True)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED"]))
+
+
+@pytest.mark.parametrize(
+    ("include_tasks", "only_failed", "connector_calls", "task_starts"),
+    [(True, False, 1, 2), (True, True, 0, 1), (False, True, 0, 0)],
+)
+def test_a_restart_touches_exactly_what_its_flags_select(
+    world, herder, include_tasks, only_failed, connector_calls, task_starts
+):
+    create(herder)
+    eventually(is_running(herder))
+    fail(world, retriable=False)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
+
+    answer = herder.restart("s", include_tasks=include_tasks, only_failed=only_failed).result(5)
+
+    assert (answer.connector.state is State.RESTARTING) == bool(connector_calls)
+    restarting = [n for n, task in answer.tasks.items() if task.state is State.RESTARTING]
+    assert len(restarting) == task_starts
+    eventually(lambda: len(world.started()) == 2 + task_starts and len(world.calls) == 1 + connector_calls)
+
+
+def test_a_plain_restart_of_a_connector_leaves_its_tasks_alone(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    herder.restart_connector("s").result(5)
+    assert len(world.calls) == 2
+    assert len(world.started()) == 2
+
+
+def test_a_plain_restart_that_fails_says_so(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="no", trace="Trace: no")
+    with pytest.raises(RequestError, match="Failed to start connector: s") as failed:
+        herder.restart_connector("s").result(5)
+    assert failed.value.status == 500
+
+
+def test_a_dead_host_fails_its_tasks_with_the_reason_and_they_come_back(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.task_hosts()[0].die("was ended by signal SIGSEGV")
+    eventually(lambda: len(world.started()) == 3 and is_running(herder)())
+    traces = [value for _, value in world.statuses.records if value and b"SIGSEGV" in value]
+    assert traces
+
+
+def test_a_task_that_does_not_stop_costs_its_host_and_the_neighbours_restart(world, start):
+    herder = start(**{"task.shutdown.graceful.timeout.ms": "50"})
+    for name in ("s", "t", "u"):
+        create(herder, name, **{"tasks.max": "1"})
+    eventually(lambda: all(is_running(herder, name, 1)() for name in "stu"))
+    host = next(h for h in world.task_hosts() if len([m for m in h.heard if isinstance(m, StartTask)]) == 2)
+    hanging, neighbour = (m.connector for m in host.heard if isinstance(m, StartTask))
+    world.silent_on = {StopTask}
+
+    herder.set_target(hanging, TargetState.STOPPED).result(5)
+
+    eventually(lambda: host.killed is not None)
+    eventually(lambda: states(herder, hanging) == ("STOPPED", []) and is_running(herder, neighbour, 1)())
+    assert [m.connector for m in world.started()].count(neighbour) == 2
+    assert [m.connector for m in world.started()].count(hanging) == 1
+
+
+def test_topics_that_tasks_used_are_remembered_until_reset(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.task_hosts()[0].say(TopicsUsed("s", 0, ["t2", "t1"]))
+    eventually(lambda: herder.topics("s") == ["t1", "t2"])
+    assert "status-topic-t1:connector-s" in world.statuses.keys()  # noqa: SIM118 - a list of keys
+    herder.reset_topics("s").result(5)
+    assert herder.topics("s") == []
+
+
+def test_a_check_tells_broken_keys_and_errors(world, herder):
+    world.answer = lambda call: CallResult(call.id, problems=(ConfigProblem("url", "not reached"),))
+    assert herder.check(SOURCE, 5).result(5) == {"url": ["not reached"]}
+    world.answer = lambda call: CallResult(call.id, error="boom")
+    assert herder.check(SOURCE, 5).result(5) == {"": ["boom"]}
+    world.answer = lambda call: CallResult(call.id)
+    assert herder.check(SOURCE, 5).result(5) == {}
+
+
+def test_an_isolated_connector_has_a_host_of_its_own(world, herder):
+    create(herder, "a", **{"connector.isolation": "process"})
+    create(herder, "b", **{"tasks.max": "3"})
+    eventually(lambda: is_running(herder, "a", 2)() and is_running(herder, "b", 3)())
+    for host in world.task_hosts():
+        assert len({m.connector for m in host.heard if isinstance(m, StartTask)}) == 1
+
+
+def test_garbage_in_the_config_topic_harms_nobody(world, start):
+    world.configs.append(b"connector-bad", b"{broken")
+    world.configs.append(None, b"x")
+    world.configs.append(*encode(ConnectorRecord("s", SOURCE)))
+    eventually(is_running(start()))
+
+
+def test_a_connector_of_an_unknown_class_is_failed_not_forgotten(world, herder):
+    world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="Failed to find any class", trace="T")
+    create(herder, **{"connector.class": "Java", "auto.restart.enabled": "false"})
+    eventually(lambda: states(herder) == ("FAILED", []))
+    assert herder.info("s").type == "unknown"
+
+
+def test_a_log_level_reaches_every_worker(world, herder):
+    herder.set_cluster_log_level("connect.rest", "DEBUG").result(5)
+    assert world.levels == [("connect.rest", "DEBUG")]
+
+
+def test_requests_after_the_end_are_refused(start):
+    herder = start()
+    herder.stop(Deadline.after(5))
+    with pytest.raises(RuntimeError, match="shutting down"):
+        herder.ping().result(5)
+
+
+def test_the_stage_names_what_the_herder_did_last(herder):
+    herder.ping().result(5)
+    assert herder.stage.started_ms > 0
+    assert herder.stage.description
+
+
+def test_odd_names_live_and_die(world, herder):
+    for name in ("a-0", "task-1-2", "x;y {z} ü😀", "%2F"):
+        create(herder, name)
+        eventually(is_running(herder, name))
+        herder.delete(name).result(5)
+        with pytest.raises(NotFoundError):
+            herder.info(name)
