@@ -14,7 +14,7 @@ _SPECIAL = re.compile(r'[\x00-\x1f"\\\ud800-\udfff\U00010000-\U0010ffff]')
 
 
 def double_text(value: float) -> str:
-    """`Double.toString` of Java 19 and later: the shortest digits that read back the same, two at least (JDK-4511638)."""
+    """`Double.toString` of Java 19 and later (JDK-4511638): the shortest digits that read back the same."""
     text = repr(value)
     # With two digits to write anyway, the two nearest to the value are taken: 4.9E-324, not 5.0E-324.
     if math.isfinite(value) and len(text.lstrip("-").partition("e")[0].replace(".", "").strip("0")) == 1:

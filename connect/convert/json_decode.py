@@ -7,6 +7,7 @@ but Connect does not is checked here. NotColumnarError means "not proven exact":
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,9 @@ from connect.convert.json_read import Reading
 
 _PREFIX, _SUFFIX, _NULL = b'{"v":', b"}\n", b"null"
 _DAY_MS = 86_400_000
+_MAX_DEPTH = 100
+_OPENERS = frozenset(b"{[")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 _WIRE = {Type.STRING: pa.utf8(), Type.BYTES: pa.utf8(), Type.BOOLEAN: pa.bool_(), Type.FLOAT32: pa.float32(),
          Type.FLOAT64: pa.float64(), Type.INT8: pa.int8(), Type.INT16: pa.int16(), Type.INT32: pa.int32(),
          Type.INT64: pa.int64()}  # fmt: skip
@@ -45,6 +49,7 @@ def read_values(data: pa.BinaryArray, wire: Any | None) -> pa.Array:
     Every row is wrapped in an object on a line of its own: a line then holds whole objects only, as neither a string
     nor an open bracket can go on after its closing brace; as many objects as rows proves one value per row.
     """
+    _check_depth(data)
     filled = pc.fill_null(data, _NULL) if data.null_count else data
     lines = pc.binary_join_element_wise(pa.scalar(_PREFIX), filled, pa.scalar(_SUFFIX), pa.scalar(b""))
     try:
@@ -65,6 +70,21 @@ def read_values(data: pa.BinaryArray, wire: Any | None) -> pa.Array:
     if table.num_rows != len(data) or table.column_names != ["v"]:
         raise NotColumnarError("not one value per row")
     return table.column(0).combine_chunks()
+
+
+def _check_depth(data: pa.BinaryArray) -> None:
+    """Arrow builds nested types by recursion in C++: one message nested 50 000 deep would end the process."""
+    long = data.filter(pc.greater(pc.binary_length(data), 2 * _MAX_DEPTH))
+    openers = pc.add(pc.count_substring(long, b"{"), pc.count_substring(long, b"["))
+    for row in long.filter(pc.greater(openers, _MAX_DEPTH)).to_pylist():
+        if _depth(row) > _MAX_DEPTH:
+            raise NotColumnarError("nested too deeply")
+
+
+def _depth(text: bytes) -> int:
+    """An upper bound: brackets inside strings count too."""
+    brackets = text.translate(None, _NO_BRACKETS)
+    return max(accumulate(1 if byte in _OPENERS else -1 for byte in brackets))
 
 
 def _values_buffer(lines: pa.BinaryArray) -> pa.Buffer:

@@ -80,5 +80,5 @@ def _find(cache: EnvelopeCache, row: bytes) -> Prefix | None:
         return None
     try:
         return cache.find(row)
-    except SchemaError:
+    except (SchemaError, RecursionError):
         return None

@@ -9,7 +9,7 @@ from connect.api.errors import RejectedRowsError, SchemaError
 
 
 def each(rows: Iterable[Any], convert: Callable[[Any], Any]) -> list[Any]:
-    """Every row converted, None kept. RejectedRowsError names the rows for which `convert` raised a SchemaError."""
+    """Every row converted, None kept. RejectedRowsError names the rows that `convert` cannot take."""
     converted: list[Any] = []
     rejected: dict[int, Exception] = {}
     for index, row in enumerate(rows):
@@ -17,6 +17,8 @@ def each(rows: Iterable[Any], convert: Callable[[Any], Any]) -> list[Any]:
             converted.append(None if row is None else convert(row))
         except SchemaError as error:
             rejected[index] = error
+        except RecursionError:
+            rejected[index] = SchemaError("The value is nested too deeply.")
     if rejected:
         raise RejectedRowsError(rejected)
     return converted

@@ -12,15 +12,20 @@ import pyarrow as pa
 import pytest
 from golden_values import ElementlessError, NoPythonFormError, cases, same, same_schema, schema_of, value_of
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.plugin import Plugin, PluginKind
 from connect.api.records import Column, Header
 from connect.api.schema import Schema
+from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
 from connect.convert.plugin import connect_plugins
 
 FILES = ("json", "json-random", "converter-ByteArray", "converter-Number", "converter-String", "header-Simple")
 DIFFERENCES = json.loads((Path(__file__).parent / "differences.json").read_text())
+
+
+def ids_of(part: str) -> set[str]:
+    return {case_id for difference in DIFFERENCES[part] for case_id in difference["ids"]}
 
 
 def plugin_of(case: dict[str, Any]) -> Plugin:
@@ -118,8 +123,56 @@ def validated(case: dict[str, Any]) -> str | None:
 @pytest.mark.parametrize("name", FILES)
 def test_every_recorded_case_gives_javas_result_or_a_difference_on_purpose(name: str) -> None:
     found = {case["id"]: wrong(case) for case in cases(name)}
-    known = {case_id for difference in DIFFERENCES[name] for case_id in difference["ids"]}
+    known = ids_of(name)
     unexpected = {case_id: why for case_id, why in found.items() if why is not None and case_id not in known}
     stale = {case_id for case_id in known if found.get(case_id) is None}
     assert not unexpected, f"{len(unexpected)} cases\n" + "\n".join(f"{i}: {why}" for i, why in unexpected.items())
     assert not stale
+
+
+def written_in_columns(case: dict[str, Any]) -> bytes | None:
+    """What the columnar path writes for a recorded value; None where it has no Arrow form."""
+    try:
+        schema = schema_of(case["schema"])
+        value = value_of(case["value"], schema)
+        array = Column.from_rows([value], schema).arrow()
+    except (NoPythonFormError, ElementlessError, SchemaError):
+        return None
+    if value is None:
+        return None
+    settings = {k: v for k, v in case["config"].items() if k != "converter.type"}
+    return JsonConverter(JsonConfig.parse(settings)).encode("t", Column.from_arrow(array, schema))[0].as_py()
+
+
+@pytest.mark.parametrize(("name", "at_least"), [("json", 180), ("json-random", 400)])
+def test_the_columnar_path_writes_the_same_json_as_java(name: str, at_least: int) -> None:
+    recorded = [c for c in cases(name) if c.get("direction") in {"from", "roundtrip"} and c.get("bytes_base64")]
+    written = {c["id"]: (written_in_columns(c), base64.b64decode(c["bytes_base64"])) for c in recorded}
+    compared_cases = {i: texts for i, texts in written.items() if texts[0] is not None}
+    assert len(compared_cases) >= at_least
+    wrong_cases = {i for i, t in compared_cases.items() if not same(json.loads(t[0]), json.loads(t[1]))}
+    assert wrong_cases == ids_of("json-columns") & compared_cases.keys()
+
+
+def strictly_read(case: dict[str, Any]) -> str | None:
+    """How a strict read differs from Java's; None when it does not or rejects the row."""
+    data = base64.b64decode(case["bytes_base64"])
+    try:
+        _, value = read(JsonConverter(JsonConfig.parse(case["config"])), case, data)
+    except (RejectedRowsError, SchemaError):  # SchemaError: a date kept in Arrow that Python has no form for
+        return None
+    if "error" in case:
+        return f"read {value!r} where Java fails"
+    output = case["output"] or {"schema": None, "value": None}
+    expected_schema = declared(output["schema"])
+    expected = value_of(output["value"], expected_schema)
+    return None if same(value, expected) else f"read {value!r}, Java {expected!r}"
+
+
+def test_a_strict_read_rejects_a_row_or_reads_what_java_reads() -> None:
+    recorded = [c for c in cases("json") if c.get("direction") == "to" and c["bytes_base64"] is not None]
+    found = {case["id"]: strictly_read(case) for case in recorded}
+    known = ids_of("json-strict")
+    unexpected = {case_id: why for case_id, why in found.items() if why is not None and case_id not in known}
+    assert not unexpected, "\n".join(f"{i}: {why}" for i, why in unexpected.items())
+    assert not {case_id for case_id in known if found.get(case_id) is None}

@@ -21,7 +21,7 @@ from connect.api.schema import Schema
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
 
-THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def converter(**settings_given: str) -> JsonConverter:
@@ -154,9 +154,10 @@ def test_schemaless_rows_and_their_inferred_columns_hold_the_same(batches: list[
 @given(texts=st.lists(st.binary(max_size=12), min_size=1, max_size=3))
 def test_bytes_of_any_kind_are_read_or_rejected_at_once(texts: list[bytes]) -> None:
     json_converter = converter(schemas_enable="false")
+    rejected: set[int] = set()
     try:
-        (column,) = json_converter.decode("t", pa.array(texts, pa.binary()))
+        json_converter.decode("t", pa.array(texts, pa.binary()))
     except RejectedRowsError as error:
-        assert all(0 <= row < len(texts) for row in error.rows)
-        return
-    assert len(column.rows()) == len(texts)
+        rejected = set(error.rows)
+    (column,) = json_converter.decode("t", pa.array([t for i, t in enumerate(texts) if i not in rejected], pa.binary()))
+    assert len(column.rows()) == len(texts) - len(rejected)
