@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
+from connect.kafka.client_log import client_logger
 from connect.kafka.columns import SizeGuess, raw_batches
 from connect.kafka.errors import FencedError, is_retriable, translate, translated
+from connect.kafka.librdkafka import commit_offsets
 from connect.kafka.raw import RawBatch
 from connect.kafka.topic_pattern import TopicPattern
 
@@ -45,7 +46,7 @@ class BatchConsumer:
         )
         self._events = _Events()
         with translated("making a consumer"):
-            self._consumer = Consumer({**settings, "error_cb": self._events.on_error}, logger=_LOG)
+            self._consumer = Consumer({**settings, "error_cb": self._events.on_error}, logger=client_logger("consumer"))
         self._size = SizeGuess(max_poll_bytes)
         self._owned: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
@@ -54,8 +55,6 @@ class BatchConsumer:
         self._callbacks: dict[str, Callable[[Consumer, list[KafkaPartition]], None]] = {}
         self._pattern: TopicPattern | None = None
         self._refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
-        # librdkafka's synchronous commit takes no timeout; on a thread of its own it can be waited for with a deadline.
-        self._side = ThreadPoolExecutor(1, thread_name_prefix="kafka-consumer")
         self._closed = False
 
     def subscribe(
@@ -76,8 +75,8 @@ class BatchConsumer:
             "on_lost": lambda _, parts: self._unassign(parts, on_lost),
         }
         if isinstance(topics, str):
-            self._pattern = TopicPattern(self._consumer, topics, self._side, refresh_s=self._refresh_s)
-            self._follow_pattern(_LOOK_S)
+            self._pattern = TopicPattern(self._consumer, topics, refresh_s=self._refresh_s)
+            self._follow_pattern(Deadline.after(_LOOK_S))
         else:
             self._join(topics)
 
@@ -89,7 +88,7 @@ class BatchConsumer:
         offsets may have gaps from compaction and transactions.
         """
         self._raise_from_callback()
-        self._follow_pattern()
+        self._follow_pattern(deadline)
         if max_records == 0:
             return self._batches(self._serve())
         budget = self._size.records(min(max_records, _MOST_RECORDS))
@@ -114,8 +113,8 @@ class BatchConsumer:
         foreign = sorted(set(offsets) - self._owned)
         if foreign:
             raise FencedError(f"Offsets of {_names(foreign)} were not committed: this consumer does not own them now.")
-        wanted = [KafkaPartition(tp.topic, tp.partition, offset) for tp, offset in offsets.items()]
-        self._bounded(lambda: self._commit(wanted), deadline, f"committing offsets of {_names(sorted(offsets))}")
+        with translated(f"committing offsets of {_names(sorted(offsets))}"):
+            commit_offsets(self._consumer, dict(offsets), deadline)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop reading these; prefetched records are thrown away and read again on resume."""
@@ -179,11 +178,11 @@ class BatchConsumer:
         self._consumer.unsubscribe()
         while self._owned and not deadline.expired:
             self._serve(min(_WAIT_S, deadline.remaining_s))
-        leaving = self._side.submit(self._consumer.close)
-        self._side.shutdown(wait=False)
-        try:
-            leaving.result(max(0.001, deadline.remaining_s))
-        except TimeoutError:
+        # It waits for the coordinator without a timeout.
+        leaving = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)
+        leaving.start()
+        leaving.join(max(0.001, deadline.remaining_s))
+        if leaving.is_alive():
             _LOG.warning("The consumer did not leave its group in time; the group drops it after session.timeout.ms.")
         self._raise_from_callback()
 
@@ -194,8 +193,8 @@ class BatchConsumer:
             else:
                 self._consumer.unsubscribe()
 
-    def _follow_pattern(self, wait_s: float = 0.0) -> None:
-        names = self._pattern.changed(wait_s) if self._pattern is not None else None
+    def _follow_pattern(self, deadline: Deadline) -> None:
+        names = self._pattern.changed(deadline) if self._pattern is not None else None
         if names is not None:
             self._join(names)
 
@@ -258,22 +257,6 @@ class BatchConsumer:
 
     def _active(self) -> set[TopicPartition]:
         return {TopicPartition(p.topic, p.partition) for p in self._consumer.assignment()}
-
-    def _commit(self, wanted: list[KafkaPartition]) -> None:
-        for part in self._consumer.commit(offsets=wanted, asynchronous=False) or ():
-            if part.error is not None:
-                raise KafkaException(part.error)
-
-    def _bounded(self, call: Callable[[], None], deadline: Deadline, doing: str) -> None:
-        future: Future[None] = self._side.submit(call)
-        with translated(doing):
-            while not deadline.expired:
-                try:
-                    return future.result(min(_WAIT_S, max(0.001, deadline.remaining_s)))
-                except TimeoutError:
-                    continue
-        future.cancel()
-        raise RetriableError(f"Failed {doing}: no answer from the group's coordinator in time.")
 
 
 class _Events:

@@ -23,7 +23,7 @@ SECRET_WORDS: Final = (
 
 # Known to librdkafka under the same name. Left out on purpose: plugin.library.paths and sasl.kerberos.kinit.cmd, by
 # which whoever may write a connector's configuration could run code on the worker.
-_ANY: Final = frozenset("""
+ADMIN_NAMES: Final = frozenset("""
     allow.auto.create.topics bootstrap.servers broker.address.family broker.address.ttl client.dns.lookup client.id
     client.rack connections.max.idle.ms debug enable.metrics.push enable.ssl.certificate.verification https.ca.location
     https.ca.pem log_level log.connection.close max.in.flight.requests.per.connection message.max.bytes
@@ -47,9 +47,9 @@ _CONSUMER: Final = frozenset("""
     queued.max.messages.kbytes queued.min.messages session.timeout.ms
 """.split())  # fmt: skip
 _SAME: Final[Mapping[str, frozenset[str]]] = {
-    "producer": _ANY | _PRODUCER,
-    "consumer": _ANY | _CONSUMER,
-    "admin": _ANY,
+    "producer": ADMIN_NAMES | _PRODUCER,
+    "consumer": ADMIN_NAMES | _CONSUMER,
+    "admin": ADMIN_NAMES,
 }
 
 # Java's keys that need nothing here: bytes in and out, waits bounded by deadlines, our own metrics.

@@ -13,8 +13,12 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import TopicPartition
+from connect.kafka.client_log import client_logger
 from connect.kafka.errors import is_retriable, translate, translated
 from connect.kafka.kv_writer import KeyValue, RecordWriter, TransactionWriter
+from connect.kafka.settings import admin_part
+from connect.kafka.topics import TopicAdmin
 
 Settings = Mapping[str, str | int | float | bool]
 OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
@@ -24,8 +28,6 @@ _LOG = logging.getLogger("connect.kafka.kv_log")
 _POLL_S: Final = 0.1
 _PAUSE_S: Final = 0.2
 _SLICE: Final = 1000
-_LATEST: Final = -1
-"""The timestamp by which Kafka's ListOffsets asks for the end of a partition."""
 
 
 class KeyValueLog:
@@ -60,6 +62,8 @@ class KeyValueLog:
         self._writer = RecordWriter(topic, producer) if producer is not None else None
         self._transactions = TransactionWriter(topic, transactional) if transactional is not None else None
         self._consumer: Consumer | None = None
+        # confluent_kafka lets one thread at a time into a client, and the reader is always inside its consumer.
+        self._admin = TopicAdmin(admin_part(consumer))
         self._positions: dict[int, int] = {}
         self._moved = threading.Condition()
         self._stop = threading.Event()
@@ -75,7 +79,7 @@ class KeyValueLog:
     def start(self, deadline: Deadline) -> None:
         """Read the topic to its end, then go on reading. RetriableError: not done in time, `close` and start anew."""
         with translated(f"making a consumer for topic {self.topic}"):
-            self._consumer = Consumer(self._consumer_settings, logger=_LOG)
+            self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
         partitions = self._partitions(deadline)
         self._positions = dict.fromkeys(partitions, 0)
         self._consumer.assign([KafkaPartition(self.topic, p, OFFSET_BEGINNING) for p in partitions])
@@ -102,12 +106,13 @@ class KeyValueLog:
         """Become the only one that may write in transactions here: older owners of the transactional id are fenced."""
         self._claimed().claim(deadline)
 
-    def read_to_end(self, deadline: Deadline) -> None:
+    def read_to_end(self, deadline: Deadline, *, committed_only: bool = False) -> None:
         """Return once every record that was in the topic at the time of the call was given to `on_record`.
 
-        With isolation.level=read_committed "in the topic" ends where an open transaction begins.
+        A transaction that is open at that time is waited for, also by a reader of committed records: its commit may be
+        acknowledged before its records can be read. `committed_only` stops where the first open one begins.
         """
-        ends = self._ends(deadline)
+        ends = self._ends(deadline, committed_only)
         with self._moved:
             while not self._reached(ends):
                 if self._stop.is_set():
@@ -158,19 +163,10 @@ class KeyValueLog:
             if not deadline.wait(_PAUSE_S):
                 raise translate(error, doing)
 
-    def _ends(self, deadline: Deadline) -> dict[int, int]:
-        asked = [KafkaPartition(self.topic, p, _LATEST) for p in self._positions]
-        doing = f"asking for the end of topic {self.topic}"
-        while True:
-            try:
-                found = self._client().offsets_for_times(asked, timeout=min(5.0, max(0.1, deadline.remaining_s)))
-                error = next((p.error for p in found if p.error is not None), None)
-                if error is None:
-                    return {p.partition: p.offset for p in found}
-            except KafkaException as failed:
-                error = failed.args[0]
-            if not is_retriable(error) or not deadline.wait(_PAUSE_S):
-                raise translate(error, doing)
+    def _ends(self, deadline: Deadline, committed_only: bool) -> dict[int, int]:
+        wanted = [TopicPartition(self.topic, p) for p in self._positions]
+        ends = self._admin.end_offsets(wanted, deadline, committed_only=committed_only)
+        return {tp.partition: end for tp, end in ends.items()}
 
     def _reached(self, ends: Mapping[int, int]) -> bool:
         return all(self._positions[p] >= end for p, end in ends.items())

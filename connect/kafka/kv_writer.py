@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
+from connect.kafka.client_log import client_logger
 from connect.kafka.errors import AbortableError, FatalProducerError, FencedError, translate
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
@@ -77,7 +78,7 @@ class RecordWriter:
             return self._producer
 
     def _made(self) -> Producer:
-        return Producer(self._settings, logger=_LOG)
+        return Producer(self._settings, logger=client_logger("kv_log"))
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():

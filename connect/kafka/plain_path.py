@@ -9,6 +9,7 @@ from itertools import repeat
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from connect.kafka.client_log import client_logger
 from connect.kafka.raw import RawBatch, RawHeaders
 
 _LOG = logging.getLogger("connect.kafka.producer")
@@ -44,7 +45,7 @@ class PlainPath:
                 "on_delivery": self._reports.on_delivery,
                 "error_cb": self._reports.on_error,
             },
-            logger=_LOG,
+            logger=client_logger("producer"),
         )
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 from connect.api.config import HIDDEN
-from connect.kafka.java_names import SECRET_WORDS, translate_names
+from connect.kafka.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
 
 Value = str | int | float | bool
 Isolation = Literal["read_committed", "read_uncommitted"]
@@ -22,6 +22,9 @@ _COMMON: Final[Mapping[str, Value]] = {
     "socket.keepalive.enable": True,
     # A broker that closes an idle connection is no news.
     "log.connection.close": False,
+    # With librdkafka's 100 ms a client without brokers tries them twenty times a second for ever.
+    "reconnect.backoff.ms": 500,
+    "reconnect.backoff.max.ms": 2000,
 }
 _PRODUCER: Final[Mapping[str, Value]] = {
     **_COMMON,
@@ -97,6 +100,11 @@ def admin_settings(worker: Mapping[str, str], overrides: Mapping[str, str], clie
     """Settings of an admin client."""
     translated = translate_names(_merged(worker, "admin.", overrides), "admin")
     return ClientSettings({**_COMMON, "client.id": client_id, **translated.properties}, translated.unknown)
+
+
+def admin_part(properties: Mapping[str, Value]) -> dict[str, Value]:
+    """What an admin client needs of another client's librdkafka properties: addresses, security, timeouts."""
+    return {k: v for k, v in properties.items() if k.startswith(_INHERITED) or k in ADMIN_NAMES}
 
 
 def is_secret(key: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,22 +15,18 @@ from confluent_kafka import (
     KafkaException,
 )
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.errors import translate, translated
+from connect.kafka.admin import AnsweredError, PatientAdmin
+from connect.kafka.errors import translate
 from connect.kafka.producer import BatchProducer
 
 Settings = Mapping[str, str | int | float | bool]
-Answer = Future[Any] | dict[Any, Future[Any]]
 
 _LOG = logging.getLogger("connect.kafka.admin")
-_CALL_S: Final = 10.0
-"""How long one request may take before it is made again."""
-_PAUSE_S: Final = 0.2
-_POLL_S: Final = 0.1
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -72,23 +68,21 @@ class TopicAdmin:
     """Asks and changes topics, groups and offsets; may be used from any thread."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = dict(settings)
-        with translated("making an admin client"):
-            self._client = AdminClient(self._settings, logger=_LOG)
+        self._admin = PatientAdmin(settings)
 
     def cluster_id(self, deadline: Deadline) -> str:
         """The id of the Kafka cluster. RetriableError when no broker answers in time."""
-        return str(self._metadata(deadline, "asking for the cluster id").cluster_id)
+        return str(self._admin.metadata(deadline, "asking for the cluster id").cluster_id)
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
         """The number of partitions of every topic there is."""
-        found = self._metadata(deadline, "listing topics").topics
+        found = self._admin.metadata(deadline, "listing topics").topics
         return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
 
     def describe(self, names: Collection[str], deadline: Deadline) -> dict[str, TopicDescription]:
         """The topics that exist among these; missing ones are left out."""
         found: dict[str, TopicDescription] = {}
-        topics = self._metadata(deadline, "describing topics").topics
+        topics = self._admin.metadata(deadline, "describing topics").topics
         for name in names:
             topic = topics.get(name)
             if topic is None or topic.error is not None:
@@ -106,9 +100,9 @@ class TopicAdmin:
         resource = ConfigResource(ResourceType.TOPIC, name)
 
         def ask(timeout_s: float) -> Future[Any]:
-            return self._client.describe_configs([resource], request_timeout=timeout_s)[resource]
+            return self._admin.client.describe_configs([resource], request_timeout=timeout_s)[resource]
 
-        entries = self._call(ask, deadline, f"describing the configs of topic {name}")
+        entries = self._admin.call(ask, deadline, f"describing the configs of topic {name}")
         return {key: entry.value for key, entry in entries.items()}
 
     def create(
@@ -128,9 +122,9 @@ class TopicAdmin:
         for name in names:
 
             def ask(timeout_s: float, name: str = name) -> Future[Any]:
-                return self._client.delete_topics([name], request_timeout=timeout_s)[name]
+                return self._admin.client.delete_topics([name], request_timeout=timeout_s)[name]
 
-            self._call(ask, deadline, f"deleting topic {name}", ignore={KafkaError.UNKNOWN_TOPIC_OR_PART})
+            self._admin.call(ask, deadline, f"deleting topic {name}", ignore={KafkaError.UNKNOWN_TOPIC_OR_PART})
 
     def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline) -> None:
         """Create the worker's topics where missing and check those that exist. ConfigError names the worker key."""
@@ -161,9 +155,9 @@ class TopicAdmin:
 
         def ask(timeout_s: float) -> Future[Any]:
             wanted = [ConsumerGroupTopicPartitions(group)]
-            return self._client.list_consumer_group_offsets(wanted, request_timeout=timeout_s)[group]
+            return self._admin.client.list_consumer_group_offsets(wanted, request_timeout=timeout_s)[group]
 
-        found = self._call(ask, deadline, f"listing the offsets of group {group}")
+        found = self._admin.call(ask, deadline, f"listing the offsets of group {group}")
         return {TopicPartition(p.topic, p.partition): p.offset for p in found.topic_partitions if p.offset >= 0}
 
     def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
@@ -172,33 +166,33 @@ class TopicAdmin:
 
         def ask(timeout_s: float) -> Future[Any]:
             request = [ConsumerGroupTopicPartitions(group, wanted)]
-            return self._client.alter_consumer_group_offsets(request, request_timeout=timeout_s)[group]
+            return self._admin.client.alter_consumer_group_offsets(request, request_timeout=timeout_s)[group]
 
         doing = f"altering the offsets of group {group}"
-        try:
-            answer = self._call(ask, deadline, doing, answers={KafkaError.UNKNOWN_MEMBER_ID})
-        except _AnsweredError as refused:
-            raise RetriableError(f"Failed {doing}: the group still has members.") from refused
+        answer = self._admin.call(ask, deadline, doing)
         for part in answer.topic_partitions:
-            if part.error is not None:
-                raise translate(part.error, f"{doing}, {part.topic}-{part.partition}")
+            if part.error is None:
+                continue
+            if part.error.code() == KafkaError.UNKNOWN_MEMBER_ID:
+                raise RetriableError(f"Failed {doing}: the group still has members.")
+            raise translate(part.error, f"{doing}, {part.topic}-{part.partition}")
 
     def delete_group(self, group: str, deadline: Deadline) -> None:
         """Delete a consumer group with its offsets; a missing one is no error. RetriableError while it has members."""
 
         def ask(timeout_s: float) -> Future[Any]:
-            return self._client.delete_consumer_groups([group], request_timeout=timeout_s)[group]
+            return self._admin.client.delete_consumer_groups([group], request_timeout=timeout_s)[group]
 
         doing = f"deleting group {group}"
         try:
-            self._call(
+            self._admin.call(
                 ask,
                 deadline,
                 doing,
                 ignore={KafkaError.GROUP_ID_NOT_FOUND},
                 answers={KafkaError.NON_EMPTY_GROUP},
             )
-        except _AnsweredError as refused:
+        except AnsweredError as refused:
             raise RetriableError(f"Failed {doing}: the group still has members.") from refused
 
     def fence(self, producer_settings: Sequence[Settings], deadline: Deadline) -> None:
@@ -222,11 +216,11 @@ class TopicAdmin:
         )
 
         def ask(timeout_s: float) -> Future[Any]:
-            return self._client.create_topics([topic], request_timeout=timeout_s)[spec.name]
+            return self._admin.client.create_topics([topic], request_timeout=timeout_s)[spec.name]
 
         try:
-            self._call(ask, deadline, f"creating topic {spec.name}", answers={KafkaError.TOPIC_ALREADY_EXISTS})
-        except _AnsweredError:
+            self._admin.call(ask, deadline, f"creating topic {spec.name}", answers={KafkaError.TOPIC_ALREADY_EXISTS})
+        except AnsweredError:
             return False
         return True
 
@@ -257,61 +251,14 @@ class TopicAdmin:
 
         def ask(timeout_s: float) -> dict[Any, Future[Any]]:
             wanted = {KafkaPartition(*tp): spec for tp in partitions}
-            return self._client.list_offsets(wanted, isolation_level=level, request_timeout=timeout_s)
+            return self._admin.client.list_offsets(wanted, isolation_level=level, request_timeout=timeout_s)
 
         names = sorted({tp.topic for tp in partitions})
         doing = f"listing offsets of topics {', '.join(names)}"
-        found = self._call(ask, deadline, doing) if partitions else {}
+        # librdkafka's "no leaders found" is a broker that is away as well as a topic that is not there.
+        again = {KafkaError._NOENT}  # noqa: SLF001 - librdkafka's own code
+        found = self._admin.call(ask, deadline, doing, again=again) if partitions else {}
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}
-
-    def _metadata(self, deadline: Deadline, doing: str) -> ClusterMetadata:
-        while True:
-            try:
-                return self._client.list_topics(timeout=min(_CALL_S, max(0.1, deadline.remaining_s)))
-            except KafkaException as error:
-                ours = translate(error.args[0], doing)
-                if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
-                    raise ours from error
-
-    def _call(
-        self,
-        ask: Callable[[float], Answer],
-        deadline: Deadline,
-        doing: str,
-        *,
-        ignore: Collection[int] = (),
-        answers: Collection[int] = (),
-    ) -> Any:
-        """Ask until there is an answer. `ignore`: errors that mean done; `answers`: those raised as _AnsweredError."""
-        while True:
-            try:
-                return _result(ask(min(_CALL_S, max(0.1, deadline.remaining_s))), deadline)
-            except KafkaException as error:
-                code = error.args[0].code()
-                if code in ignore:
-                    return None
-                if code in answers:
-                    raise _AnsweredError(doing) from error
-                ours = translate(error.args[0], doing)
-                if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
-                    raise ours from error
-            except TimeoutError as error:
-                raise RetriableError(f"Failed {doing}: no answer from the brokers in time.") from error
-
-
-class _AnsweredError(Exception):
-    """The broker said no in a way the caller expects."""
-
-
-def _result(answer: Answer, deadline: Deadline) -> Any:
-    if isinstance(answer, dict):
-        return {key: _result(future, deadline) for key, future in answer.items()}
-    while True:
-        try:
-            return answer.result(_POLL_S)
-        except TimeoutError:
-            if deadline.expired:
-                raise
 
 
 def _not_created(topic: InternalTopic, error: ConnectError) -> ConfigError:

@@ -100,6 +100,7 @@ def test_markers_of_transactions_leave_gaps_in_offsets_only(clients, topic_name,
     for row, end in ((b"a", producer.commit), (b"no", producer.abort), (b"b", producer.commit)):
         producer.begin()
         producer.send(RawBatch(topic, pa.array([row], pa.binary())), in_s(10))
+        producer.flush(in_s(10))
         end(in_s(20))
 
     batches = clients.read(topic, 2)
@@ -320,6 +321,7 @@ def test_records_go_on_after_the_broker_was_away(own_kafka, own_clients, topic_n
     send(own_clients, topic, [b"1"])
     member = Member(own_clients.consumer(unique), [topic])
     member.until(lambda: member.values == [b"1"])
+    member.consumer.commit(member.next_offsets, in_s(10))
 
     own_kafka.kill()
     member.poll(2)

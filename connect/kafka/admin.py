@@ -1,0 +1,91 @@
+"""Asking the brokers through the admin API until they answer or the deadline is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connect.kafka.client_log import client_logger
+from connect.kafka.errors import translate, translated
+
+Answer = Future[Any] | dict[Any, Future[Any]]
+
+_CALL_S: Final = 10.0
+"""How long one request may take before it is made again."""
+_PAUSE_S: Final = 0.2
+_POLL_S: Final = 0.1
+# librdkafka's ListOffsets asks the leaders it knows for ever; a look at the metadata makes it know the new ones.
+_STALE: Final = frozenset({
+    KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.NOT_LEADER_FOR_PARTITION,
+})  # fmt: skip
+
+
+class PatientAdmin:
+    """An admin client whose calls are made again while their errors may pass; may be used from any thread."""
+
+    def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
+        with translated("making an admin client"):
+            self.client = AdminClient(dict(settings), logger=client_logger("admin"))
+
+    def metadata(self, deadline: Deadline, doing: str) -> ClusterMetadata:
+        while True:
+            try:
+                return self.client.list_topics(timeout=min(_CALL_S, max(0.1, deadline.remaining_s)))
+            except KafkaException as error:
+                ours = translate(error.args[0], doing)
+                if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
+                    raise ours from error
+
+    def call(
+        self,
+        ask: Callable[[float], Answer],
+        deadline: Deadline,
+        doing: str,
+        *,
+        ignore: Collection[int] = (),
+        answers: Collection[int] = (),
+        again: Collection[int] = (),
+    ) -> Any:
+        """Ask until there is an answer. `ignore`: errors that mean done; `answers`: those raised as AnsweredError.
+
+        `again`: errors that count as retriable in this call.
+        """
+        while True:
+            try:
+                return _result(ask(min(_CALL_S, max(0.1, deadline.remaining_s))), deadline)
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code in ignore:
+                    return None
+                if code in answers:
+                    raise AnsweredError(doing) from error
+                ours = translate(error.args[0], doing)
+                if code in again:
+                    ours = RetriableError(ours.message)
+                if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
+                    raise ours from error
+                if code in _STALE:
+                    self.metadata(deadline, doing)
+            except TimeoutError as error:
+                raise RetriableError(f"Failed {doing}: no answer from the brokers in time.") from error
+
+
+class AnsweredError(Exception):
+    """The broker said no in a way the caller expects."""
+
+
+def _result(answer: Answer, deadline: Deadline) -> Any:
+    if isinstance(answer, dict):
+        return {key: _result(future, deadline) for key, future in answer.items()}
+    while True:
+        try:
+            return answer.result(_POLL_S)
+        except TimeoutError:
+            if deadline.expired:
+                raise

@@ -1,0 +1,124 @@
+"""The functions of the bundled librdkafka that confluent_kafka does not offer, or only with a Python object per record.
+
+Source: rdkafka.h of librdkafka 2.16, whose ABI is kept within a major version. ctypes calls release the GIL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from functools import cache
+from importlib.metadata import files
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+
+EVENT_DELIVERY: Final = 0x1
+EVENT_LOG: Final = 0x4
+EVENT_ERROR: Final = 0x8
+_POLL_S: Final = 0.1
+
+_PY_OBJECT_HEAD_BYTES: Final = 16
+"""confluent_kafka's clients are a PyObject head and then the pointer to librdkafka's client (confluent_kafka.h)."""
+
+
+class PartitionEntry(Structure):
+    """rd_kafka_topic_partition_t."""
+
+    _fields_ = (
+        ("topic", c_char_p), ("partition", c_int32), ("offset", c_int64), ("metadata", c_void_p),
+        ("metadata_size", c_size_t), ("opaque", c_void_p), ("err", c_int), ("private", c_void_p),
+    )  # fmt: skip
+
+
+class PartitionList(Structure):
+    """rd_kafka_topic_partition_list_t."""
+
+    _fields_ = (("cnt", c_int), ("size", c_int), ("elems", POINTER(PartitionEntry)))
+
+
+_SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+    "rd_kafka_name": (c_char_p, (c_void_p,)),
+    "rd_kafka_err2str": (c_char_p, (c_int,)),
+    "rd_kafka_topic_partition_list_new": (POINTER(PartitionList), (c_int,)),
+    "rd_kafka_topic_partition_list_add": (
+        POINTER(PartitionEntry),
+        (POINTER(PartitionList), c_char_p, c_int32),
+    ),
+    "rd_kafka_topic_partition_list_destroy": (None, (POINTER(PartitionList),)),
+    "rd_kafka_queue_new": (c_void_p, (c_void_p,)),
+    "rd_kafka_queue_destroy": (None, (c_void_p,)),
+    "rd_kafka_queue_poll": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_commit_queue": (c_int, (c_void_p, POINTER(PartitionList), c_void_p, c_void_p, c_void_p)),
+    "rd_kafka_event_error": (c_int, (c_void_p,)),
+    "rd_kafka_event_topic_partition_list": (POINTER(PartitionList), (c_void_p,)),
+    "rd_kafka_event_destroy": (None, (c_void_p,)),
+}
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The librdkafka that confluent_kafka itself uses. ConnectError where it cannot be found."""
+    bundled = [f for f in files("confluent-kafka") or () if f.name.startswith(("librdkafka-", "librdkafka."))]
+    paths = [Path(str(f.locate())) for f in bundled]
+    if not paths:
+        raise ConnectError(
+            "confluent-kafka was installed without its own librdkafka.", fix="Install it as a wheel from PyPI."
+        )
+    lib = ctypes.CDLL(str(paths[0]))
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+def error(code: int, *, reason: str | None = None, fatal: bool = False) -> KafkaException:
+    """confluent_kafka's exception for a code of librdkafka's."""
+    return KafkaException(KafkaError(code, reason or library().rd_kafka_err2str(code).decode(), fatal))
+
+
+def commit_offsets(consumer: Consumer, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+    """Commit and wait for the answer. KafkaException with _TIMED_OUT when there is none in time.
+
+    confluent_kafka's own commit takes no timeout: without a coordinator it blocks for session.timeout.ms and longer.
+    """
+    lib = library()
+    client = c_void_p.from_address(id(consumer) + _PY_OBJECT_HEAD_BYTES)
+    wanted = lib.rd_kafka_topic_partition_list_new(len(offsets))
+    queue = lib.rd_kafka_queue_new(client)
+    try:
+        for (topic, partition), offset in offsets.items():
+            entry = lib.rd_kafka_topic_partition_list_add(wanted, topic.encode(), partition)
+            entry.contents.offset = offset
+        _raise_if(lib.rd_kafka_commit_queue(client, wanted, queue, None, None))
+        event = _next_event(queue, deadline)
+        try:
+            _raise_if(lib.rd_kafka_event_error(event))
+            answered = lib.rd_kafka_event_topic_partition_list(event).contents
+            for i in range(answered.cnt):
+                _raise_if(answered.elems[i].err)
+        finally:
+            lib.rd_kafka_event_destroy(event)
+    finally:
+        lib.rd_kafka_topic_partition_list_destroy(wanted)
+        lib.rd_kafka_queue_destroy(queue)
+
+
+def _next_event(queue: int, deadline: Deadline) -> int:
+    while True:
+        event = library().rd_kafka_queue_poll(queue, int(min(_POLL_S, deadline.remaining_s) * 1000))
+        if event:
+            return int(event)
+        if deadline.expired:
+            raise error(KafkaError._TIMED_OUT)  # noqa: SLF001 - librdkafka's own code
+
+
+def _raise_if(code: int) -> None:
+    if code:
+        raise error(code)

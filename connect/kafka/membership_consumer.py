@@ -1,0 +1,89 @@
+"""A member of a plain consumer group whose partitions stand for work, not for records: nothing is ever fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.client_log import client_logger
+from connect.kafka.errors import translate, translated
+
+Settings = Mapping[str, str | int | float | bool]
+_PROTOCOL: Final = {"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"}
+"""The KIP-848 protocol notices a lost member only after the broker's group.consumer.session.timeout.ms (45 s)."""
+
+
+class GroupListener(Protocol):
+    """Hears of partitions inside `poll`, on its thread."""
+
+    def assigned(self, partitions: frozenset[int]) -> None:
+        """These are this member's too, from now on."""
+
+    def revoked(self, partitions: frozenset[int]) -> None:
+        """These are given to others as soon as this returns."""
+
+    def lost(self, partitions: frozenset[int]) -> None:
+        """These were this member's; others may have them already."""
+
+
+class MembershipConsumer:
+    """Owned by one thread, which must call `poll` more often than max.poll.interval.ms."""
+
+    def __init__(self, topic: str, settings: Settings, listener: GroupListener) -> None:
+        self._listener = listener
+        self._consumer: Consumer | None = None
+        with translated(f"joining the group of topic {topic}"):
+            self._consumer = Consumer({**settings, **_PROTOCOL}, logger=client_logger("membership"))
+            self._consumer.subscribe(
+                [topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+            )
+
+    def poll(self, timeout_s: float) -> None:
+        """Serve the group. ConnectError: somebody must mend something; RetriableError: a broker is away for now."""
+        if self._consumer is None:
+            raise ConnectError("The member has left its group.")
+        try:
+            message = self._consumer.poll(timeout_s)
+        except KafkaException as failed:
+            raise translate(failed.args[0], "serving the group of workers") from failed
+        error = None if message is None else message.error()
+        if error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
+            return
+        if error.code() == KafkaError.INCONSISTENT_GROUP_PROTOCOL:
+            raise ConnectError(
+                "The group has members that are no workers of this kind.",
+                key="group.id",
+                fix="Stop the Java workers of this group.id first; the two kinds cannot share a group.",
+            )
+        ours = translate(error, "serving the group of workers")
+        raise ours if isinstance(ours, RetriableError) or error.fatal() else ConnectError(str(ours))
+
+    def close(self, deadline: Deadline) -> None:
+        """Leave the group, so that the others take over at once. May be called twice."""
+        del deadline
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+    def _on_assign(self, consumer: Consumer, partitions: Sequence[KafkaPartition]) -> None:
+        consumer.incremental_assign(list(partitions))
+        if partitions:
+            consumer.pause(list(partitions))
+        self._listener.assigned(_numbers(partitions))
+
+    def _on_revoke(self, consumer: Consumer, partitions: Sequence[KafkaPartition]) -> None:
+        self._listener.revoked(_numbers(partitions))
+        consumer.incremental_unassign(list(partitions))
+
+    def _on_lost(self, consumer: Consumer, partitions: Sequence[KafkaPartition]) -> None:
+        self._listener.lost(_numbers(partitions))
+        consumer.incremental_unassign(list(partitions))
+
+
+def _numbers(partitions: Sequence[KafkaPartition]) -> frozenset[int]:
+    return frozenset(p.partition for p in partitions)

@@ -1,0 +1,205 @@
+import threading
+
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.errors import FencedError
+from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.settings import consumer_settings, producer_settings
+
+
+def in_s(timeout_s):
+    return Deadline.after(timeout_s)
+
+
+class Table:
+    """What a log's records add up to."""
+
+    def __init__(self):
+        self.now = {}
+        self.seen = []
+        self.threads = set()
+
+    def take(self, key, value, partition, offset, timestamp_ms):
+        self.threads.add(threading.current_thread().name)
+        self.seen.append((key, value, partition, offset, timestamp_ms))
+        if value is None:
+            self.now.pop(key, None)
+        else:
+            self.now[key] = value
+
+
+@pytest.fixture
+def open_log(request):
+    logs = []
+
+    def build(clients, topic, *, transactional_id=None, on_error=None, take=None, isolation="read_committed"):
+        table = Table()
+        writer = producer_settings(clients.worker, {}, client_id="kv").properties
+        fenced = producer_settings(clients.worker, {}, client_id="kv-leader", transactional_id=transactional_id)
+        log = KeyValueLog(
+            topic,
+            consumer_settings(clients.worker, {}, client_id="kv", isolation=isolation).properties,
+            writer,
+            on_record=take or table.take,
+            on_error=on_error,
+            transactional=fenced.properties if transactional_id else None,
+        )
+        logs.append(log)
+        log.start(in_s(20))
+        return log, table
+
+    yield build
+    for log in logs:
+        log.close()
+
+
+def test_each_reads_what_the_other_wrote(clients, topic_name, open_log):
+    topic = clients.topic(topic_name, 3, cleanup_policy="compact")
+    one, first = open_log(clients, topic)
+    two, second = open_log(clients, topic)
+
+    for i in range(50):
+        (one if i % 2 else two).put(b"k%d" % i, b"v%d" % i).result(10)
+    one.read_to_end(in_s(10))
+    two.read_to_end(in_s(10))
+
+    assert first.now == second.now == {b"k%d" % i: b"v%d" % i for i in range(50)}
+    assert one.healthy
+
+
+def test_a_new_reader_starts_at_the_beginning(clients, topic_name, open_log):
+    topic = clients.topic(topic_name, cleanup_policy="compact")
+    one, _ = open_log(clients, topic)
+    one.put_all([(b"a", b"1"), (b"b", b"2"), (b"a", None), (b"c", b"")]).result(10)
+
+    _, later = open_log(clients, topic)
+
+    assert later.now == {b"b": b"2", b"c": b""}
+    assert [(key, value, partition, offset) for key, value, partition, offset, _ in later.seen] == [
+        (b"a", b"1", 0, 0),
+        (b"b", b"2", 0, 1),
+        (b"a", None, 0, 2),
+        (b"c", b"", 0, 3),
+    ]
+    assert all(ms > 1_700_000_000_000 for *_, ms in later.seen)
+    assert later.threads == {f"kv-log-{topic}"}
+
+
+def test_reading_to_the_end_is_quick(clients, topic_name, open_log):
+    topic = clients.topic(topic_name, 5, cleanup_policy="compact")
+    log, table = open_log(clients, topic)
+
+    started = in_s(10)
+    for i in range(10):
+        log.put(b"k", b"%d" % i).result(10)
+        log.read_to_end(in_s(10))
+        assert table.now == {b"k": b"%d" % i}
+
+    assert started.remaining_s > 5
+
+
+def test_transactions_are_read_whole_and_their_markers_are_no_obstacle(clients, topic_name, open_log, unique):
+    topic = clients.topic(topic_name, cleanup_policy="compact")
+    log, table = open_log(clients, topic, transactional_id=unique)
+    log.claim(in_s(20))
+
+    log.put_all([(b"a", b"1"), (b"b", b"2")], True).result(20)
+    log.read_to_end(in_s(10))
+    log.put_all([(b"a", None)], transactional=True).result(20)
+    log.read_to_end(in_s(10))
+
+    assert table.now == {b"b": b"2"}
+
+
+def test_the_last_to_claim_writes_and_the_one_before_is_fenced(clients, topic_name, open_log, unique):
+    topic = clients.topic(topic_name, cleanup_policy="compact")
+    old, _ = open_log(clients, topic, transactional_id=unique)
+    new, table = open_log(clients, topic, transactional_id=unique)
+    old.claim(in_s(20))
+    old.put_all([(b"k", b"old")], True).result(20)
+    new.claim(in_s(20))
+
+    with pytest.raises(FencedError):
+        old.put_all([(b"k", b"stale")], True).result(20)
+    with pytest.raises(FencedError, match="not claimed"):
+        old.put_all([(b"k", b"stale")], True).result(20)
+    new.put_all([(b"k", b"new")], True).result(20)
+    new.read_to_end(in_s(10))
+    assert table.now == {b"k": b"new"}
+
+    old.claim(in_s(20))
+    old.put_all([(b"k", b"again")], True).result(20)
+    new.read_to_end(in_s(10))
+    assert table.now == {b"k": b"again"}
+
+
+def test_a_record_that_the_callback_refuses_is_told_and_the_log_goes_on(clients, topic_name, open_log):
+    topic = clients.topic(topic_name, cleanup_policy="compact")
+    errors, taken = [], []
+
+    def take(key, value, *_):
+        if value == b"bad":
+            raise ValueError("not JSON")
+        taken.append(key)
+
+    log, _ = open_log(clients, topic, take=take, on_error=errors.append)
+    log.put_all([(b"1", b"ok"), (b"2", b"bad"), (b"3", b"ok")]).result(10)
+    log.read_to_end(in_s(10))
+
+    assert taken == [b"1", b"3"]
+    assert len(errors) == 1
+    assert f"{topic}, partition 0, offset 1" in str(errors[0])
+    assert "not JSON" in str(errors[0])
+
+
+def test_a_topic_that_does_not_exist_is_named(clients, topic_name):
+    reader = consumer_settings(clients.worker, {}, client_id="kv").properties
+    log = KeyValueLog(topic_name, reader, on_record=lambda *_: None)
+
+    with pytest.raises(ConnectError, match=f"looking up topic {topic_name}"):
+        log.start(in_s(2))
+    log.close()
+
+
+def test_a_log_opened_for_reading_writes_nothing(clients, topic_name):
+    topic = clients.topic(topic_name)
+    reader = consumer_settings(clients.worker, {}, client_id="kv").properties
+    log = KeyValueLog(topic, reader, on_record=lambda *_: None)
+
+    with pytest.raises(ConnectError, match="reading only"):
+        log.put(b"k", b"v")
+    with pytest.raises(ConnectError, match=r"transactional\.id"):
+        log.claim(in_s(1))
+
+
+def test_closed_logs_leave_no_thread(clients, topic_name, open_log, unique):
+    topic = clients.topic(topic_name)
+    log, _ = open_log(clients, topic, transactional_id=unique)
+    log.put(b"k", b"v").result(10)
+
+    log.close()
+    log.close()
+
+    assert not [t.name for t in threading.enumerate() if topic in t.name]
+
+
+def test_an_outage_is_survived_and_nothing_that_was_put_is_lost(own_kafka, own_clients, topic_name, open_log):
+    topic = own_clients.topic(topic_name, cleanup_policy="compact")
+    errors = []
+    log, table = open_log(own_clients, topic, on_error=errors.append)
+    log.put(b"before", b"1").result(10)
+
+    own_kafka.kill()
+    during = log.put(b"during", b"2")
+    with pytest.raises(RetriableError):
+        log.read_to_end(in_s(3))
+    assert not log.healthy
+    own_kafka.start()
+    during.result(60)
+    log.read_to_end(in_s(30))
+
+    assert table.now == {b"before": b"1", b"during": b"2"}
+    assert log.healthy
+    assert errors == []

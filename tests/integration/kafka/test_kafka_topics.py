@@ -1,0 +1,165 @@
+import pyarrow as pa
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.records import TopicPartition
+from connect.kafka.errors import FencedError
+from connect.kafka.raw import RawBatch
+from connect.kafka.settings import producer_settings
+from connect.kafka.topics import InternalTopic, TopicSpec
+
+
+def in_s(timeout_s):
+    return Deadline.after(timeout_s)
+
+
+def internal(name, **more):
+    spec = TopicSpec(name, 1, more.pop("replication_factor", 1), {"cleanup.policy": "compact"})
+    return InternalTopic(spec, "config.storage.topic", "connector configurations", **more)
+
+
+def test_the_cluster_has_an_id(clients):
+    assert len(clients.admin().cluster_id(in_s(10))) == 22
+
+
+def test_a_topic_is_created_once_and_described(clients, topic_name):
+    admin = clients.admin()
+
+    assert admin.create(
+        topic_name, partitions=3, replication_factor=-1, configs={"retention.ms": "1234"}, deadline=in_s(10)
+    )
+    assert not admin.create(topic_name, partitions=9, deadline=in_s(10))
+
+    assert admin.partition_counts([topic_name, "no-such-topic"], in_s(10)) == {topic_name: 3}
+    assert admin.describe([topic_name], in_s(10))[topic_name].replication_factor == 1
+    assert admin.topics(in_s(10))[topic_name] == 3
+    assert admin.configs(topic_name, in_s(10))["retention.ms"] == "1234"
+
+
+def test_a_deleted_topic_is_gone_and_deleting_it_again_is_no_error(clients, topic_name):
+    admin = clients.admin()
+    admin.create(topic_name, deadline=in_s(10))
+
+    admin.delete([topic_name], in_s(10))
+    admin.delete([topic_name], in_s(10))
+
+    deadline = in_s(10)
+    while topic_name in admin.topics(deadline) and deadline.wait(0.1):
+        pass
+    assert topic_name not in admin.topics(in_s(10))
+
+
+def test_internal_topics_are_made_compacted_and_accepted_when_they_are_there(clients, topic_name):
+    admin = clients.admin()
+
+    admin.ensure_internal([internal(topic_name, single_partition=True)], in_s(20))
+    admin.ensure_internal([internal(topic_name, single_partition=True)], in_s(20))
+
+    assert admin.configs(topic_name, in_s(10))["cleanup.policy"] == "compact"
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+def test_an_internal_topic_with_another_policy_is_refused_in_kafka_connects_words(clients, topic_name, policy):
+    clients.topic(topic_name, cleanup_policy=policy)
+
+    with pytest.raises(ConfigError) as caught:
+        clients.admin().ensure_internal([internal(topic_name)], in_s(20))
+
+    assert str(caught.value) == (
+        f"Topic '{topic_name}' supplied via the 'config.storage.topic' property is required to have"
+        " 'cleanup.policy=compact' to guarantee consistency and durability of connector configurations, but found the"
+        f" topic currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually losing connector"
+        " configurations and problems restarting this Connect cluster in the future. Change the 'config.storage.topic'"
+        " property in the Connect worker configurations to use a topic with 'cleanup.policy=compact'."
+    )
+    assert caught.value.key == "config.storage.topic"
+
+
+def test_a_config_topic_with_several_partitions_is_refused(clients, topic_name):
+    clients.topic(topic_name, 2, cleanup_policy="compact")
+
+    with pytest.raises(ConfigError, match=r"single partition .* but found 2 partitions"):
+        clients.admin().ensure_internal([internal(topic_name, single_partition=True)], in_s(20))
+
+
+def test_too_high_a_replication_factor_names_its_key(clients, topic_name):
+    with pytest.raises(ConfigError, match="replication factor of 3") as caught:
+        clients.admin().ensure_internal([internal(topic_name, replication_factor=3)], in_s(20))
+
+    assert caught.value.key == "config.storage.replication.factor"
+
+
+def test_a_name_that_kafka_forbids_is_an_error(clients):
+    with pytest.raises(ConnectError, match="creating topic a b"):
+        clients.admin().create("a b", deadline=in_s(10))
+
+
+def test_offsets_of_topics(clients, topic_name, unique):
+    topic = clients.topic(topic_name, 2)
+    producer = clients.producer(transactional_id=unique)
+    producer.init_transactions(in_s(20))
+    producer.begin()
+    producer.send(RawBatch(topic, pa.array([b"x"] * 3, pa.binary()), partition=1), in_s(10))
+    producer.flush(in_s(10))
+    zero, one = TopicPartition(topic, 0), TopicPartition(topic, 1)
+
+    assert clients.admin().end_offsets([zero, one], in_s(10)) == {zero: 0, one: 3}
+    assert clients.admin().end_offsets([one], in_s(10), committed_only=True) == {one: 0}
+    producer.commit(in_s(20))
+    assert clients.admin().end_offsets([one], in_s(10), committed_only=True) == {one: 4}
+    assert clients.admin().beginning_offsets([one], in_s(10)) == {one: 0}
+    assert clients.admin().end_offsets([], in_s(10)) == {}
+
+
+def test_group_offsets_are_altered_and_deleted_while_the_group_is_empty(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    admin = clients.admin()
+    tp = TopicPartition(topic, 0)
+
+    assert admin.group_offsets(unique, in_s(10)) == {}
+    admin.alter_group_offsets(unique, {tp: 7}, in_s(10))
+    assert admin.group_offsets(unique, in_s(10)) == {tp: 7}
+    admin.delete_group(unique, in_s(10))
+    assert admin.group_offsets(unique, in_s(10)) == {}
+    admin.delete_group(unique, in_s(10))
+
+
+def test_group_offsets_are_left_alone_while_the_group_has_members(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    consumer = clients.consumer(unique)
+    consumer.subscribe([topic], lambda _: None, lambda _: None, lambda _: None)
+    deadline = in_s(20)
+    while not consumer.assignment() and not deadline.expired:
+        consumer.poll(1, in_s(0.5))
+
+    with pytest.raises(RetriableError, match="still has members"):
+        clients.admin().alter_group_offsets(unique, {TopicPartition(topic, 0): 7}, in_s(5))
+    with pytest.raises(RetriableError, match="still has members"):
+        clients.admin().delete_group(unique, in_s(5))
+
+
+def test_fencing_shuts_a_producer_out(clients, topic_name, unique):
+    topic = clients.topic(topic_name)
+    producer = clients.producer(transactional_id=unique)
+    producer.init_transactions(in_s(20))
+    producer.begin()
+    producer.send(RawBatch(topic, pa.array([b"x"], pa.binary())), in_s(10))
+    producer.flush(in_s(10))
+    settings = producer_settings(clients.worker, {}, client_id="fence", transactional_id=unique).properties
+
+    clients.admin().fence([settings], in_s(20))
+
+    with pytest.raises(FencedError):
+        producer.commit(in_s(20))
+
+
+def test_without_a_broker_every_question_ends_by_its_deadline(clients, topic_name):
+    clients.worker = {"bootstrap.servers": "127.0.0.1:1"}
+    admin = clients.admin()
+
+    for ask in (admin.cluster_id, admin.topics, lambda d: admin.create(topic_name, deadline=d)):
+        deadline = in_s(1.5)
+        with pytest.raises(RetriableError):
+            ask(deadline)
+        assert deadline.at_s - in_s(0).at_s > -2
