@@ -16,6 +16,7 @@ from connect.testing.drivers import Row
 from connect.testing.sink import SinkSuite
 from connectors.s3.plugin import SINK
 
+WAIVERS = {"test_definitions_are_complete": "the doc of storage.class is the one word S3Storage"}
 pytestmark = pytest.mark.integration
 
 
@@ -67,7 +68,7 @@ class S3Driver:
 
 class TestS3Sink(SinkSuite):
     plugin = SINK
-    waivers = {"test_definitions_are_complete": "the doc of storage.class is the one word S3Storage"}
+    waivers = WAIVERS
 
     @pytest.fixture
     def driver(self, s3: S3Endpoint, s3_bucket: str, unique: str) -> S3Driver:
