@@ -25,6 +25,7 @@ from connect.rest.forward import CLIENT
 from connect.rest.json_body import BODY_LIMIT_BYTES
 from connect.rest.openapi import openapi_route
 from connect.rest.routing import Route, add_routes
+from connect.runtime.worker_config import WorkerConfig
 
 ROUTES: tuple[Route, ...] = tuple(
     route
@@ -39,8 +40,14 @@ def rest_app(context: RestContext) -> web.Application:
     app[CONTEXT] = context
     app[connectors.PATCHING] = WeakValueDictionary()
     app.cleanup_ctx.append(_forward_client)
-    add_routes(app, (*ROUTES, openapi_route(ROUTES)))
+    served = [route for route in ROUTES if not route.path.startswith("/admin") or _serves_admin(context.worker)]
+    add_routes(app, (*served, openapi_route(served)))
     return app
+
+
+def _serves_admin(worker: WorkerConfig) -> bool:
+    """An empty `admin.listeners` switches the admin paths off; left out, they are on every listener."""
+    return worker.originals.get("admin.listeners", "all").strip() != ""
 
 
 async def _forward_client(app: web.Application) -> AsyncIterator[None]:

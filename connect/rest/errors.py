@@ -27,6 +27,8 @@ async def errors_to_http(request: web.Request, handler: Answer) -> web.StreamRes
     except RequestError as error:
         return error_answer(error.status, error.message)
     except web.HTTPException as error:
+        if error.status < 400:
+            raise
         response = error_answer(error.status, f"HTTP {error.status} {error.reason}")
         if "Allow" in error.headers:
             response.headers["Allow"] = error.headers["Allow"]

@@ -88,6 +88,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
             version=_TEXT,
         )
     ),
+    "BrokenPlugins": _list(_object("name value error", name=_TEXT, value=_TEXT, error=_TEXT)),
     "Definition": _object(
         "name type required default_value importance documentation group width display_name dependents order",
         name=_TEXT,
@@ -176,6 +177,7 @@ BODIES: Final[Mapping[tuple[str, str], Bodies]] = {
     ("PATCH", f"{_C}/offsets"): Bodies({"200": "Message"}, "Offsets"),
     ("DELETE", f"{_C}/offsets"): Bodies({"200": "Message"}),
     ("GET", _P): Bodies({"200": "Plugins"}),
+    ("GET", f"{_P}-broken"): Bodies({"200": "BrokenPlugins"}),
     ("GET", f"{_P}/{{plugin}}/config"): Bodies({"200": "Definitions"}),
     ("PUT", f"{_P}/{{plugin}}/config/validate"): Bodies({"200": "Validation"}, "Config"),
     ("GET", _L): Bodies({"200": "Loggers"}),

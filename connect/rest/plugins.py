@@ -22,6 +22,12 @@ async def list_plugins(request: web.Request) -> web.Response:
     return json_answer([plugin_json(plugin) for plugin in context_of(request).catalog.plugins(*kinds)])
 
 
+async def list_broken(request: web.Request) -> web.Response:
+    """Entry points that could not be used, with their errors."""
+    broken = context_of(request).catalog.broken()
+    return json_answer([{"name": b.name, "value": b.value, "error": b.error} for b in broken])
+
+
 async def get_definitions(request: web.Request) -> web.Response:
     """The keys of a plug-in of any kind; of one version with `version`."""
     plugin = _plugin(request, name_of(request))
@@ -77,6 +83,7 @@ def _same_type(wanted: str, given: str) -> bool:
 
 ROUTES = (
     Route("GET", "/connector-plugins", list_plugins, early=True),
+    Route("GET", "/connector-plugins-broken", list_broken, early=True),
     Route("GET", "/connector-plugins/{plugin}/config", get_definitions, early=True),
     Route("PUT", "/connector-plugins/{plugin}/config/validate", validate, needs_body=True),
 )

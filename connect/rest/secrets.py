@@ -7,8 +7,9 @@ configuration, changes a key and writes it back sends the mask, which then stand
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from connect.api.config import HIDDEN, Config, ConfigType
@@ -57,45 +58,47 @@ class Secrets:
         return restored, tuple(_nothing_stored(key) for key in config if key in sent and key not in known)
 
     def _secret_keys(self, config: Mapping[str, str]) -> set[str]:
-        declared = dict(self._declared(config))
+        declared: dict[str, ConfigType] = {}
+        for types in self._declared(config):
+            declared |= types
         return {
             key
             for key, value in config.items()
-            if _is_secret(key, declared.get(key)) and value and not self._only_refers(value)
+            if value and _is_secret(key, declared.get(key)) and not self._only_refers(value)
         }
 
     def _only_refers(self, value: str) -> bool:
         names = "|".join(re.escape(name) for name in self.providers)
         return bool(names) and re.fullmatch(rf"\s*(?:\$\{{(?:{names}):[^}}]*\}}\s*)+", value) is not None
 
-    def _declared(self, config: Mapping[str, str]) -> Iterator[tuple[str, ConfigType]]:
-        for framework in (SourceConnectorConfig, SinkConnectorConfig):
-            yield from _types(framework)
-        connector = self.catalog.find(config.get("connector.class", "").strip(), *CONNECTORS)
-        if connector is not None:
-            yield from _types(connector.config)
+    def _declared(self, config: Mapping[str, str]) -> Iterator[dict[str, ConfigType]]:
+        yield from (_types(SourceConnectorConfig), _types(SinkConnectorConfig))
+        yield from self._types_of(config.get("connector.class"), CONNECTORS)
         for key, kind in (("transforms", PluginKind.TRANSFORMATION), ("predicates", PluginKind.PREDICATE)):
             for alias in comma_separated(config.get(key)):
                 prefix = f"{key}.{alias}."
-                yield from self._types_of(config.get(prefix + "type"), kind, prefix)
+                yield from self._types_of(config.get(prefix + "type"), (kind,), prefix)
         for side, kind in _CONVERTERS.items():
-            yield from self._types_of(config.get(f"{side}.converter"), kind, f"{side}.converter.")
+            yield from self._types_of(config.get(f"{side}.converter"), (kind,), f"{side}.converter.")
 
-    def _types_of(self, name: str | None, kind: PluginKind, prefix: str) -> Iterable[tuple[str, ConfigType]]:
-        plugin = self.catalog.find(name.strip(), kind) if name else None
-        return _types(plugin.config, prefix) if plugin else ()
+    def _types_of(
+        self, name: str | None, kinds: Collection[PluginKind], prefix: str = ""
+    ) -> Iterator[dict[str, ConfigType]]:
+        plugin = self.catalog.find(name.strip(), *kinds) if name else None
+        if plugin is not None:
+            yield _types(plugin.config, prefix)
 
 
-def _types(config: type[Config], prefix: str = "") -> Iterator[tuple[str, ConfigType]]:
-    for definition in config.definitions():
-        yield prefix + definition.name, definition.type
+@lru_cache(maxsize=4096)
+def _types(config: type[Config], prefix: str = "") -> dict[str, ConfigType]:
+    """Cached: every answer with a configuration asks."""
+    return {prefix + definition.name: definition.type for definition in config.definitions()}
 
 
 def _is_secret(key: str, declared: ConfigType | None) -> bool:
     if declared is not None:
         return declared is ConfigType.PASSWORD
-    setting = _OVERRIDES.sub("", key, count=1)
-    return setting in PASSWORDS or _SUSPECT.search(key) is not None
+    return _SUSPECT.search(key) is not None or _OVERRIDES.sub("", key, count=1) in PASSWORDS
 
 
 def _nothing_stored(key: str) -> ConfigProblem:

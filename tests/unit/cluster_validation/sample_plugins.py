@@ -22,7 +22,7 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connect.api.plugin import Capability, Plugin, PluginKind
-from connect.plugins import Catalog
+from connect.plugins import BrokenPlugin, Catalog
 from connect.runtime.worker_config import WorkerConfig
 
 KAFKA = "org.apache.kafka.connect."
@@ -120,7 +120,7 @@ PLUGINS = (
 
 
 def catalog() -> Catalog:
-    return Catalog(PLUGINS)
+    return Catalog(PLUGINS, [BrokenPlugin("bad", "bad.module", "ImportError: x")])
 
 
 def worker_config(**over: str) -> WorkerConfig:

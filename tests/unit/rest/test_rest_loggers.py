@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from conftest import Rest, refused
+from conftest import Rest, ServerMaker, refused
 
 
 @pytest.fixture
@@ -68,3 +68,9 @@ def test_an_unknown_logger(rest: Rest) -> None:
 def test_levels_that_are_refused(rest: Rest, logger: str, body: Any, status: int, message: str) -> None:
     refused(rest("PUT", f"/admin/loggers/{logger}", body), status, message)
     refused(rest("GET", f"/admin/loggers/{logger}"), 404)
+
+
+def test_an_empty_admin_listener_switches_them_off(serve: ServerMaker) -> None:
+    off = serve(worker={"admin.listeners": ""})
+    refused(off("GET", "/admin/loggers"), 404, "HTTP 404 Not Found")
+    assert "/admin/loggers" not in off.get("/openapi.json")["paths"]

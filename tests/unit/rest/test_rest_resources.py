@@ -220,6 +220,10 @@ def test_plugins_are_listed_by_kind_and_name(rest: Rest) -> None:
     assert {"class": SIMPLE_HEADER, "type": "header_converter", "version": "4.1.0"} in everything
 
 
+def test_broken_plugins_are_listed_with_their_errors(rest: Rest) -> None:
+    assert rest.get("/connector-plugins-broken") == [{"name": "bad", "value": "bad.module", "error": "ImportError: x"}]
+
+
 @pytest.mark.parametrize("name", [FILE_SOURCE, "FileStreamSource", "FileStreamSourceConnector"])
 def test_the_keys_of_a_plugin(rest: Rest, name: str) -> None:
     keys = rest.get(f"/connector-plugins/{name}/config")
