@@ -6,6 +6,7 @@ come last; Confluent's reader ignores them, so that a roll-back resumes at the s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -53,12 +54,12 @@ def timestamp_incrementing(instant_us: int, last_id: int) -> dict[str, object]:
 
 def timestamp_with_tie(finished_us: int, tie_us: int, tie_key: Sequence[object]) -> dict[str, object]:
     """The last finished timestamp, and how far rows of the next one, which share it, were delivered."""
-    return {**timestamp(finished_us), TIE_TIMESTAMP: tie_us, TIE_KEY: list(tie_key)}
+    return {**timestamp(finished_us), TIE_TIMESTAMP: tie_us, TIE_KEY: _key_text(tie_key)}
 
 
 def bulk_progress(last_key: Sequence[object], rows: int) -> dict[str, object]:
     """A pass of mode=bulk that was delivered up to a key."""
-    return {BULK_LAST_KEY: list(last_key), BULK_ROWS: rows}
+    return {BULK_LAST_KEY: _key_text(last_key), BULK_ROWS: rows}
 
 
 def bulk_finished(finished_ms: int, rows: int) -> dict[str, object]:
@@ -81,14 +82,13 @@ def instant_us_of(offset: Offset | None) -> int | None:
 
 def tie_of(offset: Offset | None) -> tuple[int, tuple[object, ...]] | None:
     """The unfinished timestamp and the last delivered key in it."""
-    instant, last = _whole(offset, TIE_TIMESTAMP), (offset or {}).get(TIE_KEY)
-    return (instant, tuple(last)) if instant is not None and isinstance(last, list | tuple) else None
+    instant, last = _whole(offset, TIE_TIMESTAMP), _key_of(offset, TIE_KEY)
+    return (instant, last) if instant is not None and last is not None else None
 
 
 def bulk_key_of(offset: Offset | None) -> tuple[object, ...] | None:
     """The last delivered key of an unfinished pass."""
-    last = (offset or {}).get(BULK_LAST_KEY)
-    return tuple(last) if isinstance(last, list | tuple) else None
+    return _key_of(offset, BULK_LAST_KEY)
 
 
 def bulk_finished_ms_of(offset: Offset | None) -> int | None:
@@ -99,6 +99,16 @@ def bulk_finished_ms_of(offset: Offset | None) -> int | None:
 def bulk_rows_of(offset: Offset | None) -> int:
     """The rows delivered so far of an unfinished pass."""
     return _whole(offset, BULK_ROWS) or 0
+
+
+def _key_text(key: Sequence[object]) -> str:
+    """A key as JSON text: members of an offset are primitives (org.apache.kafka.connect.storage.OffsetUtils)."""
+    return json.dumps(list(key), separators=(",", ":"), ensure_ascii=False)
+
+
+def _key_of(offset: Offset | None, member: str) -> tuple[object, ...] | None:
+    text = (offset or {}).get(member)
+    return tuple(json.loads(text)) if isinstance(text, str) else None
 
 
 def _whole(offset: Offset | None, member: str) -> int | None:

@@ -1,0 +1,5 @@
+"""`python -m connect.cli` is `connect`."""
+
+from connect.cli import main
+
+main()
