@@ -32,6 +32,7 @@ class RestContext:
     mask_secrets: bool = True
     check_timeout_s: float = 30.0
     health_timeout_s: float = 10.0
+    leader_wait_s: float = 15.0
     version: str = KAFKA_VERSION
     commit: str = f"connect-for-kafka-{__version__}"
     validator: Validator = field(init=False)

@@ -5,6 +5,8 @@ The first worker (no `forward`) sends on with `forward=true`, the second with `f
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -12,10 +14,11 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from yarl import URL
 
 from connect.cluster.operations import NotLeaderError, RequestError
-from connect.rest.context import remaining_s
+from connect.rest.context import context_of, remaining_s
 from connect.rest.routing import conflict, flag
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_LOOK_S: Final = 0.1
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
 PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT)
 PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)
@@ -25,15 +28,24 @@ NO_LEADER: Final = (
 
 
 async def forwarding(request: web.Request, answer: Answer) -> web.StreamResponse:
-    """Answer here, or by the leader when only it may."""
-    try:
-        return await answer(request)
-    except NotLeaderError as error:
-        if "forward" in request.query and not flag(request, "forward"):
-            raise conflict() from error
-        if error.leader_url is None:
-            raise RequestError(409, NO_LEADER) from error
-        return await _by_leader(request, error.leader_url)
+    """Answer here, or by the leader when only it may.
+
+    While nobody leads the request waits for a leader, as Kafka Connect's requests wait for the end of a rebalance;
+    asking again is safe, because NotLeaderError means that nothing was done.
+    """
+    wait_s = min(context_of(request).leader_wait_s, remaining_s(request))
+    wait_ends_s = time.monotonic() + wait_s
+    while True:
+        try:
+            return await answer(request)
+        except NotLeaderError as error:
+            if "forward" in request.query and not flag(request, "forward"):
+                raise conflict() from error
+            if error.leader_url is not None:
+                return await _by_leader(request, error.leader_url)
+            if time.monotonic() >= wait_ends_s:
+                raise RequestError(409, NO_LEADER) from error
+        await asyncio.sleep(min(_LOOK_S, max(0.0, wait_ends_s - time.monotonic())))
 
 
 async def _by_leader(request: web.Request, leader_url: str) -> web.Response:

@@ -71,8 +71,17 @@ def test_two_followers_that_take_each_other_for_the_leader_end_in_a_conflict(ser
     refused(first("DELETE", "/connectors/x"), 409, CONFLICT)
 
 
+def test_a_request_waits_for_a_leader(serve: ServerMaker) -> None:
+    operations = MemoryOperations(leads=False)
+    worker = serve(operations)
+    elected = threading.Timer(0.3, setattr, (operations, "leads", True))
+    elected.start()
+    assert worker("PUT", "/connectors/a/config", CONFIG).status_code == 201
+    elected.join()
+
+
 def test_nobody_leads(serve: ServerMaker) -> None:
-    follower = serve(MemoryOperations(leads=False))
+    follower = serve(MemoryOperations(leads=False), leader_wait_s=0.2)
     text = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
     refused(follower("DELETE", "/connectors/x"), 409, text)
 
