@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 from connect.api.deadline import Deadline
@@ -15,6 +16,7 @@ from connect.kafka.producer import BatchProducer
 from connect.kafka.settings import ClientSettings, admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
+from connect.runtime.config_providers import ConfigProviders, config_providers
 from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.messages import TaskId
@@ -79,7 +81,12 @@ class Clients:
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
         """The configuration with the placeholders of config providers replaced. The result may hold secrets."""
-        return dict(config)
+        return self.providers.resolve(config)
+
+    @cached_property
+    def providers(self) -> ConfigProviders:
+        """The config providers of the worker's settings. ConfigError when one of them is set wrongly."""
+        return config_providers(self.worker_properties, self.catalog)
 
     def exactly_once(self, config: SourceConnectorConfig) -> bool:
         """Rows and offsets go in one transaction."""

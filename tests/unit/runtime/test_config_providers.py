@@ -1,0 +1,185 @@
+"""Placeholders of config providers: what is replaced, what is left, what is refused, and that no value is shown."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+
+from connect.api.config import HIDDEN, Config
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.plugin import Plugin, PluginKind
+from connect.plugins import Catalog
+from connect.runtime.config_providers import (
+    ConfigProviders,
+    EnvConfig,
+    EnvVarConfigProvider,
+    Placeholder,
+    config_providers,
+    placeholders,
+    replaced,
+)
+
+NAMES = "org.apache.kafka.common.config.provider."
+ALL = {
+    "config.providers": "file, env ,dir",
+    "config.providers.file.class": NAMES + "FileConfigProvider",
+    "config.providers.env.class": NAMES + "EnvVarConfigProvider",
+    "config.providers.dir.class": NAMES + "DirectoryConfigProvider",
+}
+
+
+def providers(**params: str) -> ConfigProviders:
+    """All three providers; `file__allowed_paths` is the parameter `allowed.paths` of `file`."""
+    given = {f"config.providers.{k.replace('__', '.param.').replace('_', '.')}": v for k, v in params.items()}
+    return config_providers({**ALL, **given}, Catalog([]))
+
+
+def one(resolver: ConfigProviders, text: str) -> str:
+    return resolver.resolve({"k": text})["k"]
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    path = tmp_path / "secrets.properties"
+    path.write_text("# comment\nuser = scott\nword=t\\u00efger s3cret \nlong = a\\\n  b\nempty=\nnested=${env:HOME}\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("${file:/p:k}", [("file", "/p", "k")]),
+        ("${env:A}", [("env", "", "A")]),
+        ("a${x:y}b${p:q:r:s}c", [("x", "", "y"), ("p", "q", "r:s")]),
+        ("${topic}-${timestamp}", []),
+        ("$ {a:b} ${", []),
+        ("${:}", [("", "", "")]),
+    ],
+)
+def test_placeholders_are_found_as_java_finds_them(text: str, found: list[tuple[str, str, str]]) -> None:
+    assert list(placeholders(text)) == found
+
+
+def test_replacing_keeps_what_has_no_value_and_looks_into_no_value() -> None:
+    values = {Placeholder("a", "", "k"): "${a:k2}", Placeholder("a", "", "k2"): "deep"}
+    assert replaced("<${a:k}|${a:other}|${b:k}|${topic}>", values) == "<${a:k2}|${a:other}|${b:k}|${topic}>"
+
+
+def test_a_properties_file_gives_its_keys(secrets: Path) -> None:
+    text = "|".join(f"${{file:{secrets}:{k}}}" for k in ("user", "word", "long", "empty", "nested"))
+    assert one(providers(), text) == "scott|tïger s3cret |ab||${env:HOME}"
+
+
+def test_an_environment_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONNECT_TEST_WORD", "s3cret")
+    monkeypatch.delenv("CONNECT_TEST_NONE", raising=False)
+    assert one(providers(), "${env:CONNECT_TEST_WORD}/${env:CONNECT_TEST_NONE}") == "s3cret/${env:CONNECT_TEST_NONE}"
+
+
+def test_the_allowlist_must_match_whole_names() -> None:
+    provider = EnvVarConfigProvider(
+        EnvConfig.parse({"allowlist.pattern": "APP_.*"}), lambda: {"APP_A": "1", "MY_APP_A": "2"}
+    )
+    assert provider.get("", ["APP_A", "MY_APP_A"]) == {"APP_A": "1"}
+
+
+def test_a_directory_gives_whole_files_through_links(tmp_path: Path) -> None:
+    (tmp_path / "..data").mkdir()
+    (tmp_path / "..data" / "word").write_bytes(b"s3cret\n")
+    (tmp_path / "word").symlink_to("..data/word")  # as Kubernetes mounts secrets
+    resolver = providers()
+    assert one(resolver, f"${{dir:{tmp_path}:word}}") == "s3cret\n"
+    for name in ("none", "..data", "../" + tmp_path.name + "/word", "..data/word", ""):
+        text = f"${{dir:{tmp_path}:{name}}}"
+        assert one(resolver, text) == text
+    assert one(resolver, "${dir:/no/such/folder:word}") == "${dir:/no/such/folder:word}"
+
+
+@pytest.mark.parametrize("text", ["${nope:x:y}", "${file:k}", "${file::k}", "plain", ""])
+def test_what_nobody_knows_is_left_as_it_is(text: str) -> None:
+    assert one(providers(), text) == text
+
+
+def test_a_missing_key_is_left_as_it_is(secrets: Path) -> None:
+    assert (
+        one(providers(), f"a ${{file:{secrets}:none}} ${{file:{secrets}:user}}") == f"a ${{file:{secrets}:none}} scott"
+    )
+
+
+def test_only_allowed_paths_are_read(secrets: Path, tmp_path: Path) -> None:
+    allowed, beside = tmp_path / "allowed", tmp_path / "allowed-not"
+    for folder in (allowed, beside):
+        folder.mkdir()
+        (folder / "f").write_text("k=v")
+    resolver = providers(file__allowed_paths=f"{allowed}, /usr", dir__allowed_paths=str(allowed))
+    assert one(resolver, f"${{file:{allowed}/../allowed/f:k}}") == "v"
+    assert one(resolver, f"${{dir:{allowed}:f}}") == "k=v"
+    for text in (f"${{file:{allowed}/../secrets.properties:user}}", f"${{file:{beside}/f:k}}", f"${{dir:{beside}:f}}"):
+        assert one(resolver, text) == text
+
+
+def test_what_cannot_be_read_names_every_key_that_needs_it(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("a=1\nword=s3cret\\uzzzz\n")
+    config = {"a": f"${{file:{tmp_path}/none:k}}", "b": f"x${{file:{broken}:word}}", "c": "${env:/p:k}", "d": "fine"}
+    with pytest.raises(ConfigError) as caught:
+        providers().resolve(config)
+    messages = {p.key: p.message for p in caught.value.problems}
+    assert set(messages) == {"a", "b", "c"}
+    assert f"Could not read properties from file {tmp_path}/none: No such file or directory." in messages["a"]
+    assert "line 2" in messages["b"]
+    assert "Path is not supported for EnvVarConfigProvider, invalid value '/p'" in messages["c"]
+    assert "s3cret" not in str(caught.value)
+
+
+def test_wrong_settings_of_providers_are_named_all_at_once(tmp_path: Path) -> None:
+    worker = {
+        "config.providers": "a,b,c,d",
+        "config.providers.a.class": "nope",
+        "config.providers.b.class": "FileConfigProvider",
+        "config.providers.b.param.allowed.paths": "relative/path",
+        "config.providers.c.class": NAMES + "EnvVarConfigProvider",
+        "config.providers.c.param.allowlist.pattern": "(",
+    }
+    with pytest.raises(ConfigError) as caught:
+        config_providers(worker, Catalog([]))
+    assert [p.key for p in caught.value.problems] == [
+        "config.providers.a.class",
+        "config.providers.b.param.allowed.paths",
+        "config.providers.c.param.allowlist.pattern",
+        "config.providers.d.class",
+    ]
+
+
+def test_a_value_given_is_hidden_in_texts_and_never_logged(secrets: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    resolver = providers()
+    resolver.resolve({"a": f"${{file:{secrets}:word}}", "b": f"${{file:{secrets}:user}}"})
+    assert resolver.hide("password=tïger s3cret , user scott!") == f"password={HIDDEN}, user {HIDDEN}!"
+    assert "s3cret" not in caplog.text
+
+
+class UpperProvider:
+    """A provider as a plug-in."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
+        if path == "broken":
+            raise ConnectError("The vault is sealed.")
+        return {k: k.upper() for k in keys}
+
+
+def test_a_plugin_may_bring_a_provider() -> None:
+    plugin = Plugin(
+        PluginKind.CONFIG_PROVIDER, "org.example.UpperConfigProvider", f"{__name__}:UpperProvider", Config, "1"
+    )
+    worker = {"config.providers": "up", "config.providers.up.class": "UpperConfigProvider"}
+    resolver = config_providers(worker, Catalog([plugin]))
+    assert one(resolver, "${up:a}${up:p:b}") == "AB"
+    with pytest.raises(ConfigError, match="Configuration k: The vault is sealed"):
+        one(resolver, "${up:broken:a}")
