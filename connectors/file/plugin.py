@@ -1,0 +1,36 @@
+"""Declares the file source and the file sink. Cheap: neither Arrow nor the tasks are imported."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.file.config import FileStreamSinkConfig, FileStreamSourceConfig
+
+KAFKA_VERSION: Final = "4.1.0"
+"""The Kafka release whose file connectors these stand in for."""
+
+SOURCE = Plugin(
+    kind=PluginKind.SOURCE,
+    name="org.apache.kafka.connect.file.FileStreamSourceConnector",
+    factory="connectors.file.source:FileStreamSourceConnector",
+    config=FileStreamSourceConfig,
+    version=KAFKA_VERSION,
+    doc="Reads the lines of a file, and those appended to it, into a topic.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
+)
+SINK = Plugin(
+    kind=PluginKind.SINK,
+    name="org.apache.kafka.connect.file.FileStreamSinkConnector",
+    factory="connectors.file.sink:FileStreamSinkConnector",
+    config=FileStreamSinkConfig,
+    version=KAFKA_VERSION,
+    doc="Appends the text of each value to a file, one line each.",
+    capabilities=frozenset({Capability.OFFSETS_ALTERABLE}),
+)
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    """The file source and the file sink."""
+    return [SOURCE, SINK]

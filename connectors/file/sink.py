@@ -1,0 +1,173 @@
+"""The file sink: appends lines in the order given. At least once; `flush` claims what the disk has confirmed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from connect.api.connector import SinkContext
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connectors.file.config import FileStreamSinkConfig
+from connectors.file.text import lines_of
+
+STANDARD_OUTPUT: Final = 1
+
+
+class FileStreamSinkConnector:
+    """Plans tasks that all append to the one file."""
+
+    def __init__(self, config: FileStreamSinkConfig) -> None:
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """The file can be made or appended to. ConfigError."""
+        del deadline
+        if not self._config.file:
+            return
+        path = Path(self._config.file)
+        why = _obstacle(path)
+        if why is not None:
+            raise ConfigError(_unusable(path, why), key="file")
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """As many as allowed; each appends its own partitions' lines."""
+        return [dict(self._config.originals) for _ in range(max_tasks)]
+
+    def task(self, config: Mapping[str, str]) -> FileStreamSinkTask:
+        """A task, its file not yet open."""
+        return FileStreamSinkTask(FileStreamSinkConfig.parse(config))
+
+
+class FileStreamSinkTask:
+    """Writes each batch at once; holds back only what the file system refused. Owned by the task thread."""
+
+    def __init__(self, config: FileStreamSinkConfig) -> None:
+        self._file = config.file or None
+        self._descriptor: int | None = None
+        self._regular = False
+        self._unwritten = memoryview(b"")
+        self._next_offsets: dict[TopicPartition, int] = {}
+
+    def open(self, ctx: SinkContext) -> None:
+        """Open the file for appending, made when it does not exist. ConnectError names what is in the way."""
+        del ctx
+        if self._file is None:
+            self._descriptor = STANDARD_OUTPUT
+        else:
+            self._descriptor = _opened(Path(self._file))
+            if _ends_inside_a_line(Path(self._file)):
+                # A killed task left half a line; its record is written again and must not join that half.
+                self._unwritten = memoryview(b"\n")
+        self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Nothing is kept per partition before its first batch."""
+
+    def put(self, batch: Batch, deadline: Deadline) -> None:
+        """Append the batch. RetriableError while lines of an earlier batch are still refused."""
+        del deadline
+        assert batch.consumed is not None
+        if len(batch):
+            self._write()
+            self._unwritten = memoryview(lines_of(batch.values))
+            # The batch is taken from here on, half a line or not: the next put or flush tries again, and raises.
+            with contextlib.suppress(RetriableError):
+                self._write()
+        self._next_offsets[batch.consumed.topic_partition] = batch.consumed.next_offset
+
+    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """Wait for the disk to confirm what was put; every offset put so far is then durable."""
+        del deadline
+        self._write()
+        if self._regular:
+            self._sync()
+        return dict(self._next_offsets)
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Claim nothing more for them."""
+        for partition in partitions:
+            self._next_offsets.pop(partition, None)
+
+    def close(self) -> None:
+        """Close the file; standard output stays open."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None and self._file is not None:
+            os.close(descriptor)
+
+    def _write(self) -> None:
+        assert self._descriptor is not None
+        while self._unwritten:
+            try:
+                written = os.write(self._descriptor, self._unwritten)
+            except OSError as error:
+                raise RetriableError(
+                    f"Writing to {self._file or 'standard output'} failed: {error.strerror}. "
+                    f"{len(self._unwritten)} bytes wait."
+                ) from error
+            self._unwritten = self._unwritten[written:]
+
+    def _sync(self) -> None:
+        assert self._descriptor is not None
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            # A second fsync would succeed without the lost pages: only a replay from the last commit is sure.
+            raise ConnectError(
+                f"The disk did not confirm the lines written to {self._file}: {error.strerror}.",
+                fix="Look at the disk; the connector then goes on from its last commit.",
+            ) from error
+
+
+def _opened(path: Path) -> int:
+    is_new = not path.exists()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        why = _obstacle(path) or error.strerror
+        raise ConnectError(
+            f"Couldn't find or create file '{path}' for FileStreamSinkTask: {why}.", key="file"
+        ) from error
+    if is_new:
+        _sync_directory(path.parent)
+    return descriptor
+
+
+def _sync_directory(path: Path) -> None:
+    """A new file survives a power cut only when its directory does."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unusable(path: Path, why: str) -> str:
+    return f"Couldn't find or create file '{path}' for FileStreamSinkTask: {why}."
+
+
+def _obstacle(path: Path) -> str | None:
+    """Why lines cannot be appended here, and what to do; None: they can."""
+    folder = path.parent
+    if path.is_dir():
+        return "it is a directory; name a file in it"
+    if path.exists():
+        return None if os.access(path, os.W_OK) else "it is not writable; give the worker's user the right to write it"
+    if not folder.is_dir():
+        return f"the directory {folder} does not exist; make it, or name another file"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"the directory {folder} is not writable; give the worker's user the right to write there"
+    return None
+
+
+def _ends_inside_a_line(path: Path) -> bool:
+    if not path.is_file() or not path.stat().st_size or not os.access(path, os.R_OK):
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"

@@ -1,0 +1,163 @@
+"""The file source: whole lines of one file as batches of strings, each with the byte behind its last line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.api import schema as s
+from connect.api.connector import SourceContext
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, SchemaError
+from connect.api.records import Batch, Column, SourcePosition
+from connectors.file.config import FileStreamSourceConfig
+from connectors.file.inputs import FileInput, Input, StandardInput
+from connectors.file.lines import Lines, complete_size, split_lines
+from connectors.file.offsets import FILENAME, check_offsets, position_of, source_position
+
+log = logging.getLogger(__name__)
+
+READ_SIZE_BYTES: Final = 4 * 1024 * 1024
+LINE_MAX_BYTES: Final = 64 * 1024 * 1024
+"""A line without an end is no reason to fill the memory; brokers take messages of 1 MiB unless told otherwise."""
+IDLE_S: Final = 0.1
+
+
+class FileStreamSourceConnector:
+    """Plans the one task that reads the file."""
+
+    def __init__(self, config: FileStreamSourceConfig) -> None:
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """A file that exists must be a regular file this process can read. ConfigError."""
+        del deadline
+        path = Path(self._config.file) if self._config.file else None
+        if path is None or not path.exists():
+            return
+        if not path.is_file():
+            raise ConfigError(f"{path} is no regular file.", key="file", fix="Name a file of lines.")
+        if not os.access(path, os.R_OK):
+            raise ConfigError(f"File {path} may not be read by this user.", key="file", fix="Grant the right to read.")
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Always one: a file is read in order."""
+        del max_tasks
+        return [dict(self._config.originals)]
+
+    def task(self, config: Mapping[str, str]) -> FileStreamSourceTask:
+        """The task, its file not yet open."""
+        return FileStreamSourceTask(FileStreamSourceConfig.parse(config))
+
+    def alter_offsets(self, offsets: Sequence[SourcePosition]) -> None:
+        """Refuse offsets that are no place in a file. ConnectError with Kafka Connect's text."""
+        check_offsets(self._config.file, offsets)
+
+
+class FileStreamSourceTask:
+    """Reads blocks, splits them, and hands the lines out `batch.size` at a time. Owned by the task thread."""
+
+    def __init__(self, config: FileStreamSourceConfig, source: Input | None = None) -> None:
+        self._file = config.file or None
+        self._topic = config.topic
+        self._batch_rows = max(1, config.batch_size)
+        self._input = source or (FileInput(self._file) if self._file else StandardInput())
+        self._position = 0  # of the first byte of _pending
+        self._pending = bytearray()
+        self._scanned = 0  # bytes of _pending that hold no whole line
+        self._lines: Lines | None = None  # split, their ends counted from the file's start
+        self._given = 0
+
+    def open(self, ctx: SourceContext) -> None:
+        """Resume at the stored byte."""
+        if self._file:
+            self._position = position_of(ctx.stored_offset({FILENAME: self._file}))
+        else:
+            log.warning("No file is set: standard input is read, which is empty in a worker, and no offset is kept.")
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The next lines, at once when there are any; else what comes before the deadline."""
+        while self._lines is None and not self._split():
+            if not self._fill() and not deadline.wait(IDLE_S):
+                return None
+        return self._next_batch()
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """The file is not pruned."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._input.close()
+
+    def _fill(self) -> bool:
+        """Read a block behind what is pending; False: there is nothing new."""
+        at = self._position + len(self._pending)
+        data = self._input.read(at, READ_SIZE_BYTES)
+        self._pending += data
+        if not data and self._pending and self._input.ends_before(at):
+            # The begun line was cut off; it is read again from its start once the file is longer.
+            self._pending.clear()
+            self._scanned = 0
+        return bool(data)
+
+    def _split(self) -> bool:
+        """Split off the whole lines of what is pending; False: there are none."""
+        size = complete_size(self._pending, self._scanned)
+        if not size:
+            self._scanned = len(self._pending)
+            self._refuse_long_line()
+            return False
+        block = bytes(self._pending[:size])
+        try:
+            lines = split_lines(block)
+        except UnicodeDecodeError as error:
+            size = complete_size(block[: error.start])
+            if not size:
+                raise self._undecodable(error) from None  # its text would hold the whole block
+            lines = split_lines(block[:size])
+        self._lines = Lines(lines.texts, pc.add(lines.ends, self._position))
+        self._given = 0
+        self._position += size
+        del self._pending[:size]
+        self._scanned = 0
+        return True
+
+    def _next_batch(self) -> Batch:
+        assert self._lines is not None
+        start, stop = self._given, min(self._given + self._batch_rows, len(self._lines))
+        texts = self._lines.texts.slice(start, stop - start)
+        end: int = self._lines.ends[stop - 1].as_py()
+        self._given = stop
+        if stop == len(self._lines):
+            self._lines = None
+        now_ms = pa.scalar(time.time_ns() // 1_000_000, pa.int64())
+        return Batch(
+            self._topic,
+            Column.from_arrow(texts, s.STRING),
+            timestamps_ms=pa.repeat(now_ms, len(texts)),
+            position=source_position(self._file, end) if self._file else None,
+        )
+
+    def _refuse_long_line(self) -> None:
+        if len(self._pending) > LINE_MAX_BYTES:
+            raise ConnectError(
+                f"The line at byte {self._position} of {self._file or 'standard input'} is longer than "
+                f"{LINE_MAX_BYTES} bytes.",
+                key="file",
+                fix="End the line, or set the connector's offset behind it.",
+            )
+
+    def _undecodable(self, error: UnicodeDecodeError) -> SchemaError:
+        return SchemaError(
+            f"Byte {self._position + error.start} of {self._file or 'standard input'}, in the line at byte "
+            f"{self._position}, is not UTF-8 ({error.reason}), so the line has no lossless string form.",
+            key="file",
+            fix="Convert the file to UTF-8, or set the connector's offset behind the line.",
+        )
