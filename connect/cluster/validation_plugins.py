@@ -85,7 +85,7 @@ def embedded(catalog: Catalog, kind: EmbeddedKind, given: Mapping[str, str]) -> 
 
 def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str]) -> list[Info]:
     """The keys of a converter that the connector names itself; without a class of its own its keys are ignored."""
-    name = given.get(f"{side}.converter")
+    name = _trimmed(given.get(f"{side}.converter"))
     plugin = catalog.find(name, CONVERTERS[side]) if name else None
     if plugin is None:
         return []
@@ -115,7 +115,7 @@ def class_names(catalog: Catalog, kind: PluginKind) -> tuple[str, ...]:
 def _alias_infos(catalog: Catalog, kind: EmbeddedKind, alias: str, group: str, given: Mapping[str, str]) -> list[Info]:
     prefix = f"{kind.key}.{alias}."
     type_key, version_key = prefix + "type", prefix + "plugin.version"
-    name = given.get(type_key)
+    name = _trimmed(given.get(type_key))
     plugin = catalog.find(name, kind.kind) if name else None
     errors: dict[str, Sequence[str]] = {}
     if name is None:
@@ -219,6 +219,10 @@ def _prefixed(info: Info, prefix: str) -> Info:
         dependents=tuple(prefix + name for name in info.definition.dependents),
     )
     return Info(definition, replace(info.value, name=prefix + info.value.name))
+
+
+def _trimmed(text: str | None) -> str | None:
+    return None if text is None else text.strip()
 
 
 def _shown(definition: Definition, given: str | None) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator
 
@@ -36,6 +37,7 @@ TOPIC_MATCHES = SMT + "predicates.TopicNameMatches"
 JSON = KAFKA + "json.JsonConverter"
 STRING = KAFKA + "storage.StringConverter"
 SIMPLE_HEADER = KAFKA + "storage.SimpleHeaderConverter"
+HANGING_SOURCE = "example.HangingSourceConnector"
 VAULT_SOURCE = "example.VaultSourceConnector"
 VERSION = "4.1.0"
 
@@ -66,6 +68,18 @@ class VaultSourceConfig(ConnectorConfig):
     def problems(self) -> Iterable[ConfigProblem]:
         if self.originals.get("tasks.max") == "13":
             yield ConfigProblem("tasks.max", "The vault has 12 doors.")
+
+
+class HangingSourceConfig(ConnectorConfig):
+    """Hangs while it is validated, until `released`."""
+
+    entered: ClassVar[threading.Event] = threading.Event()
+    released: ClassVar[threading.Event] = threading.Event()
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        self.entered.set()
+        self.released.wait(60)
+        return ()
 
 
 def _check_regex(text: str) -> str:
@@ -107,6 +121,7 @@ def plugin(kind: PluginKind, name: str, config: type[Config], version: str = VER
 PLUGINS = (
     plugin(PluginKind.SOURCE, FILE_SOURCE, FileSourceConfig, capabilities=frozenset({Capability.EXACTLY_ONCE})),
     plugin(PluginKind.SINK, FILE_SINK, FileSinkConfig),
+    plugin(PluginKind.SOURCE, HANGING_SOURCE, HangingSourceConfig),
     plugin(PluginKind.SOURCE, VAULT_SOURCE, VaultSourceConfig, version="1.2"),
     plugin(PluginKind.TRANSFORMATION, HOIST, HoistConfig),
     plugin(PluginKind.TRANSFORMATION, FILTER, NoConfig),

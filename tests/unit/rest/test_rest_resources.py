@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import Rest, ServerMaker, at, refused
-from sample_plugins import FILE_SINK, FILE_SOURCE, FILTER, HOIST, JSON, SIMPLE_HEADER, TOPIC_MATCHES, VAULT_SOURCE
+from sample_plugins import (
+    FILE_SINK,
+    FILE_SOURCE,
+    FILTER,
+    HANGING_SOURCE,
+    HOIST,
+    JSON,
+    SIMPLE_HEADER,
+    TOPIC_MATCHES,
+    VAULT_SOURCE,
+    HangingSourceConfig,
+)
 
 from connect.api.errors import ConnectError
 
@@ -211,6 +223,7 @@ def test_plugins_are_listed_by_kind_and_name(rest: Rest) -> None:
     connectors = rest.get("/connector-plugins")
     assert connectors == [
         {"class": FILE_SINK, "type": "sink", "version": "4.1.0"},
+        {"class": HANGING_SOURCE, "type": "source", "version": "4.1.0"},
         {"class": VAULT_SOURCE, "type": "source", "version": "1.2"},
         {"class": FILE_SOURCE, "type": "source", "version": "4.1.0"},
     ]
@@ -309,6 +322,35 @@ def test_a_check_that_cannot_be_run_is_an_error_of_the_class(rest: Rest) -> None
     errors = {c["value"]["name"]: c["value"]["errors"] for c in found.json()["configs"] if c["value"]["errors"]}
     assert list(errors) == ["connector.class"]
     assert errors["connector.class"][0].endswith("could not be run: The driver is missing. Install it.")
+
+
+def test_a_plugin_that_hangs_in_validation_holds_up_nobody_else(serve: ServerMaker) -> None:
+    rest = serve(worker={"rest.request.timeout.ms": "1500"})
+    HangingSourceConfig.entered.clear()
+    HangingSourceConfig.released.clear()
+    try:
+        with ThreadPoolExecutor(40) as pool:
+            hanging = [pool.submit(rest, "PUT", f"/connectors/h{n}/config", {"connector.class": HANGING_SOURCE})
+                       for n in range(40)]  # fmt: skip
+            assert HangingSourceConfig.entered.wait(10)
+            rest.create("a")
+            assert rest.get("/connectors") == ["a"]
+            assert {refused(one.result(), 500).partition(" The last")[0] for one in hanging} == {"Request timed out."}
+    finally:
+        HangingSourceConfig.released.set()
+
+
+def test_what_a_provider_gives_is_validated_and_never_shown(serve: ServerMaker) -> None:
+    def resolve(config: Mapping[str, str]) -> Mapping[str, str]:
+        return {k: "hunter2" if v == "${file:/s:pw}" else v for k, v in config.items()}
+
+    rest = serve(worker={"config.providers": "file"}, resolve=resolve)
+    config = {"connector.class": FILE_SOURCE, "topic": "${file:/s:pw}"}
+    assert rest("POST", "/connectors", {"name": "n", "config": config}).json()["config"] == {**config, "name": "n"}
+    assert rest.operations.checked == [{**config, "name": "n"}]
+    text = refused(rest("PATCH", "/connectors/n/config", {"batch.size": "${file:/s:pw}"}), 400)
+    assert "Invalid value for configuration 'batch.size': the value resolved from the config provider" in text
+    assert "hunter2" not in text + rest("GET", "/connectors?expand=info").text
 
 
 VAULT = {"connector.class": VAULT_SOURCE, "connection.url": "u", "connection.password": "hunter2", "x.token": "hunter2"}
