@@ -16,6 +16,7 @@ from connect.testing.sink import SinkSuite
 class TestIt(SinkSuite):
     plugin = kit_sink.sink(kit_sink.{connector})
     patience_s = 3.0
+    examples = 5
 
     @pytest.fixture
     def driver(self, tmp_path):
