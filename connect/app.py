@@ -19,13 +19,16 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_catalog import InstalledConnectors
 from connect.cluster.connector_offsets import GroupOffsets
+from connect.cluster.group_membership import GroupMember, GroupMembership, SlotListener
 from connect.cluster.herder import Herder, Surroundings
-from connect.cluster.internal_topics import internal_topics
+from connect.cluster.internal_topics import internal_topics, slots_topic
+from connect.cluster.lease import SHARE, Lease
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
-from connect.cluster.membership import Alone, Membership
-from connect.cluster.supervisor import Launch
-from connect.cluster.task_host import Host, HostListener, TaskHost
+from connect.cluster.membership import Membership
+from connect.cluster.supervisor import KILL_GRACE_S, Launch
+from connect.cluster.task_host import Host, HostListener, TaskHost, python_host
 from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.membership_consumer import MembershipConsumer
 from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
@@ -38,6 +41,8 @@ FIRST_CONTACT_S: Final = 60.0
 """A worker that reached no broker in this time ends with an error; once it reached one, it waits for ever."""
 ATTEMPT_S: Final = 15.0
 PAUSE_S: Final = 1.0
+JOIN_S: Final = 15.0
+"""A worker counts as ready after this time even when it has no part in the work yet: there may be more than slots."""
 STOP_MARGIN_S: Final = 10.0
 """Time to say good-bye to Kafka and REST, on top of the time tasks get to stop."""
 
@@ -55,6 +60,7 @@ class Worker:
         self._config = config
         self._catalog = Catalog.installed()
         self._stopping = threading.Event()
+        self._lease = Lease(SHARE * config.session_timeout_ms / 1000)
         self.herder = Herder(config, self._surroundings())
         self._rest: RestServer | None = None
         self._reached_kafka = False
@@ -74,6 +80,7 @@ class Worker:
             except ConnectError as error:
                 raise StartError(str(error)) from error
             else:
+                self.herder.wait_until_joined(Deadline.after(JOIN_S, self._stopping))
                 break
         return url
 
@@ -130,8 +137,21 @@ class Worker:
         )
 
     def _membership(self, configs: ConfigStore) -> Membership:
-        del configs
-        return Alone()
+        # A release ends when tasks have stopped, or their hosts were killed, which takes a little longer.
+        release_s = self._config.task_shutdown_graceful_timeout_ms / 1000 + 2 * KILL_GRACE_S
+        return GroupMembership(configs, self._join, self._lease, release_s)
+
+    def _join(self, worker_id: str, listener: SlotListener) -> GroupMember:
+        config = self._config
+        given = consumer_settings(
+            config.originals, {}, client_id=f"connect-{worker_id}", group_id=config.group_id
+        ).properties
+        timing = {
+            "session.timeout.ms": config.session_timeout_ms,
+            "heartbeat.interval.ms": config.heartbeat_interval_ms,
+            "max.poll.interval.ms": max(config.rebalance_timeout_ms, config.session_timeout_ms),
+        }
+        return MembershipConsumer(slots_topic(config), {**given, **timing}, listener)
 
     def _log(self, topic: str, purpose: str) -> MakeLog:
         worker = self._config.originals
@@ -149,7 +169,8 @@ class Worker:
 
     def _launcher(self) -> Launch:
         def launch(name: str, listener: HostListener) -> Host:
-            return TaskHost(name, self._config.originals, listener)
+            lease = self._lease.descriptor
+            return TaskHost(name, self._config.originals, listener, lambda fd: python_host(fd, lease), lease)
 
         return launch
 

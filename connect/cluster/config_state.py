@@ -147,7 +147,7 @@ class ConfigState:
         if slots is None:
             self._placements.pop(name, None)
         else:
-            self._placements[name] = slots
+            self._placements[name] = tuple(slots)
 
     def _claim(self, record: WorkerRecord) -> None:
         taken = frozenset(record.slots)

@@ -15,7 +15,6 @@ from connect.cluster.config_records import (
     ConfigRecord,
     ConnectorRecord,
     LoggerRecord,
-    PlacementRecord,
     RestartRecord,
     TargetRecord,
     TaskRecord,
@@ -99,8 +98,8 @@ class ConfigStore:
         self._write([*first, ConnectorRecord(name, config)])
 
     def remove_connector(self, name: str) -> None:
-        """Delete a connector, its target state and its placement."""
-        self._write([ConnectorRecord(name, None), TargetRecord(name, None), PlacementRecord(name, None)])
+        """Delete a connector and its target state."""
+        self._write([ConnectorRecord(name, None), TargetRecord(name, None)])
 
     def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Replace a connector's tasks at once: nobody sees some of the new ones without the others."""

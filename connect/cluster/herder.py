@@ -18,6 +18,7 @@ from connect.api.deadline import Deadline
 from connect.cluster.auto_restart import RestartPolicy
 from connect.cluster.cluster_parts import ConnectorCatalog, Limits, Parts, connector_config
 from connect.cluster.config_records import LoggerRecord, RestartRecord
+from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_calls import ConnectorCalls
 from connect.cluster.connector_offsets import ConnectorOffsets, GroupOffsets
@@ -34,6 +35,7 @@ from connect.cluster.operations import (
     Stage,
     TargetState,
 )
+from connect.cluster.placer import Placer
 from connect.cluster.requests import Requests
 from connect.cluster.restarts import selected_tasks, selects_connector, wider
 from connect.cluster.status_store import StatusStore
@@ -72,6 +74,7 @@ class Herder:
         self._pending_restarts: dict[str, RestartRecord] = {}
         self._releases: list[threading.Event] = []
         self._leaving = threading.Event()
+        self._joined = threading.Event()
         loop = EventLoop("herder", self._settle)
         configs = ConfigStore(around.config_log, self)
         limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
@@ -90,6 +93,8 @@ class Herder:
         self._offsets = ConnectorOffsets(
             around.offset_log, around.group_offsets, around.catalog, lambda: configs.snapshot
         )
+        self._placer = Placer(configs, self._parts.statuses)
+        self._led = False
         self._requests = Requests(self._parts)
         self._connectors = ConnectorRuns(self._parts)
         self._tasks = TaskRuns(self._parts, tracks_topics=worker.topic_tracking_enable)
@@ -106,6 +111,12 @@ class Herder:
         self._parts.loop.post("ticking", self._tick)
         self._parts.membership.start(url, worker_id, self)
         self._caught_up.set()
+
+    def wait_until_joined(self, deadline: Deadline) -> bool:
+        """Return when this worker has its part of the work; False when the deadline comes first."""
+        while not self._joined.is_set() and not deadline.expired:
+            self._joined.wait(min(TICK_S, deadline.remaining_s))
+        return self._joined.is_set()
 
     def stop(self, deadline: Deadline) -> None:
         """Stop all tasks, say so, leave the group, close everything."""
@@ -143,8 +154,8 @@ class Herder:
 
     @property
     def started(self) -> bool:
-        """The worker has read its internal topics and takes requests."""
-        return self._caught_up.is_set()
+        """The worker has read its internal topics, joined the group and takes requests."""
+        return self._caught_up.is_set() and self._joined.is_set()
 
     def require_leader(self) -> None:
         """NotLeaderError, as far as this worker knows."""
@@ -289,6 +300,8 @@ class Herder:
 
     def view_changed(self) -> None:
         """MembershipListener."""
+        if self.view.generation:
+            self._joined.set()
         self._parts.loop.post("taking in a change of the group", _noted)
 
     def release(self, slots: frozenset[int], deadline: Deadline) -> None:
@@ -325,14 +338,25 @@ class Herder:
         view = NOBODY if self._leaving.is_set() else self._parts.membership.view
         self._carry_out_restarts(view)
         if view.leads:
-            self._connectors.settle(snapshot)
+            snapshot = self._lead(snapshot, view)
         else:
+            self._led = False
             self._connectors.release()
-        self._tasks.settle(self._parts.configs.snapshot, view)
+        self._tasks.settle(snapshot, view)
         if self._releases and self._tasks.has_released():
             for released in self._releases:
                 released.set()
             self._releases.clear()
+
+    def _lead(self, snapshot: ConfigSnapshot, view: View) -> ConfigSnapshot:
+        if not self._led:
+            # The leader before this one may have written a moment ago.
+            snapshot = self._parts.configs.refresh()
+            self._placer.forget(snapshot)
+            self._led = True
+        self._connectors.settle(snapshot)
+        self._placer.settle(self._parts.configs.snapshot, view)
+        return self._parts.configs.snapshot
 
     def _carry_out_restarts(self, view: View) -> None:
         requests, self._pending_restarts = self._pending_restarts, {}

@@ -65,17 +65,25 @@ HostCommand = Callable[[int], Sequence[str]]
 """The command line of a host whose line is this file descriptor."""
 
 
-def python_host(descriptor: int) -> Sequence[str]:
-    """The real host."""
-    return (sys.executable, "-m", "connect.runtime.host", "--fd", str(descriptor))
+def python_host(descriptor: int, lease: int | None = None) -> Sequence[str]:
+    """The real host; with the descriptor of a lease it works only as long as that is held."""
+    if lease is None:
+        return (sys.executable, "-m", "connect.runtime.host", "--fd", str(descriptor))
+    return (sys.executable, "-m", "connect.cluster.leased_host", "--fd", str(descriptor), "--lease", str(lease))
 
 
 class TaskHost:
     """A running child process. Any thread may call it; a reader and a writer thread serve its line."""
 
     def __init__(
-        self, name: str, worker: Mapping[str, str], listener: HostListener, command: HostCommand = python_host
+        self,
+        name: str,
+        worker: Mapping[str, str],
+        listener: HostListener,
+        command: HostCommand = python_host,
+        lease: int | None = None,
     ) -> None:
+        """`lease`: a further descriptor that the process inherits."""
         self._name = name
         self._listener = listener
         self._killed_because: str | None = None
@@ -85,7 +93,10 @@ class TaskHost:
         with child:
             # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                command(child.fileno()), pass_fds=[child.fileno()], stdin=subprocess.DEVNULL, process_group=0
+                command(child.fileno()),
+                pass_fds=[child.fileno()] if lease is None else [child.fileno(), lease],
+                stdin=subprocess.DEVNULL,
+                process_group=0,
             )
         for target, what in ((self._read, "reader"), (self._write, "writer")):
             threading.Thread(target=target, name=f"{name}-{what}", daemon=True).start()

@@ -14,6 +14,7 @@ class CounterConfig(ConnectorConfig):
     topic: String = key("topic", doc="Where the numbers go.")
     hang_on: String = key("hang.on", "", doc="Method that never returns.")
     crash_file: String = key("crash.file", "", doc="The process ends when this file exists; it removes the file.")
+    presence: String = key("presence", "", doc="Folder where each task writes who runs it.")
     pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
 
 
@@ -48,6 +49,9 @@ class CounterTask:
 
     def poll(self, deadline):
         self._hang("poll")
+        if self._config.presence:
+            with (Path(self._config.presence) / self._partition["share"]).open("a") as log:
+                log.write(f"{os.getpid()}\n")
         crash = self._config.crash_file
         if crash and Path(crash).exists():
             Path(crash).unlink()

@@ -1,0 +1,191 @@
+"""Membership by a consumer group: the partitions of the slots topic are the slots, Kafka sees which worker is lost.
+
+Each worker writes the slots it holds to the config topic, a claim, before it uses them. The log's order makes all
+workers agree on who holds what, and a worker that reads another's claim on its slot knows that it is out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import structlog
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.cluster.config_records import WorkerRecord
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.config_store import ConfigStore
+from connect.cluster.lease import Lease
+from connect.cluster.membership import NOBODY, MembershipListener, View
+
+POLL_S: Final = 0.1
+RETRY_S: Final = 1.0
+LEADER_SLOT: Final = 0
+"""Who owns this slot leads."""
+
+_logger = structlog.get_logger(__name__)
+
+
+class GroupMember(Protocol):
+    """The consumer in the group; `connect.kafka.membership_consumer.MembershipConsumer` is the real one."""
+
+    def poll(self, timeout_s: float) -> None:
+        """Serve the group; tells its listener of slots. ConnectError, RetriableError."""
+
+    def close(self, deadline: Deadline) -> None:
+        """Leave the group."""
+
+
+class SlotListener(Protocol):
+    """Hears of slots, on the thread that polls."""
+
+    def assigned(self, partitions: frozenset[int]) -> None:
+        """Slots that are this worker's now."""
+
+    def revoked(self, partitions: frozenset[int]) -> None:
+        """Slots that go to others when this returns."""
+
+    def lost(self, partitions: frozenset[int]) -> None:
+        """Slots that others may have already."""
+
+
+Join = Callable[[str, SlotListener], GroupMember]
+"""Makes the member for a worker id."""
+
+
+class GroupMembership:
+    """The membership thread owns the member and the slots; `view` is an immutable value that any thread may read."""
+
+    def __init__(self, configs: ConfigStore, join: Join, lease: Lease, release_timeout_s: float) -> None:
+        self._configs = configs
+        self._join = join
+        self._lease = lease
+        self._release_timeout_s = release_timeout_s
+        self._view = NOBODY
+        self._url = ""
+        self._worker_id = ""
+        self._held: frozenset[int] = frozenset()
+        self._claimed: frozenset[int] | None = None
+        self._generation = 0
+        self._listener: MembershipListener | None = None
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()  # the view is also renewed by the config topic's thread
+        self._thread = threading.Thread(target=self._run, name="membership", daemon=True)
+
+    @property
+    def view(self) -> View:
+        """The present view."""
+        return self._view
+
+    def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
+        """Join the group on a thread of its own."""
+        self._url, self._worker_id, self._listener = url, worker_id, listener
+        self._lease.hold()
+        self._thread.start()
+
+    def config_changed(self) -> None:
+        """Another worker may have claimed slots."""
+        claimed = self._claimed
+        if claimed is None:
+            return
+        snapshot = self._configs.snapshot
+        mine = snapshot.workers.get(self._worker_id)
+        taken = claimed - frozenset(mine.slots if mine else ())
+        if taken & self._held and snapshot.next_offset > self._generation:
+            _logger.warning("slots_claimed_by_others", slots=len(taken))
+            self._give_up(taken)
+        self._renew(snapshot)
+
+    def close(self, deadline: Deadline) -> None:
+        """Leave the group."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(deadline.remaining_s)
+        self._lease.close()
+
+    # --- on the membership thread ---
+
+    def assigned(self, partitions: frozenset[int]) -> None:
+        """SlotListener. They count once they are claimed."""
+        self._held |= partitions
+        self._lease.hold()
+
+    def revoked(self, partitions: frozenset[int]) -> None:
+        """SlotListener."""
+        self._held -= partitions
+        if self._claimed is not None:
+            self._claimed -= partitions
+        self._renew(self._configs.snapshot)
+        if partitions and self._listener is not None:
+            self._listener.release(partitions, Deadline.after(self._release_timeout_s))
+
+    def lost(self, partitions: frozenset[int]) -> None:
+        """SlotListener."""
+        _logger.warning("out_of_the_group", slots=len(partitions))
+        self._give_up(partitions)
+        self._renew(self._configs.snapshot)
+
+    def _run(self) -> None:
+        pause_s = POLL_S
+        while not self._stopping.is_set():
+            try:
+                self._serve()
+                pause_s = POLL_S
+            except RetriableError as error:
+                _logger.warning("group_not_reached", error=str(error))
+            except (ConnectError, TimeoutError) as error:
+                _logger.error("group_not_joined", error=str(error))  # noqa: TRY400 - the text says what to do
+            self._stopping.wait(pause_s)
+            pause_s = RETRY_S
+
+    def _serve(self) -> None:
+        member = self._join(self._worker_id, self)
+        try:
+            while not self._stopping.is_set():
+                try:
+                    member.poll(POLL_S)
+                except RetriableError as error:
+                    _logger.debug("group_answered", error=str(error))
+                self._claim()
+        finally:
+            member.close(Deadline.after(self._release_timeout_s))
+
+    def _claim(self) -> None:
+        if (self._claimed or frozenset()) == self._held:
+            return
+        claimed = self._held
+        self._configs.put(WorkerRecord(self._worker_id, self._url, sorted(claimed)))
+        self._claimed = claimed
+        self._generation = self._configs.snapshot.next_offset
+        _logger.info("slots_claimed", slots=len(claimed), leads=LEADER_SLOT in claimed)
+        self._renew(self._configs.snapshot)
+
+    def _give_up(self, slots: frozenset[int]) -> None:
+        self._held -= slots
+        if self._claimed is not None:
+            self._claimed -= slots
+        self._lease.revoke()
+        if self._listener is not None:
+            self._listener.lost()
+
+    def _renew(self, snapshot: ConfigSnapshot) -> None:
+        with self._lock:
+            view = self._seen(snapshot)
+            changed, self._view = view != self._view, view
+        if changed and self._listener is not None:
+            self._listener.view_changed()
+
+    def _seen(self, snapshot: ConfigSnapshot) -> View:
+        slots = self._held & (self._claimed or frozenset())
+        owners = {slot: worker.worker_id for worker in snapshot.workers.values() for slot in worker.slots}
+        leader = snapshot.owner(LEADER_SLOT)
+        return View(
+            generation=self._generation,
+            leads=LEADER_SLOT in slots,
+            leader_url=leader.url if leader is not None else None,
+            slots=slots,
+            owners=owners,
+            urls={worker.worker_id: worker.url for worker in snapshot.workers.values() if worker.slots},
+        )

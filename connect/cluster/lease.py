@@ -1,0 +1,72 @@
+"""The right of task hosts to work, held in memory they share with their worker: it runs out when the worker freezes.
+
+A worker that hangs, or is stopped by a debugger or a virtual machine, loses its slots to others while its task hosts
+would work on. So each host ends itself when the lease was not extended in time. The clock is CLOCK_MONOTONIC, which all
+processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import threading
+import time
+from typing import Final
+
+_FORMAT: Final = struct.Struct("d")
+SHARE: Final = 0.8
+"""Part of the session time-out for which a lease is good: hosts must be gone before the group notices."""
+CHECK_S: Final = 0.2
+
+
+class Lease:
+    """The worker's side. `revoke` may be called from any thread; a thread of its own extends it."""
+
+    def __init__(self, valid_s: float) -> None:
+        self._valid_s = valid_s
+        self.descriptor = os.memfd_create("lease")
+        os.truncate(self.descriptor, mmap.PAGESIZE)
+        self._memory = mmap.mmap(self.descriptor, mmap.PAGESIZE)
+        self._held = threading.Event()
+        self._ended = threading.Event()
+        threading.Thread(target=self._extend, name="lease", daemon=True).start()
+
+    def hold(self) -> None:
+        """Hosts may work as long as this process lives on."""
+        self._write(time.monotonic() + self._valid_s)
+        self._held.set()
+
+    def revoke(self) -> None:
+        """All hosts end themselves at once."""
+        self._held.clear()
+        self._write(0.0)
+
+    def close(self) -> None:
+        """Extend no more."""
+        self._ended.set()
+
+    def _extend(self) -> None:
+        while not self._ended.wait(self._valid_s / 8):
+            if self._held.is_set():
+                self._write(time.monotonic() + self._valid_s)
+            if not self._held.is_set():
+                self._write(0.0)
+
+    def _write(self, until_s: float) -> None:
+        self._memory[: _FORMAT.size] = _FORMAT.pack(until_s)
+
+
+def watch(descriptor: int) -> None:
+    """End this process when the lease behind the descriptor has run out. For task hosts."""
+    memory = mmap.mmap(descriptor, mmap.PAGESIZE, prot=mmap.PROT_READ)
+    threading.Thread(target=_watch, args=(memory,), name="lease", daemon=True).start()
+
+
+def _watch(memory: mmap.mmap) -> None:
+    pause = threading.Event()
+    while not pause.wait(CHECK_S):
+        (until_s,) = _FORMAT.unpack(memory[: _FORMAT.size])
+        if time.monotonic() > until_s:
+            os.write(2, b"The worker of this task host is frozen or out of its group; the host ends.\n")
+            os._exit(75)  # EX_TEMPFAIL; nothing may be flushed: another worker may own these tasks already

@@ -1,0 +1,81 @@
+"""The leader's hand on placements: every task gets a slot, and the work is kept even. Where is `placement`'s to say.
+
+A task changes its slot in two steps: it leaves the old one, and gets the new one only when its status says that it has
+stopped, or its old worker is gone. A slot that changes its worker takes its tasks along without any of this.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+import structlog
+
+from connect.cluster.config_records import PlacementRecord
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.config_store import ConfigStore
+from connect.cluster.membership import View
+from connect.cluster.placement import moves, place
+from connect.cluster.status_store import StatusStore
+from connect.runtime.messages import State, TaskId
+
+SETTLED_S: Final = 3.0
+"""The group must have been the same for this long before tasks are moved: slots come and go in several steps."""
+
+_logger = structlog.get_logger(__name__)
+
+
+class Placer:
+    """Owned by the herder's thread; asked by the leader only."""
+
+    def __init__(
+        self, configs: ConfigStore, statuses: StatusStore, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._configs = configs
+        self._statuses = statuses
+        self._clock_s = clock_s
+        self._owners: Mapping[int, str] = {}
+        self._same_since_s = 0.0
+
+    def settle(self, snapshot: ConfigSnapshot, view: View) -> None:
+        """Place what has no slot, and take from their slots the tasks that should move."""
+        if view.slots is None:
+            return
+        if view.owners != self._owners:
+            self._owners, self._same_since_s = view.owners, self._clock_s()
+        tasks = [TaskId(name, number) for name, configs in snapshot.tasks.items() for number in configs]
+        placed = {task: snapshot.placements[task] for task in tasks if task in snapshot.placements}
+        waiting = [task for task in tasks if task not in placed and self._is_released(task, view)]
+        wanted = place([*placed, *waiting], placed, view.owners)
+        if not waiting and self._clock_s() - self._same_since_s >= SETTLED_S:
+            leaving = moves(placed, view.owners)
+            wanted = {task: slot for task, slot in placed.items() if task not in leaving}
+            if leaving:
+                _logger.info("tasks_moving", tasks=sorted(map(str, leaving)))
+        self._write(snapshot, {t: s for t, s in placed.items() if wanted.get(t) != s}.keys() | wanted.keys(), wanted)
+
+    def forget(self, snapshot: ConfigSnapshot) -> None:
+        """Remove the placements of connectors that are no more; for a new leader.
+
+        Not done when a connector is deleted: if it is made again at once, its tasks meet their old runs, which may
+        still be stopping, on the same worker.
+        """
+        gone = {task.connector for task in snapshot.placements} - snapshot.connectors.keys()
+        if gone:
+            self._configs.put(*(PlacementRecord(name, None) for name in sorted(gone)))
+
+    def _is_released(self, task: TaskId, view: View) -> bool:
+        status = self._statuses.tasks(task.connector).get(task.task)
+        return status is None or status.state in (State.UNASSIGNED, State.FAILED) or status.worker_id not in view.urls
+
+    def _write(self, snapshot: ConfigSnapshot, tasks: Collection[TaskId], wanted: Mapping[TaskId, int]) -> None:
+        records = []
+        for name in sorted({task.connector for task in tasks}):
+            known = {t.task: slot for t, slot in snapshot.placements.items() if t.connector == name}
+            numbers = snapshot.tasks.get(name, {})
+            now = {n: wanted.get(TaskId(name, n)) if n in numbers else known.get(n) for n in {*numbers, *known}}
+            if {n: slot for n, slot in now.items() if slot is not None} != known:
+                records.append(PlacementRecord(name, [now.get(n) for n in range(max(now, default=-1) + 1)]))
+        if records:
+            self._configs.put(*records)
