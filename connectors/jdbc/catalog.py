@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -118,7 +118,7 @@ def _auto_increment(columns: Sequence[Mapping[str, Any]]) -> str | None:
 def _with_key(shape: TableShape, primary: tuple[str, ...]) -> TableShape:
     usable = {c.name for c in shape.columns if c.raw in {Raw.INTEGER, Raw.TEXT} and not c.cast_to_text}
     key = primary if primary and set(primary) <= usable & shape.not_null else ()
-    return TableShape(shape.columns, shape.not_null, key, shape.row_id, shape.auto_increment, shape.indexes)
+    return replace(shape, key=key)
 
 
 def _sqlite_shape(
@@ -139,11 +139,10 @@ def _sqlite_shape(
     # Only a column declared INTEGER PRIMARY KEY is the rowid itself and never null (sqlite.org/rowidtable.html).
     alias = primary[0] if has_row_id and len(primary) == 1 and types[primary[0]] == "INTEGER" else None
     never_null = set(primary) if without_row_id else {alias} - {None}
-    keyed = TableShape(
-        shape.columns,
-        shape.not_null | {name for name in never_null if name is not None},
+    keyed = replace(
+        shape,
+        not_null=shape.not_null | {name for name in never_null if name is not None},
         row_id=row_id if has_row_id else None,
         auto_increment=alias,
-        indexes=shape.indexes,
     )
     return _with_key(keyed, primary)

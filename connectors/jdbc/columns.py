@@ -30,7 +30,7 @@ class RowFormat:
         self.table = table
         self.columns = tuple(columns)
         self.schema = value_schema(schema_name, columns)
-        self._times = times
+        self.times = times
         self._fields = list(arrow_schema(self.schema))
 
     def build(self, values: Sequence[Sequence[Any]]) -> pa.StructArray:
@@ -39,23 +39,26 @@ class RowFormat:
         Values of further columns, which only order the rows, are left out; no values at all are no rows.
         """
         values = values[: len(self.columns)] or [()] * len(self.columns)
-        arrays = [self._column(plan, column) for plan, column in zip(self.columns, values, strict=True)]
+        return self.of_arrays([self._column(plan, column) for plan, column in zip(self.columns, values, strict=True)])
+
+    def of_arrays(self, arrays: Sequence[pa.Array]) -> pa.StructArray:
+        """A struct per row from finished columns. SchemaError for NULL in a column that is NOT NULL."""
+        for plan, array in zip(self.columns, arrays, strict=True):
+            if array.null_count and not plan.schema.optional:
+                raise SchemaError(
+                    f"Table {self.table} gave NULL for a column that is NOT NULL.", field=plan.name, fix=_NO_FIX
+                )
         return pa.StructArray.from_arrays(arrays, fields=self._fields)
 
     def _column(self, plan: ColumnPlan, values: Sequence[Any]) -> pa.Array:
         try:
-            array = _build(plan, values, self._times)
+            return _build(plan, values, self.times)
         except (Misfit, pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             raise self._misfit(plan, values, error) from error
-        if array.null_count and not plan.schema.optional:
-            raise SchemaError(
-                f"Table {self.table} gave NULL for a column that is NOT NULL.", field=plan.name, fix=_NO_FIX
-            )
-        return array
 
     def _misfit(self, plan: ColumnPlan, values: Sequence[Any], error: Exception) -> SchemaError:
         shown = plan.schema.name or str(plan.schema.type)
-        kind = type(_first_misfit(plan, values, self._times)).__name__
+        kind = type(_first_misfit(plan, values, self.times)).__name__
         timestamp = plan.raw in {Raw.INSTANT, Raw.WALL_CLOCK} and "microseconds" in str(error)
         why = f": {error}" if isinstance(error, Misfit) else ""
         return SchemaError(
@@ -134,7 +137,11 @@ def _booleans(values: Sequence[Any]) -> pa.Array:
     found = kinds(values)
     if found <= {bool}:
         return pa.array(values, pa.bool_())
-    numbers = pa.array(values, pa.int64())
+    return booleans_of_numbers(pa.array(values, pa.int64()))
+
+
+def booleans_of_numbers(numbers: pa.Array) -> pa.Array:
+    """0 and 1 as booleans. Misfit for any other number."""
     if pc.all(pc.is_in(numbers, pa.array([0, 1, None], pa.int64()))).as_py() is False:
         raise Misfit("only 0 and 1 are booleans")
     return numbers.cast(pa.bool_())
@@ -148,9 +155,8 @@ def _decimals(values: Sequence[Any], schema: s.Schema) -> pa.Array:
     if found <= {Decimal}:
         return pa.array(values, target)
     if found == {int}:
-        # A 64-bit integer needs room for its digits and the scale before the cast checks that they are not used.
-        return pa.array(values, pa.int64()).cast(pa.decimal256(_WIDEST, target.scale)).cast(target)
-    return _decimals_of_floats(pa.array(values, pa.float64()), target)
+        return decimals_of_integers(pa.array(values, pa.int64()), target)
+    return decimals_of_floats(pa.array(values, pa.float64()), target)
 
 
 def _unscaled(values: Sequence[Any], found: set[type], target: pa.DataType) -> pa.Array:
@@ -161,7 +167,13 @@ def _unscaled(values: Sequence[Any], found: set[type], target: pa.DataType) -> p
     return _integers(values, target)
 
 
-def _decimals_of_floats(floats: pa.Array, target: pa.DataType) -> pa.Array:
+def decimals_of_integers(numbers: pa.Array, target: pa.DataType) -> pa.Array:
+    """64-bit integers as decimals; they need room for digits and scale before the cast checks that it is not used."""
+    return numbers.cast(pa.decimal256(_WIDEST, target.scale)).cast(target)
+
+
+def decimals_of_floats(floats: pa.Array, target: pa.DataType) -> pa.Array:
+    """Floats as the decimals they were written as. Misfit for more digits than the type has."""
     decimals = floats.cast(target)
     differs = pc.not_equal(decimals.cast(pa.float64()), floats)
     for i in pc.indices_nonzero(pc.fill_null(differs, False)).to_pylist():

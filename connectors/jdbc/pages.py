@@ -9,20 +9,19 @@ from typing import Any, Protocol
 import pyarrow as pa
 import sqlalchemy as sa
 
+from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.errors import Border
 
 FETCH_ROWS = 1024
 """Rows turned into Arrow at a time: what one fetch makes in Python fits the processor's cache and is freed at once."""
 
-Build = Callable[[Sequence[Sequence[Any]]], pa.StructArray]
-
 
 @dataclass(frozen=True, slots=True)
 class PageRules:
-    """What a page is. `build` makes rows of driver values by column; `keep`: columns wanted as they came, too."""
+    """What a page is: how many rows, of what form. `keep`: columns wanted as the driver gives them, too."""
 
     rows: int
-    build: Build
+    format: RowFormat
     keep: tuple[int, ...] = ()
 
 
@@ -86,13 +85,13 @@ class CursorPages:
         missing = self._rules.rows
         while missing > 0 and (rows := self._rows(min(missing, FETCH_ROWS))):
             columns = tuple(zip(*rows, strict=True))
-            built.append(self._rules.build(columns))
+            built.append(self._rules.format.build(columns))
             for values, place in zip(kept, self._rules.keep, strict=True):
                 values.extend(columns[place])
             last = rows[-1]
             missing -= len(rows)
         self._ahead = self._rows(1)
-        values = pa.concat_arrays(built) if built else self._rules.build(())
+        values = pa.concat_arrays(built) if built else self._rules.format.build(())
         return Page(values, last, self._ahead[0] if self._ahead else None, kept)
 
     def close(self) -> None:

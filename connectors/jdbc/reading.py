@@ -125,8 +125,9 @@ class TableReader:
         current = self._pass = self._pass or self._begin()
         if current.pages is None:
             current.database = current.database or self._connections.take()
-            rules = PageRules(self._plan.page_rows, self._plan.format.build, self._plan.mode.keep)
-            current.pages = current.database.pages(self._statement(current), rules, self._doing)
+            rules = PageRules(self._plan.page_rows, self._plan.format, self._plan.mode.keep)
+            statement = self._statement(current)
+            current.pages = current.database.pages(statement, rules, self._doing)
         page = current.pages.next()
         if self._plan.paged:
             self._release(current)

@@ -36,9 +36,9 @@ def instants(values: Sequence[Any], zone: ZoneInfo) -> pa.Array:
         case found if not found:
             return pa.nulls(len(values), pa.int64())
         case found if found == {str}:
-            return _instants_of_text(values, zone)
+            return instants_of_text(pa.array(values, pa.string()), zone)
         case found if found == {int}:
-            return pc.multiply_checked(pa.array(values, pa.int64()), 1000)
+            return instants_of_ms(pa.array(values, pa.int64()))
         case found if found == {datetime}:
             aware = next(v for v in values if v is not None).tzinfo is not None
             array = pa.array(values, pa.timestamp("us", "UTC" if aware else None))
@@ -89,8 +89,7 @@ def dates(values: Sequence[Any]) -> pa.Array:
         case found if found == {str}:
             return pa.array(values, pa.string()).cast(pa.date32())
         case found if found == {int}:
-            days = whole(pa.array(values, pa.int64()), DAY_MS, "a time of day")
-            return days.cast(pa.int32()).cast(pa.date32())
+            return dates_of_ms(pa.array(values, pa.int64()))
         case found:
             raise Misfit(f"a date comes as {_names(found)}")
 
@@ -110,10 +109,19 @@ def times(values: Sequence[Any]) -> pa.Array:
     return whole(micros, 1000, "microseconds").cast(pa.int32()).cast(pa.time32("ms"))
 
 
-def _instants_of_text(values: Sequence[str | None], zone: ZoneInfo) -> pa.Array:
-    text = pa.array(values, pa.string())
-    first = next(v for v in values if v is not None)
-    if has_zone(first):
+def instants_of_ms(numbers: pa.Array) -> pa.Array:
+    """Instants of epoch milliseconds."""
+    return pc.multiply_checked(numbers, 1000)
+
+
+def dates_of_ms(numbers: pa.Array) -> pa.Array:
+    """Dates of epoch milliseconds at midnight UTC. Misfit for other times of day."""
+    return whole(numbers, DAY_MS, "a time of day").cast(pa.int32()).cast(pa.date32())
+
+
+def instants_of_text(text: pa.Array, zone: ZoneInfo) -> pa.Array:
+    """Instants of ISO text, all with a zone or all without. There must be a value that is not null."""
+    if has_zone(text.drop_null()[0].as_py()):
         return text.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     return from_wall_clock(text.cast(pa.timestamp("us")), zone)
 
