@@ -10,6 +10,7 @@ from decimal import Decimal
 _ESCAPES = {i: f"\\u{i:04X}" for i in range(32)} | {
     8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\",
 }  # fmt: skip
+_MOST_DIGITS = 10_000
 _SPECIAL = re.compile(r'[\x00-\x1f"\\\ud800-\udfff\U00010000-\U0010ffff]')
 
 
@@ -94,6 +95,11 @@ def unscaled_value(value: Decimal, scale: int) -> int:
     assert isinstance(exponent, int), "NaN and infinities are no Connect decimals"
     number = int("".join(map(str, digits)) or "0")
     shift = exponent + scale
+    if abs(shift) > _MOST_DIGITS:
+        # Ten to such a power is not worth building: 1e999999999 would fill the memory.
+        if number:
+            raise ValueError(f"the decimal has an exponent of {exponent}")
+        return 0
     if shift < 0:
         divisor: int = 10**-shift
         number, lost = divmod(number, divisor)

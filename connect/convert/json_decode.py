@@ -7,6 +7,7 @@ but Connect does not is checked here. NotColumnarError means "not proven exact":
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum, auto
 from itertools import accumulate
 from typing import Any
 
@@ -23,6 +24,7 @@ from connect.convert.json_read import Reading
 _PREFIX, _SUFFIX, _NULL = b'{"v":', b"}\n", b"null"
 _DAY_MS = 86_400_000
 _MAX_DEPTH = 100
+_HAS_EXPONENT = r"[0-9][eE][+-]?[0-9]"
 _OPENERS = frozenset(b"{[")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 _WIRE = {Type.STRING: pa.utf8(), Type.BYTES: pa.utf8(), Type.BOOLEAN: pa.bool_(), Type.FLOAT32: pa.float32(),
@@ -33,9 +35,32 @@ _LOGICAL_WIRE = {
 }  # fmt: skip
 
 
+class Decimals(Enum):
+    """How the decimals of a batch are parsed."""
+
+    BASE64 = auto()
+    NUMERIC = auto()
+    PROVEN = auto()
+    """As doubles, only to prove that all of them are numbers."""
+
+
 def decode_columns(data: pa.BinaryArray, schema: Schema, reading: Reading) -> pa.Array:
     """The rows as an array of `arrow_type(schema)`; null bytes give a null row."""
-    values = read_values(data, wire_type(schema))
+    try:
+        return _decode(data, schema, reading, Decimals.BASE64)
+    except NotColumnarError:
+        if not _has_decimal(schema):
+            raise
+    if pc.any(pc.match_substring_regex(data, _HAS_EXPONENT)).as_py():
+        # Arrow 26 crashes on the decimal 1e-999999999.
+        raise NotColumnarError("a number with an exponent")
+    # As a decimal the reader also takes the text of a number, which Connect reads as base64; as a double it takes none.
+    read_values(data, wire_type(schema, Decimals.PROVEN))
+    return _decode(data, schema, reading, Decimals.NUMERIC)
+
+
+def _decode(data: pa.BinaryArray, schema: Schema, reading: Reading, decimals: Decimals) -> pa.Array:
+    values = read_values(data, wire_type(schema, decimals))
     # A JSON null of a whole row is an error or a default unless the schema is simply optional.
     has_default = schema.default is not None and reading.replace_null_with_default
     if values.null_count > data.null_count and (has_default or not schema.optional):
@@ -103,10 +128,15 @@ def _has_list_of_null(types: Iterable[pa.Field]) -> bool:
     )
 
 
-def wire_type(schema: Schema) -> Any:
+def _has_decimal(schema: Schema) -> bool:
+    inner = [field.schema for field in schema.fields] + ([schema.items] if schema.items is not None else [])
+    return schema.name == s.DECIMAL or any(map(_has_decimal, inner))
+
+
+def wire_type(schema: Schema, decimals: Decimals) -> Any:
     """The type the reader parses for a schema. NotColumnarError when it has none that is strict enough."""
     if schema.name == s.DECIMAL and schema.type is Type.BYTES:
-        return pa.utf8()
+        return {Decimals.BASE64: pa.utf8(), Decimals.PROVEN: pa.float64()}.get(decimals) or arrow_type(schema)
     if schema.name in _LOGICAL_WIRE:
         base, wire = _LOGICAL_WIRE[schema.name]
         if schema.type is base:
@@ -116,10 +146,10 @@ def wire_type(schema: Schema) -> Any:
         case Type.STRUCT:
             if not schema.fields:
                 raise NotColumnarError("empty struct")
-            return pa.struct([(f.name, wire_type(f.schema)) for f in schema.fields])
+            return pa.struct([(f.name, wire_type(f.schema, decimals)) for f in schema.fields])
         case Type.ARRAY:
             assert schema.items is not None
-            return pa.list_(wire_type(schema.items))
+            return pa.list_(wire_type(schema.items, decimals))
         case Type.MAP:
             raise NotColumnarError("map")
     return _WIRE[schema.type]
@@ -128,7 +158,7 @@ def wire_type(schema: Schema) -> Any:
 def _finish(array: pa.Array, schema: Schema, reading: Reading) -> pa.Array:
     match schema.name:
         case s.DECIMAL:
-            return decimals_of(bytes_of(array), arrow_type(schema))
+            return array if pa.types.is_decimal(array.type) else decimals_of(bytes_of(array), arrow_type(schema))
         case s.DATE:
             return array
         case s.TIME:

@@ -55,7 +55,7 @@ def read_exact(data: bytes) -> Node:
 def _read_stdlib(data: bytes, number: Callable[[str], Any]) -> Node:
     try:
         node = json.loads(data.decode(), parse_float=number, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         return _leading_zeros_only(data, error, number)
     if b"\\u" in data and _SURROGATE.search(json.dumps(node, ensure_ascii=False, default=str)):
         raise JsonSyntaxError("a string holds half a surrogate pair")
@@ -186,10 +186,16 @@ class _Parser:
             raise self._error("a value")
         self.at = match.end()
         if match.group(1) or match.group(2):
-            return self._number(match.group())
+            return self._fraction(match.group())
         if len(match.group()) > MAX_DIGITS:
             raise JsonSyntaxError(f"a number of more than {MAX_DIGITS} digits")
         return int(match.group())
+
+    def _fraction(self, text: str) -> Node:
+        try:
+            return self._number(text)
+        except ArithmeticError:
+            raise JsonSyntaxError(f"a number with an exponent out of range: {text[:40]}") from None
 
     def _key(self) -> str:
         self._skip()

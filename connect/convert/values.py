@@ -8,7 +8,7 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from connect.api import schema as s
@@ -197,7 +197,10 @@ class _Merged:
 def _number(token: str) -> Typed | None:
     if not _NUMBER.fullmatch(token):
         return None
-    decimal = Decimal(token)
+    try:
+        decimal = Decimal(token)
+    except InvalidOperation:
+        return None  # an exponent beyond any number; Java takes it for a string too
     exponent = decimal.as_tuple().exponent
     assert isinstance(exponent, int)
     if exponent <= 1000 and decimal == decimal.to_integral_value():

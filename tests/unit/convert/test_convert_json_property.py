@@ -21,7 +21,7 @@ from connect.api.schema import Schema
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
 
-THOROUGH = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def converter(**settings_given: str) -> JsonConverter:
