@@ -1,0 +1,229 @@
+"""The file source on real files: growth, truncation, rotation, long and broken lines, through the contract."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, SchemaError
+from connect.api.records import Batch
+from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connectors.file import source
+from connectors.file.config import FileStreamSourceConfig
+from connectors.file.inputs import StandardInput
+from connectors.file.source import FileStreamSourceTask
+
+
+class Life:
+    """A task from open to close over an offset store."""
+
+    def __init__(self, path: Path | str, store: OffsetStore | None = None, **config: str) -> None:
+        self.store = store or OffsetStore()
+        given = {"file": str(path), "topic": "lines", **{k.replace("_", "."): v for k, v in config.items()}}
+        self.task = FileStreamSourceTask(FileStreamSourceConfig.parse(given))
+        self.task.open(FakeSourceContext(store=self.store))
+        self.batches: list[Batch] = []
+
+    def poll(self, timeout_s: float = 0.0) -> list[str] | None:
+        batch = self.task.poll(Deadline.after(timeout_s))
+        if batch is None:
+            return None
+        self.batches.append(batch)
+        return list(batch.values.arrow().to_pylist())
+
+    def read(self) -> list[str]:
+        """Everything there is now."""
+        lines: list[str] = []
+        while (more := self.poll()) is not None:
+            lines += more
+        return lines
+
+    def position(self) -> Mapping[str, object] | None:
+        position = self.batches[-1].position
+        assert position is not None
+        return position.offset
+
+    def store_all(self) -> None:
+        self.store.store([b.position for b in self.batches if b.position is not None])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def life(path: Path) -> Iterator[Life]:
+    one = Life(path)
+    yield one
+    one.task.close()
+
+
+def append(path: Path, data: str | bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data.encode() if isinstance(data, str) else data)
+
+
+def test_a_record_is_a_line_with_the_byte_behind_it(path: Path, life: Life) -> None:
+    append(path, "1\r\né☃😀\rx")
+    before_ms = time.time_ns() // 1_000_000
+    assert life.read() == ["1", "é☃😀"]
+    batch = life.batches[0]
+    assert batch.topic == "lines"
+    assert batch.keys is None
+    assert batch.position is not None
+    assert batch.position.partition == {"filename": str(path)}
+    assert batch.position.offset == {"position": 3 + 9 + 1}
+    assert batch.timestamps_ms is not None
+    assert all(before_ms <= ms <= time.time_ns() // 1_000_000 for ms in batch.timestamps_ms.to_pylist())
+
+
+def test_a_line_is_sent_when_it_ends(path: Path, life: Life) -> None:
+    append(path, "whole\nbegun")
+    assert life.read() == ["whole"]
+    append(path, "-ended\r")
+    assert life.read() == []
+    append(path, "\nnext\n")
+    assert life.read() == ["begun-ended", "next"]
+    assert life.position() == {"position": path.stat().st_size}
+
+
+@pytest.mark.parametrize("rows", ["1", "3", "0", "-5"])
+def test_small_batches_delay_nothing(path: Path, rows: str) -> None:
+    append(path, "".join(f"{i}\n" for i in range(10)))
+    life = Life(path, batch_size=rows)
+    started_s = time.monotonic()
+    assert life.read() == [str(i) for i in range(10)]
+    assert time.monotonic() - started_s < 1.0
+    most = max(1, int(rows))
+    assert {len(b) for b in life.batches[:-1]} == {most}
+    assert [b.position.offset["position"] for b in life.batches if b.position and b.position.offset] == [
+        *range(2 * most, 20, 2 * most), 20,
+    ]  # fmt: skip
+    life.task.close()
+
+
+def test_a_restart_goes_on_behind_what_was_stored(path: Path) -> None:
+    append(path, "é\nb\nc\n")
+    first = Life(path, batch_size="2")
+    assert first.poll() == ["é", "b"]
+    first.store_all()
+    first.task.close()
+    second = Life(path, first.store)
+    assert second.read() == ["c"]
+    second.task.close()
+
+
+def test_a_file_that_comes_later_is_read(path: Path, life: Life, caplog: pytest.LogCaptureFixture) -> None:
+    started_s = time.monotonic()
+    assert life.poll(0.3) is None
+    assert 0.2 < time.monotonic() - started_s < 1.0
+    assert life.poll() is None
+    assert [r.getMessage() for r in caplog.records] == [f"File {path} does not exist; it is read as soon as it does."]
+    append(path, "1\n")
+    assert life.poll(0.3) == ["1"]
+
+
+def test_a_truncated_file_is_named_and_read_on_when_it_is_longer(
+    path: Path, life: Life, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(path, "1\n2\nbegun")
+    assert life.read() == ["1", "2"]
+    path.write_text("x\n")
+    assert life.read() == life.read() == []
+    assert len([r for r in caplog.records if r.levelno == logging.WARNING]) == 1
+    assert f"File {path} has 2 bytes, fewer than the 9 read before" in caplog.text
+    append(path, "y\nend\n")
+    assert life.read() == ["end"]
+    assert life.position() == {"position": 8}
+
+
+def test_a_stored_position_behind_the_end_is_named(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    append(path, "1\n2\n")
+    first = Life(path)
+    first.read()
+    first.store_all()
+    first.task.close()
+    path.write_text("1\n")
+    second = Life(path, first.store)
+    assert second.read() == []
+    assert "fewer than the 4 read before" in caplog.text
+    second.task.close()
+
+
+def test_a_replaced_file_is_named_and_the_open_one_read_on(
+    path: Path, life: Life, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(path, "1\n")
+    assert life.read() == ["1"]
+    old = path.rename(path.with_name("in.1"))
+    append(path, "new\n")
+    append(old, "2\n")
+    assert life.read() == ["2"]
+    assert life.read() == []
+    assert [f"File {path} was replaced by another" in r.getMessage() for r in caplog.records] == [True]
+
+
+def test_a_line_that_is_not_utf8_is_refused_behind_the_good_ones(path: Path, life: Life) -> None:
+    append(path, b"good\nb\xffd\nlater\n")
+    assert life.poll() == ["good"]
+    for _ in range(2):
+        with pytest.raises(SchemaError, match=rf"Byte 6 of {path}, in the line at byte 5, is not UTF-8"):
+            life.poll()
+    assert life.position() == {"position": 5}
+
+
+def test_long_lines_are_read_and_endless_ones_refused(path: Path, life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "READ_SIZE_BYTES", 7)
+    monkeypatch.setattr(source, "LINE_MAX_BYTES", 100)
+    append(path, "é" * 45 + "\r\n" + "b" * 50 + "\r\n")
+    assert life.read() == ["é" * 45, "b" * 50]
+    append(path, "c" * 200)
+    with pytest.raises(ConnectError, match=rf"The line at byte 144 of {path} is longer than 100 bytes"):
+        life.read()
+
+
+def test_memory_does_not_grow_with_the_file(path: Path, life: Life) -> None:
+    import pyarrow as pa
+
+    line = b"x" * 99 + b"\n"
+    path.write_bytes(line * 1_000_000)
+    before = pa.total_allocated_bytes()
+    rows = most = 0
+    while (batch := life.task.poll(Deadline.after(0.0))) is not None:
+        rows += len(batch)
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert rows == 1_000_000
+    assert most < 40 * 1024 * 1024
+
+
+def test_what_is_no_regular_file_is_refused(path: Path, tmp_path: Path) -> None:
+    os.mkfifo(path)
+    for odd in (path, tmp_path):
+        life = Life(odd)
+        with pytest.raises(ConnectError, match="is no regular file"):
+            life.poll()
+        life.task.close()
+
+
+def test_standard_input_is_read_without_offsets(caplog: pytest.LogCaptureFixture) -> None:
+    reading, writing = os.pipe()
+    task = FileStreamSourceTask(FileStreamSourceConfig.parse({"topic": "t"}), StandardInput(reading))
+    task.open(FakeSourceContext())
+    assert "No file is set" in caplog.text
+    assert task.poll(Deadline.after(0.0)) is None
+    os.write(writing, b"a\nb")
+    batch = task.poll(Deadline.after(0.0))
+    assert batch is not None
+    assert batch.values.arrow().to_pylist() == ["a"]
+    assert batch.position is None
+    os.close(writing)
+    assert task.poll(Deadline.after(0.2)) is None
+    task.close()
+    os.close(reading)

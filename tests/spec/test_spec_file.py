@@ -1,0 +1,102 @@
+"""The conformance kit applied to the file connectors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from connect.api.records import Record
+from connect.testing.drivers import Row
+from connect.testing.sink import SinkSuite
+from connect.testing.source import SourceSuite
+from connectors.file import plugin
+
+OWN_GROUP = {"test_definitions_are_complete": "Kafka's file connectors declare their keys without a group."}
+STRUCT = re.compile(
+    r"Struct\{id=(?P<id>\d+),tie=(?P<tie>\d+)(?:,text=(?P<text>.*?))?(?:,whole=(?P<whole>-?\d+))?"
+    r"(?:,number=(?P<number>\S+))?\}\n(?=Struct\{id=|\Z)",
+    re.DOTALL,
+)
+"""A line of the sink; the text in it may hold newlines."""
+
+
+class SourceFile:
+    """Rows as JSON lines of one file."""
+
+    in_order = True
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "in"
+
+    def reset(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def config(self) -> Mapping[str, str]:
+        return {"file": str(self._path), "topic": "lines", "batch.size": "7"}
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+    def expected(self) -> Sequence[Row]:
+        lines = self._path.read_text(encoding="utf-8").split("\n") if self._path.exists() else [""]
+        return [json.loads(line) for line in lines[:-1]]
+
+    def row_of(self, record: Record) -> Row:
+        row: Row = json.loads(record.value)
+        return row
+
+
+class SinkFile:
+    """The sink's file, read as the text of structs."""
+
+    topic = "rows"
+    rows_per_claim = 1
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "out"
+
+    def reset(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def config(self) -> Mapping[str, str]:
+        return {"file": str(self._path)}
+
+    def read_back(self) -> Sequence[Row]:
+        text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
+        found = list(STRUCT.finditer(text))
+        assert "".join(m.group() for m in found) == text, "The sink wrote lines that are no structs."
+        return [_row(m) for m in found]
+
+
+def _row(found: re.Match[str]) -> Row:
+    whole, number = found["whole"], found["number"]
+    return {
+        "id": int(found["id"]),
+        "tie": int(found["tie"]),
+        "text": found["text"],
+        "whole": None if whole is None else int(whole),
+        "number": None if number is None else float(number),
+    }
+
+
+class TestFileSource(SourceSuite):
+    plugin = plugin.SOURCE
+    waivers = OWN_GROUP
+
+    @pytest.fixture
+    def driver(self, tmp_path: Path) -> SourceFile:
+        return SourceFile(tmp_path)
+
+
+class TestFileSink(SinkSuite):
+    plugin = plugin.SINK
+    waivers = OWN_GROUP
+
+    @pytest.fixture
+    def driver(self, tmp_path: Path) -> SinkFile:
+        return SinkFile(tmp_path)
