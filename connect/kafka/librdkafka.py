@@ -43,6 +43,15 @@ class PartitionList(Structure):
     _fields_ = (("cnt", c_int), ("size", c_int), ("elems", POINTER(PartitionEntry)))
 
 
+class Message(Structure):
+    """rd_kafka_message_t. `columnar_path` fills arrays of them from Arrow buffers."""
+
+    _fields_ = (
+        ("err", c_int), ("rkt", c_void_p), ("partition", c_int32), ("payload", c_void_p), ("len", c_size_t),
+        ("key", c_void_p), ("key_len", c_size_t), ("offset", c_int64), ("private", c_void_p),
+    )  # fmt: skip
+
+
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_name": (c_char_p, (c_void_p,)),
     "rd_kafka_err2str": (c_char_p, (c_int,)),
@@ -59,6 +68,36 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_event_error": (c_int, (c_void_p,)),
     "rd_kafka_event_topic_partition_list": (POINTER(PartitionList), (c_void_p,)),
     "rd_kafka_event_destroy": (None, (c_void_p,)),
+    "rd_kafka_event_type": (c_int, (c_void_p,)),
+    "rd_kafka_event_message_next": (POINTER(Message), (c_void_p,)),
+    "rd_kafka_event_log": (c_int, (c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_int))),
+    "rd_kafka_conf_new": (c_void_p, ()),
+    "rd_kafka_conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
+    "rd_kafka_conf_set_events": (None, (c_void_p, c_int)),
+    "rd_kafka_conf_destroy": (None, (c_void_p,)),
+    "rd_kafka_new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
+    "rd_kafka_destroy": (None, (c_void_p,)),
+    "rd_kafka_set_log_queue": (c_int, (c_void_p, c_void_p)),
+    "rd_kafka_queue_get_main": (c_void_p, (c_void_p,)),
+    "rd_kafka_topic_new": (c_void_p, (c_void_p, c_char_p, c_void_p)),
+    "rd_kafka_topic_name": (c_char_p, (c_void_p,)),
+    "rd_kafka_topic_destroy": (None, (c_void_p,)),
+    "rd_kafka_last_error": (c_int, ()),
+    "rd_kafka_produce_batch": (c_int, (c_void_p, c_int32, c_int, c_void_p, c_int)),
+    "rd_kafka_produceva": (c_void_p, (c_void_p, c_void_p, c_size_t)),
+    "rd_kafka_outq_len": (c_int, (c_void_p,)),
+    "rd_kafka_purge": (c_int, (c_void_p, c_int)),
+    "rd_kafka_fatal_error": (c_int, (c_void_p, c_char_p, c_size_t)),
+    "rd_kafka_init_transactions": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_begin_transaction": (c_void_p, (c_void_p,)),
+    "rd_kafka_commit_transaction": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_abort_transaction": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_error_code": (c_int, (c_void_p,)),
+    "rd_kafka_error_string": (c_char_p, (c_void_p,)),
+    "rd_kafka_error_is_fatal": (c_int, (c_void_p,)),
+    "rd_kafka_error_is_retriable": (c_int, (c_void_p,)),
+    "rd_kafka_error_txn_requires_abort": (c_int, (c_void_p,)),
+    "rd_kafka_error_destroy": (None, (c_void_p,)),
 }
 
 
@@ -81,6 +120,22 @@ def library() -> ctypes.CDLL:
 def error(code: int, *, reason: str | None = None, fatal: bool = False) -> KafkaException:
     """confluent_kafka's exception for a code of librdkafka's."""
     return KafkaException(KafkaError(code, reason or library().rd_kafka_err2str(code).decode(), fatal))
+
+
+def raise_error(pointer: int | None) -> None:
+    """Raise what a rd_kafka_error_t says, and free it; None: there was no error."""
+    if not pointer:
+        return
+    lib = library()
+    cause = KafkaError(
+        lib.rd_kafka_error_code(pointer),
+        lib.rd_kafka_error_string(pointer).decode(errors="replace"),
+        bool(lib.rd_kafka_error_is_fatal(pointer)),
+        bool(lib.rd_kafka_error_is_retriable(pointer)),
+        bool(lib.rd_kafka_error_txn_requires_abort(pointer)),
+    )
+    lib.rd_kafka_error_destroy(pointer)
+    raise KafkaException(cause)
 
 
 def commit_offsets(consumer: Consumer, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:

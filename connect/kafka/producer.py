@@ -61,21 +61,28 @@ class ProducerPath(Protocol):
 
 
 def _paths() -> Mapping[str, Callable[[Settings], ProducerPath]]:
+    from connect.kafka.columnar_path import ColumnarPath
     from connect.kafka.plain_path import PlainPath
 
-    return {"plain": PlainPath}
+    return {"columnar": ColumnarPath, "plain": PlainPath}
+
+
+def _default_path(settings: Settings) -> str:
+    # confluent_kafka fetches OAuth tokens through its own callbacks, which a client of our own does not have.
+    login = str(settings.get("sasl.mechanism", settings.get("sasl.mechanisms", "")))
+    return "plain" if login.upper() == "OAUTHBEARER" else "columnar"
 
 
 class BatchProducer:
     """A Kafka producer for whole batches; owned by one thread.
 
-    `settings` are librdkafka's (see `connect.kafka.settings`), and `producer.path`. After a FatalProducerError or
-    FencedError every later call raises it again: close this producer and make a new one.
+    `settings` are librdkafka's (see `connect.kafka.settings`), and `producer.path`: columnar (the default) or plain.
+    After a FatalProducerError or FencedError every later call raises it again: close this producer, make a new one.
     """
 
     def __init__(self, settings: Settings) -> None:
         own = dict(settings)
-        name = str(own.pop("producer.path", "plain"))
+        name = str(own.pop("producer.path", _default_path(own)))
         paths = _paths()
         if name not in paths:
             raise ConfigError(f"Invalid value {name} for producer.path: must be one of {', '.join(paths)}.", key="path")

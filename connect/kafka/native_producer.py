@@ -1,0 +1,154 @@
+"""A librdkafka producer of our own: no Python callback per record, events only for what failed."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from confluent_kafka import KafkaError
+
+from connect.kafka.client_log import client_logger
+from connect.kafka.librdkafka import EVENT_DELIVERY, EVENT_ERROR, EVENT_LOG, error, library, raise_error
+
+_PRODUCER: Final = 0
+_PURGE_QUEUE: Final = 0x1
+_PURGE_ALL: Final = 0x3
+_TEXT_BYTES: Final = 512
+_TICK_MS: Final = 5
+"""Acknowledged rows make no event, so their number has to be asked for."""
+_LEVELS: Final = (
+    logging.CRITICAL, logging.CRITICAL, logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.INFO,
+    logging.DEBUG,
+)  # fmt: skip
+"""Python's log levels by syslog's."""
+
+
+class NativeProducer:
+    """Owned by one thread. Every call after `close` is an error."""
+
+    def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
+        self._lib = library()
+        self._client = self._made(settings)
+        self._queue = self._lib.rd_kafka_queue_get_main(self._client)
+        self._lib.rd_kafka_set_log_queue(self._client, self._queue)
+        self._log = client_logger("producer")
+        self._topics: dict[str, int] = {}
+        self.failure: tuple[KafkaError, str] | None = None
+        """The first row that was not delivered."""
+
+    @property
+    def handle(self) -> int:
+        """The rd_kafka_t."""
+        return self._client
+
+    def topic(self, name: str) -> int:
+        """The rd_kafka_topic_t, kept until close."""
+        found = self._topics.get(name)
+        if found is None:
+            found = self._lib.rd_kafka_topic_new(self._client, name.encode(), None)
+            if not found:
+                raise error(self._lib.rd_kafka_last_error())
+            self._topics[name] = found
+        return found
+
+    def fatal(self) -> KafkaError | None:
+        """The error that ended this producer for good."""
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        code = self._lib.rd_kafka_fatal_error(self._client, text, _TEXT_BYTES)
+        if not code:
+            return None
+        cause: KafkaError = error(code, reason=text.value.decode(errors="replace"), fatal=True).args[0]
+        return cause
+
+    def outstanding(self) -> int:
+        """Rows that are queued or on the way, and events that were not served."""
+        return int(self._lib.rd_kafka_outq_len(self._client))
+
+    def serve(self, timeout_ms: int = 0) -> bool:
+        """Take one event; False when there was none in time."""
+        event = self._lib.rd_kafka_queue_poll(self._queue, timeout_ms)
+        if not event:
+            return False
+        try:
+            kind = self._lib.rd_kafka_event_type(event)
+            if kind == EVENT_DELIVERY:
+                self._note_failure(event)
+            elif kind == EVENT_LOG:
+                self._note_log(event)
+        finally:
+            self._lib.rd_kafka_event_destroy(event)
+        return True
+
+    def drain(self, rows: int, timeout_s: float) -> None:
+        """Serve events until at most `rows` are outstanding or the time is over."""
+        end_s = time.monotonic() + timeout_s
+        while self.outstanding() > rows and time.monotonic() < end_s:
+            self.serve(_TICK_MS)
+
+    def purge(self, *, queued_only: bool = False) -> None:
+        """Drop rows that are queued, and those on the way."""
+        self._lib.rd_kafka_purge(self._client, _PURGE_QUEUE if queued_only else _PURGE_ALL)
+        while self.serve():
+            pass
+
+    def init_transactions(self, timeout_s: float) -> None:
+        """See rdkafka.h; KafkaException tells whether to retry or to abort."""
+        raise_error(self._lib.rd_kafka_init_transactions(self._client, int(timeout_s * 1000)))
+
+    def begin_transaction(self) -> None:
+        """See rdkafka.h."""
+        raise_error(self._lib.rd_kafka_begin_transaction(self._client))
+
+    def commit_transaction(self, timeout_s: float) -> None:
+        """See rdkafka.h. Everything must be delivered before: librdkafka's own flush serves no events."""
+        raise_error(self._lib.rd_kafka_commit_transaction(self._client, int(timeout_s * 1000)))
+
+    def abort_transaction(self, timeout_s: float) -> None:
+        """See rdkafka.h."""
+        raise_error(self._lib.rd_kafka_abort_transaction(self._client, int(timeout_s * 1000)))
+
+    def close(self) -> None:
+        """Free everything; what is outstanding is lost."""
+        for topic in self._topics.values():
+            self._lib.rd_kafka_topic_destroy(topic)
+        self._topics.clear()
+        self._lib.rd_kafka_queue_destroy(self._queue)
+        self._lib.rd_kafka_destroy(self._client)
+
+    def _made(self, settings: Mapping[str, str | int | float | bool]) -> int:
+        conf = self._lib.rd_kafka_conf_new()
+        text = ctypes.create_string_buffer(_TEXT_BYTES)
+        own = {**settings, "log.queue": True, "delivery.report.only.error": True}
+        for key, value in own.items():
+            if self._lib.rd_kafka_conf_set(conf, key.encode(), _text(value).encode(), text, _TEXT_BYTES):
+                self._lib.rd_kafka_conf_destroy(conf)
+                raise error(KafkaError._INVALID_ARG, reason=text.value.decode(errors="replace"))  # noqa: SLF001
+        self._lib.rd_kafka_conf_set_events(conf, EVENT_DELIVERY | EVENT_ERROR | EVENT_LOG)
+        client = self._lib.rd_kafka_new(_PRODUCER, conf, text, _TEXT_BYTES)
+        if not client:
+            self._lib.rd_kafka_conf_destroy(conf)
+            raise error(KafkaError._INVALID_ARG, reason=text.value.decode(errors="replace"))  # noqa: SLF001
+        return int(client)
+
+    def _note_failure(self, event: int) -> None:
+        message = self._lib.rd_kafka_event_message_next(event)
+        if self.failure is not None or not message:
+            return
+        row = message.contents
+        topic = self._lib.rd_kafka_topic_name(row.rkt).decode()
+        cause: KafkaError = error(row.err).args[0]
+        self.failure = (cause, f"topic {topic} (record of {row.len + row.key_len} bytes)")
+
+    def _note_log(self, event: int) -> None:
+        facility, line, level = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int()
+        found = self._lib.rd_kafka_event_log(event, ctypes.byref(facility), ctypes.byref(line), ctypes.byref(level))
+        if found == 0:
+            texts = [(part.value or b"").decode(errors="replace") for part in (facility, line)]
+            self._log.log(_LEVELS[min(level.value, len(_LEVELS) - 1)], "%s %s", *texts)
+
+
+def _text(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
