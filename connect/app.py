@@ -37,9 +37,9 @@ from connect.runtime.worker_config import WorkerConfig
 if TYPE_CHECKING:
     from connect.rest.server import RestServer
 
-FIRST_CONTACT_S: Final = 60.0
-"""A worker that reached no broker in this time ends with an error; once it reached one, it waits for ever."""
 ATTEMPT_S: Final = 15.0
+CONTACT_S: Final = 3.0
+"""librdkafka cannot be interrupted while it waits for a first broker; this bounds how long a stop waits for it."""
 PAUSE_S: Final = 1.0
 JOIN_S: Final = 15.0
 """A worker counts as ready after this time even when it has no part in the work yet: there may be more than slots."""
@@ -106,18 +106,19 @@ class Worker:
         return self._rest.start()
 
     def _start_herder(self, url: str) -> None:
-        deadline = Deadline.after(ATTEMPT_S, self._stopping)
+        deadline = Deadline.after(min(ATTEMPT_S, self._config.start_timeout_ms / 1000), self._stopping)
         admin = self._admin({})
-        cluster_id = admin.cluster_id(deadline)
+        cluster_id = admin.cluster_id(deadline.sooner(CONTACT_S))
         self._reached_kafka = True
         admin.ensure_internal(internal_topics(self._config), deadline)
         self.herder.start(urlsplit(url).netloc, url, cluster_id, deadline)
 
     def _wait_for_kafka(self, error: RetriableError, waited_s: float) -> None:
         brokers = ",".join(self._config.bootstrap_servers)
-        if not self._reached_kafka and waited_s >= FIRST_CONTACT_S:
+        limit_s = self._config.start_timeout_ms / 1000
+        if not self._reached_kafka and waited_s >= limit_s:
             raise StartError(
-                f"No broker of {brokers} answered within {FIRST_CONTACT_S:g} s: {error} Check bootstrap.servers, the "
+                f"No broker of {brokers} answered within {limit_s:g} s: {error} Check bootstrap.servers, the "
                 "network and security.protocol."
             )
         _logger.warning("waiting_for_kafka", brokers=brokers, waited_s=round(waited_s), error=str(error))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
 
 METADATA: Final = MetaData()
+MOST_ROWS: Final = 1_000_000
 
 FLIGHTS: Final = Table(
     "flights", METADATA,
@@ -83,13 +84,17 @@ class Dataset:
         return f"sqlite:///{self.path}"
 
 
-def load(path: Path) -> Dataset:
-    """Make the database at `path`, which must not exist yet. ConnectError when the data package is not installed."""
+def load(path: Path, *, flights: int | None = None) -> Dataset:
+    """Make the database at `path`, which must not exist yet, with the first `flights` flights, or all of them.
+
+    ConnectError when the data package is not installed.
+    """
     folder = _data_folder()
     engine = create_engine(f"sqlite:///{path}")
     try:
         METADATA.create_all(engine)
-        rows = {table.name: _load_table(engine, table, folder) for table in TABLES}
+        limits = {FLIGHTS.name: flights}
+        rows = {table.name: _load_table(engine, table, folder, limits.get(table.name)) for table in TABLES}
     finally:
         engine.dispose()
     return Dataset(path, rows)
@@ -105,9 +110,9 @@ def _data_folder() -> Path:
     return Path(spec.origin).parent / "data"
 
 
-def _load_table(engine: Engine, table: Table, folder: Path) -> int:
+def _load_table(engine: Engine, table: Table, folder: Path, limit: int | None) -> int:
     names = [column.name for column in table.columns if column.name != "id"]
-    frame = _read(folder, table).select(names)
+    frame = _read(folder, table).select(names).head(limit or MOST_ROWS)
     statement = str(table.insert().compile(engine, column_keys=names))
     with engine.begin() as connection:
         connection.exec_driver_sql(statement, frame.rows())

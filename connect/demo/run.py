@@ -35,20 +35,25 @@ KILL_AT: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """What to do. `kill_at`: the shares of all work (rows into Kafka, rows into S3) at which the worker is killed."""
+    """What to do.
+
+    kill_at: the shares of all work (rows into Kafka, rows into S3) at which the worker is killed. flights: how many of
+    the flights to load, None for all.
+    """
 
     kill_at: tuple[float, ...]
     stay: bool
+    flights: int | None = None
 
 
-def plan(*, kill: bool, seed: int | None, stay: bool) -> DemoPlan:
+def kill_moments(*, kill: bool, seed: int | None) -> tuple[float, ...]:
     """Without a seed one kill half-way; with one, one to three kills at moments drawn from it."""
     if not kill:
-        return DemoPlan((), stay)
+        return ()
     if seed is None:
-        return DemoPlan((KILL_AT,), stay)
+        return (KILL_AT,)
     draw = random.Random(seed)
-    return DemoPlan(tuple(sorted(draw.uniform(0.0, 0.95) for _ in range(draw.randint(1, 3)))), stay)
+    return tuple(sorted(draw.uniform(0.0, 0.95) for _ in range(draw.randint(1, 3))))
 
 
 def run(demo: DemoPlan, console: Console) -> int:
@@ -63,7 +68,7 @@ def run(demo: DemoPlan, console: Console) -> int:
         s3 = stack.enter_context(SeaweedS3Service())
         s3.create_bucket(BUCKET)
         screen.say(f"Kafka at {kafka.endpoint.bootstrap_servers}, S3 at {s3.endpoint.url}")
-        dataset = load(folder / "flights.db")
+        dataset = load(folder / "flights.db", flights=demo.flights)
         screen.say(f"loaded {sum(dataset.rows.values()):,} rows of real data into SQLite: {_counts(dataset.rows)}")
         worker = DemoWorker(folder, kafka.endpoint.bootstrap_servers)
         screen.say(f"worker {worker.rest.url} takes requests after {_started(stack, worker):.1f} s")

@@ -197,6 +197,9 @@ class WorkerConfig(Config):
         doc="Good running after which restarts are counted anew.",
         importance="low",
     )
+    start_timeout_ms: Annotated[Long, at_least(1)] = key(
+        "start.timeout.ms", 60_000, doc="A worker that never reached a broker ends after this time.", importance="low"
+    )
     rest_request_timeout_ms: Annotated[Long, at_least(1)] = key(
         "rest.request.timeout.ms", 90_000, doc="Longest time a REST request may take.", importance="low"
     )

@@ -1,0 +1,100 @@
+"""An ordinary `connect worker` process for tests, with the few REST calls they make."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from connect.services.ports import free_ports
+from connect.services.process import Command, SupervisedProcess
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+
+
+def wait_for(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
+    """The first true answer of `condition`; the test fails with the last answer after `timeout_s` seconds."""
+    limit_s = time.monotonic() + timeout_s
+    pause = threading.Event()
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > limit_s:
+            pytest.fail(f"{what}: not within {timeout_s} s; the last answer was {answer!r}")
+        pause.wait(0.1)
+
+
+class WorkerProcess:
+    """One worker on a free port with internal topics of its own."""
+
+    def __init__(self, folder: Path, bootstrap_servers: str, name: str, **settings: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.url = f"http://127.0.0.1:{free_ports(1)[0]}"
+        self.log_path = folder / "worker.log"
+        self._folder = folder
+        properties = {
+            "bootstrap.servers": bootstrap_servers, "group.id": name, "listeners": self.url,
+            "config.storage.topic": f"{name}-configs", "offset.storage.topic": f"{name}-offsets",
+            "status.storage.topic": f"{name}-status", "config.storage.replication.factor": "1",
+            "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
+            "key.converter": JSON, "value.converter": JSON, "offset.flush.interval.ms": "500", **settings,
+        }  # fmt: skip
+        self._file = folder / "worker.properties"
+        self._file.write_text("".join(f"{k}={v}\n" for k, v in properties.items()))
+        self._process: SupervisedProcess | None = None
+
+    def start(self, timeout_s: float = 60.0) -> None:
+        argv = [sys.executable, "-m", "connect.cli", "worker", str(self._file)]
+        self._process = SupervisedProcess(Command(argv, self._folder, self.log_path))
+        wait_for(self.healthy, timeout_s, f"health of the worker, see its log: {self.log_tail()}")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop(15.0)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def healthy(self) -> bool:
+        try:
+            return requests.get(f"{self.url}/health", timeout=5).status_code == 200
+        except requests.RequestException:
+            return False
+
+    def log_tail(self) -> str:
+        return self._process.log_tail() if self._process is not None else ""
+
+    def create(self, name: str, config: Mapping[str, str]) -> requests.Response:
+        return requests.post(f"{self.url}/connectors", json={"name": name, "config": config}, timeout=60)
+
+    def validate(self, plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
+        answer = requests.put(f"{self.url}/connector-plugins/{plugin}/config/validate", json=config, timeout=60)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def call(self, method: str, name: str, rest: str = "") -> requests.Response:
+        return requests.request(method, f"{self.url}/connectors/{quote(name, safe='')}{rest}", timeout=60)
+
+    def status(self, name: str) -> dict[str, Any]:
+        answer = self.call("GET", name, "/status")
+        return answer.json() if answer.status_code == 200 else {}
+
+    def wait_for_tasks(self, name: str, state: str, timeout_s: float = 60.0) -> dict[str, Any]:
+        """The status once there are tasks and all of them are in `state`."""
+
+        def look() -> dict[str, Any] | None:
+            status = self.status(name)
+            tasks = status.get("tasks", [])
+            return status if tasks and all(t["state"] == state for t in tasks) else None
+
+        return wait_for(look, timeout_s, f"tasks of {name} {state}, now {self.status(name)}")
