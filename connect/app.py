@@ -20,11 +20,12 @@ from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_catalog import InstalledConnectors
 from connect.cluster.connector_offsets import GroupOffsets
 from connect.cluster.group_membership import GroupMember, GroupMembership, SlotListener
-from connect.cluster.herder import Herder, Surroundings
+from connect.cluster.herder import Herder
 from connect.cluster.internal_topics import internal_topics, slots_topic
 from connect.cluster.lease import SHARE, Lease
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
 from connect.cluster.membership import Membership
+from connect.cluster.settling import Surroundings
 from connect.cluster.supervisor import KILL_GRACE_S, Launch
 from connect.cluster.task_host import Host, HostListener, TaskHost, python_host
 from connect.kafka.kv_log import KeyValueLog

@@ -1,31 +1,20 @@
-"""The herder: one thread that brings connectors and tasks where the config topic says they should be.
-
-It never runs connector code and waits for nothing but Kafka; the decisions are in `plan`, `restarts`, `auto_restart`.
-"""
+"""The herder as REST and the app see it: starts and stops the worker's part in the cluster, answers, queues changes."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import structlog
 
 from connect.api.deadline import Deadline
-from connect.cluster.auto_restart import RestartPolicy
-from connect.cluster.cluster_parts import ConnectorCatalog, Limits, Parts, connector_config
-from connect.cluster.config_records import LoggerRecord, RestartRecord
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.config_store import ConfigStore
-from connect.cluster.connector_calls import ConnectorCalls
-from connect.cluster.connector_offsets import ConnectorOffsets, GroupOffsets
-from connect.cluster.connector_runs import ConnectorRuns
-from connect.cluster.event_loop import EventLoop
-from connect.cluster.log import MakeLog
-from connect.cluster.membership import NOBODY, Membership, View
+from connect.cluster.cluster_parts import connector_config
+from connect.cluster.config_records import RestartRecord
+from connect.cluster.connector_offsets import ConnectorOffsets
+from connect.cluster.membership import View
 from connect.cluster.operations import (
     ConnectorInfo,
     ConnectorStatus,
@@ -35,13 +24,9 @@ from connect.cluster.operations import (
     Stage,
     TargetState,
 )
-from connect.cluster.placer import Placer
 from connect.cluster.requests import Requests
-from connect.cluster.restarts import selected_tasks, selects_connector, wider
-from connect.cluster.status_store import StatusStore
-from connect.cluster.supervisor import KILL_GRACE_S, HostLimits, Launch, Supervisor
-from connect.cluster.task_runs import TaskRuns
-from connect.runtime.messages import CallResult, TaskId, TaskState, TopicsUsed
+from connect.cluster.settling import Settler, Surroundings
+from connect.runtime.messages import CallResult, TaskId
 from connect.runtime.worker_config import WorkerConfig
 
 TICK_S: Final = 0.25
@@ -49,93 +34,36 @@ PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _logger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a herder is built on: the outside world, as the app or a test provides it."""
-
-    config_log: MakeLog
-    status_log: MakeLog
-    offset_log: MakeLog
-    group_offsets: Callable[[Mapping[str, str]], GroupOffsets]
-    membership: Callable[[ConfigStore], Membership]
-    catalog: ConnectorCatalog
-    launch: Launch
-    host_count: int
-    set_log_level: Callable[[str, str], None]
-
-
 class Herder:
     """Implements `Operations`. Reads are answered on the caller's thread from immutable values; the rest is queued."""
 
     def __init__(self, worker: WorkerConfig, around: Surroundings) -> None:
-        self._around = around
+        self._settler = Settler(worker, around)
+        self._parts = self._settler.parts
+        self._requests = Requests(self._parts)
+        self._offsets = ConnectorOffsets(
+            around.offset_log, around.group_offsets, around.catalog, lambda: self._parts.configs.snapshot
+        )
         self._caught_up = threading.Event()
         self._cluster_id = ""
-        self._pending_restarts: dict[str, RestartRecord] = {}
-        self._releases: list[threading.Event] = []
-        self._leaving = threading.Event()
-        self._joined = threading.Event()
-        loop = EventLoop("herder", self._settle)
-        configs = ConfigStore(around.config_log, self)
-        limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
-        self._parts = Parts(
-            loop=loop,
-            configs=configs,
-            statuses=StatusStore(around.status_log),
-            membership=around.membership(configs),
-            supervisor=Supervisor(around.launch, limits, loop.post, self),
-            calls=ConnectorCalls(around.launch, loop.post),
-            catalog=around.catalog,
-            limits=Limits(
-                worker.task_shutdown_graceful_timeout_ms / 1000, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker)
-            ),
-        )
-        self._offsets = ConnectorOffsets(
-            around.offset_log, around.group_offsets, around.catalog, lambda: configs.snapshot
-        )
-        self._placer = Placer(configs, self._parts.statuses)
-        self._led = False
-        self._requests = Requests(self._parts)
-        self._connectors = ConnectorRuns(self._parts)
-        self._tasks = TaskRuns(self._parts, tracks_topics=worker.topic_tracking_enable)
 
     # --- life of the worker ---
 
     def start(self, worker_id: str, url: str, cluster_id: str, deadline: Deadline) -> None:
         """Read the internal topics, join the group, begin. The logs' errors; may be called again after one."""
-        self._parts.worker_id = worker_id
         self._cluster_id = cluster_id
-        self._parts.configs.start(deadline)
-        self._parts.statuses.start(deadline)
-        self._parts.loop.start()
-        self._parts.loop.post("ticking", self._tick)
-        self._parts.membership.start(url, worker_id, self)
+        self._settler.start(worker_id, url, deadline)
         self._caught_up.set()
 
     def wait_until_joined(self, deadline: Deadline) -> bool:
         """Return when this worker has its part of the work; False when the deadline comes first."""
-        while not self._joined.is_set() and not deadline.expired:
-            self._joined.wait(min(TICK_S, deadline.remaining_s))
-        return self._joined.is_set()
+        return self._settler.wait_until_joined(deadline)
 
     def stop(self, deadline: Deadline) -> None:
-        """Stop all tasks, say so, leave the group, close everything."""
-        if not self._caught_up.is_set():
-            self._close_logs()
-            return
-        self._caught_up.clear()
-        self._parts.loop.submit("reporting connectors unassigned", self._connectors.report_unassigned)
-        self._leaving.set()
-        # One second more than a task may take: then its host is killed, and even that is reported.
-        self.release(frozenset(), deadline.sooner(self._parts.limits.stop_s + 2 * KILL_GRACE_S))
-        self._parts.membership.close(deadline)
-        self._parts.supervisor.kill_all("was killed: the worker ended and the task had not stopped in time")
-        self._parts.loop.stop(deadline.remaining_s)
-        self._parts.supervisor.close()
-        self._parts.calls.kill("was killed: the worker ended")
-        self._close_logs()
-
-    def _close_logs(self) -> None:
+        """Stop all tasks, say so, leave the group, close everything. May be called twice."""
+        if self._caught_up.is_set():
+            self._caught_up.clear()
+            self._settler.stop(deadline)
         self._offsets.close()
         self._parts.statuses.close()
         self._parts.configs.close()
@@ -155,7 +83,7 @@ class Herder:
     @property
     def started(self) -> bool:
         """The worker has read its internal topics, joined the group and takes requests."""
-        return self._caught_up.is_set() and self._joined.is_set()
+        return self._caught_up.is_set() and self._settler.has_joined
 
     def require_leader(self) -> None:
         """NotLeaderError, as far as this worker knows."""
@@ -188,7 +116,7 @@ class Herder:
         if status is None or config is None:
             raise NotFoundError(f"No status found for connector {name}")
         tasks = {n: s for n, s in self._parts.statuses.tasks(name).items() if snapshot.has_task(TaskId(name, n))}
-        return ConnectorStatus(name, status, tasks, self._around.catalog.kind(config))
+        return ConnectorStatus(name, status, tasks, self._parts.catalog.kind(config))
 
     def topics(self, name: str) -> Sequence[str]:
         """Topics the connector used since they were reset."""
@@ -234,7 +162,7 @@ class Herder:
 
         def step() -> None:
             self._requests.check_connector(name)
-            _pass_on(self._connectors.restart(name), done)
+            _pass_on(self._settler.connectors.restart(name), done)
 
         self._parts.loop.submit(f"restarting connector {name}", step).add_done_callback(partial(_pass_error, done))
         return done
@@ -243,8 +171,8 @@ class Herder:
         """Restart one task."""
 
         def step() -> None:
-            self._requests.check_task(task, owned=self._tasks.owns(task))
-            self._tasks.restart([task])
+            self._requests.check_task(task, owned=self._settler.tasks.owns(task))
+            self._settler.tasks.restart([task])
 
         return self._parts.loop.submit(f"restarting task {task}", step)
 
@@ -282,95 +210,6 @@ class Herder:
 
         self._parts.loop.submit("checking a configuration", step).add_done_callback(partial(_pass_error, done))
         return done
-
-    # --- what others tell, on their threads ---
-
-    def config_changed(self) -> None:
-        """ConfigListener."""
-        self._parts.membership.config_changed()
-        self._parts.loop.post("taking in a configuration change", _noted)
-
-    def restart_requested(self, request: RestartRecord) -> None:
-        """ConfigListener."""
-        self._parts.loop.post("taking in a restart request", partial(self._note_restart, request))
-
-    def log_level_requested(self, request: LoggerRecord) -> None:
-        """ConfigListener."""
-        self._around.set_log_level(request.logger, request.level)
-
-    def view_changed(self) -> None:
-        """MembershipListener."""
-        if self.view.generation:
-            self._joined.set()
-        self._parts.loop.post("taking in a change of the group", _noted)
-
-    def release(self, slots: frozenset[int], deadline: Deadline) -> None:
-        """MembershipListener."""
-        released = threading.Event()
-        self._parts.loop.post(f"releasing {len(slots)} slots", partial(self._releases.append, released))
-        released.wait(deadline.remaining_s)
-
-    def lost(self) -> None:
-        """MembershipListener."""
-        self._parts.supervisor.kill_all("was killed: this worker was put out of the group")
-        self._parts.loop.post("leaving all tasks to others", _noted)
-
-    # --- on the herder's thread ---
-
-    def run_changed(self, change: TaskState) -> None:
-        """RunListener."""
-        self._tasks.run_changed(change)
-
-    def topics_used(self, used: TopicsUsed) -> None:
-        """RunListener."""
-        self._tasks.topics_used(used)
-
-    def _note_restart(self, request: RestartRecord) -> None:
-        self._pending_restarts[request.name] = wider(self._pending_restarts.get(request.name), request)
-
-    def _tick(self) -> None:
-        self._parts.supervisor.tick()
-        self._parts.calls.tick()
-        self._parts.loop.later(TICK_S, "ticking", self._tick)
-
-    def _settle(self) -> None:
-        snapshot = self._parts.configs.snapshot
-        view = NOBODY if self._leaving.is_set() else self._parts.membership.view
-        self._carry_out_restarts(view)
-        if view.leads:
-            snapshot = self._lead(snapshot, view)
-        else:
-            self._led = False
-            self._connectors.release()
-        self._tasks.settle(snapshot, view)
-        if self._releases and self._tasks.has_released():
-            for released in self._releases:
-                released.set()
-            self._releases.clear()
-
-    def _lead(self, snapshot: ConfigSnapshot, view: View) -> ConfigSnapshot:
-        if not self._led:
-            # The leader before this one may have written a moment ago.
-            snapshot = self._parts.configs.refresh()
-            self._placer.forget(snapshot)
-            self._led = True
-        self._connectors.settle(snapshot)
-        self._placer.settle(self._parts.configs.snapshot, view)
-        return self._parts.configs.snapshot
-
-    def _carry_out_restarts(self, view: View) -> None:
-        requests, self._pending_restarts = self._pending_restarts, {}
-        statuses = self._parts.statuses
-        for name, request in requests.items():
-            state = statuses.connector(name)
-            if view.leads and selects_connector(request, state.state if state else None):
-                self._connectors.restart(name)
-            tasks = (TaskId(name, number) for number in selected_tasks(request, statuses.tasks(name)))
-            self._tasks.restart(list(tasks))
-
-
-def _noted() -> None:
-    """A step whose point is the settling after it."""
 
 
 def _pass_on(answer: Future[None], done: Future[None]) -> None:

@@ -138,6 +138,7 @@ class TaskHost:
             while (line := self._outgoing.get()) is not None:
                 self._line.sendall(line)
             self._line.shutdown(socket.SHUT_WR)
+            self._wait()
         except OSError as error:
             # The reader sees the same end and tells it with the exit code.
             _logger.debug("task_host_line_broken", host=self._name, error=str(error))

@@ -9,7 +9,7 @@ from conftest import eventually
 
 
 def hosts(worker):
-    return [p for p in worker.children() if "connect.runtime.host" in p.cmdline()]
+    return [p for p in worker.children() if "connect.cluster.leased_host" in p.cmdline()]
 
 
 def test_a_connector_is_created_runs_and_is_deleted(worker):

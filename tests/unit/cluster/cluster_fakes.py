@@ -7,8 +7,9 @@ from concurrent.futures import Future
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.cluster.herder import Herder, Surroundings
+from connect.cluster.herder import Herder
 from connect.cluster.membership import Alone
+from connect.cluster.settling import Surroundings
 from connect.runtime.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskState
 from connect.runtime.worker_config import WorkerConfig
 

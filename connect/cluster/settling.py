@@ -1,0 +1,206 @@
+"""The herder's thread: hears of configurations, the group and runs, and after each word settles connectors and tasks.
+
+It never runs connector code and waits for nothing but Kafka; the decisions are in `plan`, `restarts`, `auto_restart`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.cluster.auto_restart import RestartPolicy
+from connect.cluster.cluster_parts import ConnectorCatalog, Limits, Parts
+from connect.cluster.config_records import LoggerRecord, RestartRecord
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.config_store import ConfigStore
+from connect.cluster.connector_calls import ConnectorCalls
+from connect.cluster.connector_offsets import GroupOffsets
+from connect.cluster.connector_runs import ConnectorRuns
+from connect.cluster.event_loop import EventLoop
+from connect.cluster.log import MakeLog
+from connect.cluster.membership import NOBODY, Membership, View
+from connect.cluster.placer import Placer
+from connect.cluster.restarts import selected_tasks, selects_connector, wider
+from connect.cluster.status_store import StatusStore
+from connect.cluster.supervisor import KILL_GRACE_S, HostLimits, Launch, Supervisor
+from connect.cluster.task_runs import TaskRuns
+from connect.runtime.messages import TaskId, TaskState, TopicsUsed
+from connect.runtime.worker_config import WorkerConfig
+
+TICK_S: Final = 0.25
+PLAN_TASKS_TIMEOUT_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a herder is built on: the outside world, as the app or a test provides it."""
+
+    config_log: MakeLog
+    status_log: MakeLog
+    offset_log: MakeLog
+    group_offsets: Callable[[Mapping[str, str]], GroupOffsets]
+    membership: Callable[[ConfigStore], Membership]
+    catalog: ConnectorCatalog
+    launch: Launch
+    host_count: int
+    set_log_level: Callable[[str, str], None]
+
+
+class Settler:
+    """Implements ConfigListener, MembershipListener and RunListener over the parts it builds.
+
+    What others tell arrives on their threads and is posted; all else happens on the loop's thread.
+    """
+
+    def __init__(self, worker: WorkerConfig, around: Surroundings) -> None:
+        self._around = around
+        self._pending_restarts: dict[str, RestartRecord] = {}
+        self._releases: list[threading.Event] = []
+        self._leaving = threading.Event()
+        self._joined = threading.Event()
+        self._led = False
+        self.parts = self._build(worker)
+        self.connectors = ConnectorRuns(self.parts)
+        self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable)
+        self._placer = Placer(self.parts.configs, self.parts.statuses)
+
+    def _build(self, worker: WorkerConfig) -> Parts:
+        around = self._around
+        loop = EventLoop("herder", self._settle)
+        configs = ConfigStore(around.config_log, self)
+        limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
+        stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
+        return Parts(
+            loop=loop,
+            configs=configs,
+            statuses=StatusStore(around.status_log),
+            membership=around.membership(configs),
+            supervisor=Supervisor(around.launch, limits, loop.post, self),
+            calls=ConnectorCalls(around.launch, loop.post),
+            catalog=around.catalog,
+            limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker)),
+        )
+
+    @property
+    def has_joined(self) -> bool:
+        """This worker has its part of the work."""
+        return self._joined.is_set()
+
+    def start(self, worker_id: str, url: str, deadline: Deadline) -> None:
+        """Read the internal topics, join the group, begin. The logs' errors; may be called again after one."""
+        self.parts.worker_id = worker_id
+        self.parts.configs.start(deadline)
+        self.parts.statuses.start(deadline)
+        self.parts.loop.start()
+        self.parts.loop.post("ticking", self._tick)
+        self.parts.membership.start(url, worker_id, self)
+
+    def wait_until_joined(self, deadline: Deadline) -> bool:
+        """Return when this worker has its part of the work; False when the deadline comes first."""
+        while not self._joined.is_set() and not deadline.expired:
+            self._joined.wait(min(TICK_S, deadline.remaining_s))
+        return self._joined.is_set()
+
+    def stop(self, deadline: Deadline) -> None:
+        """Stop all tasks, say so, leave the group."""
+        self.parts.loop.submit("reporting connectors unassigned", self.connectors.report_unassigned)
+        self._leaving.set()
+        # Longer than a task may take: then its host is killed, and even that is reported.
+        self.release(frozenset(), deadline.sooner(self.parts.limits.stop_s + 2 * KILL_GRACE_S))
+        self.parts.membership.close(deadline)
+        self.parts.supervisor.kill_all("was killed: the worker ended and the task had not stopped in time")
+        self.parts.loop.stop(deadline.remaining_s)
+        self.parts.calls.kill("was killed: the worker ended")
+
+    # --- what others tell, on their threads ---
+
+    def config_changed(self) -> None:
+        """ConfigListener."""
+        self.parts.membership.config_changed()
+        self.parts.loop.post("taking in a configuration change", _noted)
+
+    def restart_requested(self, request: RestartRecord) -> None:
+        """ConfigListener."""
+        self.parts.loop.post("taking in a restart request", partial(self._note_restart, request))
+
+    def log_level_requested(self, request: LoggerRecord) -> None:
+        """ConfigListener."""
+        self._around.set_log_level(request.logger, request.level)
+
+    def view_changed(self) -> None:
+        """MembershipListener."""
+        if self.parts.membership.view.generation:
+            self._joined.set()
+        self.parts.loop.post("taking in a change of the group", _noted)
+
+    def release(self, slots: frozenset[int], deadline: Deadline) -> None:
+        """MembershipListener."""
+        released = threading.Event()
+        self.parts.loop.post(f"releasing {len(slots)} slots", partial(self._releases.append, released))
+        released.wait(deadline.remaining_s)
+
+    def lost(self) -> None:
+        """MembershipListener."""
+        self.parts.supervisor.kill_all("was killed: this worker was put out of the group")
+        self.parts.loop.post("leaving all tasks to others", _noted)
+
+    # --- on the herder's thread ---
+
+    def run_changed(self, change: TaskState) -> None:
+        """RunListener."""
+        self.tasks.run_changed(change)
+
+    def topics_used(self, used: TopicsUsed) -> None:
+        """RunListener."""
+        self.tasks.topics_used(used)
+
+    def _note_restart(self, request: RestartRecord) -> None:
+        self._pending_restarts[request.name] = wider(self._pending_restarts.get(request.name), request)
+
+    def _tick(self) -> None:
+        self.parts.supervisor.tick()
+        self.parts.calls.tick()
+        self.parts.loop.later(TICK_S, "ticking", self._tick)
+
+    def _settle(self) -> None:
+        snapshot = self.parts.configs.snapshot
+        view = NOBODY if self._leaving.is_set() else self.parts.membership.view
+        self._carry_out_restarts(view)
+        if view.leads:
+            snapshot = self._lead(snapshot, view)
+        else:
+            self._led = False
+            self.connectors.release()
+        self.tasks.settle(snapshot, view)
+        if self._releases and self.tasks.has_released():
+            for released in self._releases:
+                released.set()
+            self._releases.clear()
+
+    def _lead(self, snapshot: ConfigSnapshot, view: View) -> ConfigSnapshot:
+        if not self._led:
+            # The leader before this one may have written a moment ago.
+            snapshot = self.parts.configs.refresh()
+            self._placer.forget(snapshot)
+            self._led = True
+        self.connectors.settle(snapshot)
+        self._placer.settle(self.parts.configs.snapshot, view)
+        return self.parts.configs.snapshot
+
+    def _carry_out_restarts(self, view: View) -> None:
+        requests, self._pending_restarts = self._pending_restarts, {}
+        statuses = self.parts.statuses
+        for name, request in requests.items():
+            state = statuses.connector(name)
+            if view.leads and selects_connector(request, state.state if state else None):
+                self.connectors.restart(name)
+            tasks = (TaskId(name, number) for number in selected_tasks(request, statuses.tasks(name)))
+            self.tasks.restart(list(tasks))
+
+
+def _noted() -> None:
+    """A step whose point is the settling after it."""

@@ -1,0 +1,103 @@
+import pytest
+from cluster_fakes import World
+
+from connect.api.deadline import Deadline
+from connect.api.records import TopicPartition
+from connect.cluster.operations import NotFoundError, PartitionOffset, RequestError, TargetState
+
+GROUP = "connect-c"
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def herder(world):
+    started = world.herder()
+    yield started
+    started.stop(Deadline.after(5))
+
+
+def create(herder, kind="Source", target=TargetState.STOPPED):
+    herder.create("c", {"connector.class": kind, "name": "c"}, target).result(5)
+
+
+def sink(partition, offset):
+    given = None if offset is None else {"kafka_offset": offset}
+    return PartitionOffset({"kafka_topic": "t", "kafka_partition": partition}, given)
+
+
+def test_a_sources_offsets_are_those_of_the_topic_and_other_connectors_are_left_out(world, herder):
+    create(herder)
+    world.offsets.append(b'["c",{"file":"a"}]', b'{"position":42}')
+    world.offsets.append(b'["d",{"file":"a"}]', b'{"position":1}')
+    assert herder.offsets("c").result(5) == [PartitionOffset({"file": "a"}, {"position": 42})]
+
+
+def test_a_sources_altered_offset_is_written_under_the_stored_key_bytes(world, herder):
+    create(herder)
+    world.offsets.append(b'["c",{"y":1,"x":2}]', b'{"position":42}')
+    altered = [PartitionOffset({"x": 2, "y": 1}, {"position": 7}), PartitionOffset({"z": 1}, None)]
+    assert herder.alter_offsets("c", altered).result(5) is True
+    assert world.offsets.records[1:] == [(b'["c",{"y":1,"x":2}]', b'{"position":7}'), (b'["c",{"z":1}]', None)]
+    assert herder.reset_offsets("c").result(5) is True
+    assert herder.offsets("c").result(5) == []
+
+
+def test_a_sinks_offsets_are_its_groups(world, herder):
+    create(herder, "Sink")
+    world.groups.committed[GROUP] = {T1: 9, T0: 5}
+    assert herder.offsets("c").result(5) == [sink(0, 5), sink(1, 9)]
+
+
+def test_a_sinks_offset_can_be_set_and_one_partition_forgotten(world, herder):
+    create(herder, "Sink")
+    world.groups.committed[GROUP] = {T0: 5, T1: 9}
+    assert herder.alter_offsets("c", [sink("0", "7")]).result(5) is False
+    assert world.groups.committed[GROUP] == {T0: 7, T1: 9}
+    herder.alter_offsets("c", [sink(1, None)]).result(5)
+    assert world.groups.committed[GROUP] == {T0: 7}
+    herder.reset_offsets("c").result(5)
+    assert world.groups.committed == {}
+
+
+def test_a_busy_group_is_told_as_such(world, herder):
+    create(herder, "Sink")
+    world.groups.busy = True
+    with pytest.raises(RequestError, match="tasks haven't stopped completely") as failed:
+        herder.reset_offsets("c").result(5)
+    assert failed.value.status == 500
+
+
+def test_only_a_stopped_connectors_offsets_change(herder):
+    create(herder, target=TargetState.PAUSED)
+    with pytest.raises(RequestError, match="must be in the STOPPED state") as failed:
+        herder.reset_offsets("c").result(5)
+    assert failed.value.status == 400
+
+
+def test_who_is_not_there_has_no_offsets(herder):
+    with pytest.raises(NotFoundError, match="Connector x not found"):
+        herder.offsets("x").result(5)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ([], "Partitions / offsets need to be provided"),
+        ([PartitionOffset(None, None)], "cannot be null or missing"),
+        ([PartitionOffset({"kafka_topic": "t"}, None)], "must contain the keys 'kafka_topic' and 'kafka_partition'"),
+        ([sink("x", 1)], "Partition values for sink connectors need to be integers"),
+        ([PartitionOffset(sink(0, 1).partition, {"x": 1})], "should either be null or contain the key 'kafka_offset'"),
+        ([sink(0, "x")], "Offset values for sink connectors need to be integers"),
+        ([sink(0, True)], "Offset values for sink connectors need to be integers"),
+    ],
+)
+def test_a_sinks_broken_offsets_are_refused(herder, given, text):
+    create(herder, "Sink")
+    with pytest.raises(RequestError, match=text) as failed:
+        herder.alter_offsets("c", given).result(5)
+    assert failed.value.status == 400

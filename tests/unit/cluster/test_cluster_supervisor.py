@@ -1,0 +1,193 @@
+import itertools
+
+import pytest
+
+from connect.cluster.connector_calls import ConnectorCalls
+from connect.cluster.supervisor import IDLE_S, HostLimits, Supervisor
+from connect.runtime.messages import Call, CallResult, Figures, StartTask, State, StopTask, TaskId, TaskState
+
+
+class Host:
+    numbers = itertools.count(1)
+
+    def __init__(self, name, listener):
+        self.name, self.listener, self.pid = name, listener, next(self.numbers)
+        self.heard, self.killed, self.closed, self.memory = [], None, False, 0
+
+    def send(self, message):
+        self.heard.append(message)
+
+    def kill(self, reason):
+        self.killed = reason
+
+    def close(self):
+        self.closed = True
+
+    def resident_bytes(self):
+        return self.memory
+
+
+class Bench:
+    """A supervisor with a clock that stands until it is moved, and hosts that say nothing by themselves."""
+
+    def __init__(self, hosts=2, memory_bytes=0):
+        self.now_s, self.hosts, self.changes = 0.0, [], []
+        limits = HostLimits(hosts, memory_bytes)
+        self.supervisor = Supervisor(self.launch, limits, self.post, self, lambda: self.now_s)
+        self.calls = ConnectorCalls(self.launch, self.post, lambda: self.now_s)
+
+    def launch(self, name, listener):
+        self.hosts.append(Host(name, listener))
+        return self.hosts[-1]
+
+    def post(self, description, step):
+        step()
+
+    def run_changed(self, change):
+        self.changes.append(change)
+
+    def topics_used(self, used):
+        self.changes.append(used)
+
+    def start(self, run, connector="c", isolated=False):
+        self.supervisor.start(StartTask(connector, 0, run, "source", {}, {}), isolated=isolated)
+        return next(h for h in self.hosts if any(isinstance(m, StartTask) and m.run == run for m in h.heard))
+
+    def pass_s(self, seconds):
+        self.now_s += seconds
+        self.supervisor.tick()
+        self.calls.tick()
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def test_hosts_are_started_when_needed_and_then_shared_evenly(bench):
+    hosts = [bench.start(run) for run in (1, 2, 3, 4)]
+    assert len(bench.hosts) == 2
+    assert [hosts.count(host) for host in bench.hosts] == [2, 2]
+
+
+def test_an_idle_host_is_used_before_another_is_started(bench):
+    host = bench.start(1)
+    host.listener.said(host, TaskState("c", 0, 1, None))
+    assert bench.start(2) is host
+
+
+def test_an_isolated_connector_shares_with_nobody_and_its_host_goes_with_its_tasks(bench):
+    shared = bench.start(1, "a")
+    own = bench.start(2, "b", isolated=True)
+    assert own is not shared
+    assert bench.start(3, "b", isolated=True) is own
+    for run in (2, 3):
+        own.listener.said(own, TaskState("b", 0, run, None))
+    bench.pass_s(0)
+    assert own.closed
+    assert not shared.closed
+
+
+def test_a_host_without_tasks_ends_after_a_while(bench):
+    host = bench.start(1)
+    host.listener.said(host, TaskState("c", 0, 1, None))
+    bench.pass_s(IDLE_S - 1)
+    assert not host.closed
+    bench.pass_s(1)
+    assert host.closed
+
+
+def test_a_task_that_does_not_stop_has_its_host_killed_and_all_its_runs_end(bench):
+    bench = Bench(hosts=1)
+    host = bench.start(1, "hung")
+    bench.start(2, "ok")
+    bench.supervisor.stop(TaskId("hung", 0), 1, timeout_s=5)
+    assert host.heard[-1] == StopTask("hung", 0, 1, 5)
+    bench.pass_s(5.9)
+    assert host.killed is None
+    bench.pass_s(0.2)
+    assert "hung-0 did not stop in time" in host.killed
+    host.listener.ended(host, host.killed)
+    assert [(c.connector, c.state) for c in bench.changes] == [("hung", None), ("ok", None)]
+
+
+def test_no_task_is_put_on_a_host_that_was_just_killed(bench):
+    bench = Bench(hosts=1)
+    host = bench.start(1)
+    bench.supervisor.stop(TaskId("c", 0), 1, timeout_s=0)
+    bench.pass_s(2)
+    assert host.killed
+    assert bench.start(2) is not host
+
+
+def test_a_host_that_dies_fails_its_tasks_and_says_how(bench):
+    host = bench.start(1)
+    host.listener.ended(host, "was ended by signal SIGSEGV")
+    (change,) = bench.changes
+    assert (change.state, change.retriable) == (State.FAILED, True)
+    assert change.trace == f"The task host of this task (pid {host.pid}) was ended by signal SIGSEGV."
+    assert bench.start(2) is not host
+
+
+def test_a_task_asked_to_stop_has_stopped_when_its_host_dies(bench):
+    host = bench.start(1)
+    bench.supervisor.stop(TaskId("c", 0), 1, 5)
+    host.listener.ended(host, "was ended by signal SIGSEGV")
+    assert bench.changes == [TaskState("c", 0, 1, None)]
+
+
+def test_too_much_memory_costs_the_host_with_the_figures(bench):
+    bench = Bench(memory_bytes=100 * 1024 * 1024)
+    host = bench.start(1)
+    host.memory = 100 * 1024 * 1024
+    bench.pass_s(1)
+    assert host.killed is None
+    host.memory = 300 * 1024 * 1024
+    bench.pass_s(1)
+    assert "300 MiB" in host.killed
+    assert "task.host.memory.limit=100" in host.killed
+
+
+def test_words_about_runs_that_ended_are_ignored(bench):
+    host = bench.start(1)
+    host.listener.said(host, TaskState("c", 0, 1, None))
+    host.listener.said(host, TaskState("c", 0, 1, State.RUNNING))
+    assert [c.state for c in bench.changes] == [None]
+
+
+def test_figures_are_those_of_all_hosts(bench):
+    for run, name in ((1, "a"), (2, "b")):
+        host = bench.start(run, name)
+        host.listener.said(host, Figures({f"{name}-0": {"rows_total": run}}))
+    assert bench.supervisor.figures() == {"a-0": {"rows_total": 1}, "b-0": {"rows_total": 2}}
+
+
+def test_a_call_that_hangs_is_answered_with_an_error_and_others_are_asked_again(bench):
+    hung = bench.calls.ask("check", {"name": "hung"}, 5)
+    bench.pass_s(3)
+    other = bench.calls.ask("task_configs", {"name": "ok"}, 5)
+    host = bench.hosts[0]
+    bench.pass_s(3.1)
+    assert host.killed
+    host.listener.ended(host, host.killed)
+    assert hung.result(0).error == "The connector did not answer check within 5 s."
+    again = bench.hosts[1]
+    (call,) = (m for m in again.heard if isinstance(m, Call))
+    again.listener.said(again, CallResult(call.id, [{}]))
+    assert other.result(0).value == [{}]
+
+
+def test_a_call_whose_process_dies_twice_is_given_up(bench):
+    answer = bench.calls.ask("check", {}, 5)
+    for host in (0, 1):
+        bench.hosts[host].listener.ended(bench.hosts[host], "was ended by signal SIGSEGV")
+    assert "SIGSEGV" in answer.result(0).error
+
+
+def test_the_call_host_ends_when_nothing_is_asked(bench):
+    answer = bench.calls.ask("check", {}, 5)
+    host = bench.hosts[0]
+    host.listener.said(host, CallResult(1))
+    assert answer.done()
+    bench.pass_s(IDLE_S)
+    assert host.closed

@@ -1,0 +1,129 @@
+"""A real child process that speaks the messages of a task host."""
+
+import os
+import queue
+import signal
+import sys
+import time
+
+import pytest
+from cluster_fakes import eventually
+
+from connect.cluster.lease import Lease
+from connect.cluster.task_host import TaskHost, exit_reason
+from connect.runtime.messages import HostReady, StopTask, TaskState
+
+CHILD = """
+import json, os, socket, sys, threading
+from connect.runtime.messages import HostReady, TaskState, decode, encode
+channel = socket.socket(fileno=int(sys.argv[1]))
+if len(sys.argv) > 2:
+    from connect.cluster.lease import watch
+    watch(int(sys.argv[2]))
+lines = channel.makefile("rb")
+settings = json.loads(lines.readline())
+channel.sendall(encode(HostReady(os.getpid())) + b"this is no message\\n")
+for line in lines:
+    m = decode(line)
+    if m.connector == "exit":
+        os._exit(m.task)
+    channel.sendall(encode(TaskState(m.connector, m.task, m.run, None, trace=settings["a"])))
+if settings.get("stay"):
+    threading.Event().wait()
+"""
+
+
+class Heard:
+    def __init__(self):
+        self.messages, self.ends = queue.Queue(), queue.Queue()
+
+    def said(self, host, message):
+        self.messages.put(message)
+
+    def ended(self, host, reason):
+        self.ends.put(reason)
+
+
+@pytest.fixture
+def heard():
+    return Heard()
+
+
+@pytest.fixture
+def start(heard):
+    hosts = []
+
+    def build(lease=None, **settings):
+        def command(descriptor):
+            arguments = [sys.executable, "-c", CHILD, str(descriptor)]
+            return arguments if lease is None else [*arguments, str(lease)]
+
+        hosts.append(TaskHost("h", {"a": "1", **settings}, heard, command, lease))
+        assert heard.messages.get(timeout=20) == HostReady(hosts[-1].pid)
+        return hosts[-1]
+
+    yield build
+    for host in hosts:
+        host.kill("was killed by the test")
+
+
+def test_it_gets_the_settings_first_and_answers_messages_garbage_apart(heard, start):
+    start().send(StopTask("c", 0, 7, 1.0))
+    assert heard.messages.get(timeout=20) == TaskState("c", 0, 7, None, trace="1")
+
+
+def test_its_end_is_told_with_the_exit_code(heard, start):
+    start().send(StopTask("exit", 3, 1, 1.0))
+    assert heard.ends.get(timeout=20) == "ended with exit code 3"
+
+
+def test_a_signal_is_named(heard, start):
+    os.kill(start().pid, signal.SIGSEGV)
+    assert heard.ends.get(timeout=20) == "was ended by signal SIGSEGV"
+
+
+def test_a_kill_tells_its_reason(heard, start):
+    start().kill("was killed because of x")
+    assert heard.ends.get(timeout=20) == "was killed because of x"
+
+
+def test_it_ends_when_its_line_is_closed(heard, start):
+    start().close()
+    assert heard.ends.get(timeout=20) == "ended with exit code 0"
+
+
+def test_it_is_killed_when_it_stays(heard, start):
+    start(stay="1").close()
+    assert "went on" in heard.ends.get(timeout=20)
+
+
+def test_its_memory_can_be_read(start):
+    assert 1_000_000 < start().resident_bytes() < 1_000_000_000
+
+
+def test_it_ends_by_itself_when_the_lease_is_revoked_and_lives_while_it_is_held(heard, start):
+    lease = Lease(valid_s=0.8)
+    lease.hold()
+    host = start(lease=lease.descriptor)
+    held_until_s = time.monotonic() + 2
+    eventually(lambda: time.monotonic() > held_until_s)
+    assert host.resident_bytes() > 0
+    lease.revoke()
+    assert heard.ends.get(timeout=20) == "ended with exit code 75"
+    lease.close()
+
+
+def test_it_ends_by_itself_when_nobody_extends_the_lease(heard, start):
+    lease = Lease(valid_s=0.8)
+    lease.hold()
+    start(lease=lease.descriptor)
+    lease.close()
+    assert heard.ends.get(timeout=20) == "ended with exit code 75"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [(0, "ended with exit code 0"), (-11, "was ended by signal SIGSEGV"), (-9, "was ended by signal SIGKILL (out of")],
+)
+def test_exit_codes_in_words(code, text):
+    assert exit_reason(code).startswith(text)
