@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -34,6 +33,7 @@ from connect.kafka.settings import admin_settings, consumer_settings, producer_s
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
 from connect.runtime.worker_config import WorkerConfig
+from connect.telemetry.log_levels import LEVELS, LOG_LEVELS
 
 if TYPE_CHECKING:
     from connect.rest.server import RestServer
@@ -218,4 +218,7 @@ def _on_signals(worker: Worker, asked: threading.Event) -> None:
 
 
 def _set_log_level(logger: str, level: str) -> None:
-    logging.getLogger("" if logger == "root" else logger).setLevel(level)
+    if level in LEVELS:
+        LOG_LEVELS.set(logger, level)
+    else:
+        _logger.warning("log_level_unknown", logger_name=logger, level=level)

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import structlog
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.cluster.config_records import (
     CommitRecord,
     ConfigRecord,
@@ -120,8 +120,14 @@ class ConfigStore:
     def _write(self, records: Sequence[ConfigRecord], deadline: Deadline | None = None) -> None:
         deadline = deadline or Deadline.after(WRITE_TIMEOUT_S)
         acknowledged = [self._log.put(*encode(record)) for record in records]
-        for written in acknowledged:
-            written.result(deadline.remaining_s)
+        try:
+            for written in acknowledged:
+                written.result(deadline.remaining_s)
+        except TimeoutError as error:
+            raise RetriableError(
+                "Failed to write to config topic; this may be due to a transient error and the request can be safely "
+                f"retried: the brokers did not take it within {WRITE_TIMEOUT_S:g} s."
+            ) from error
         self._log.read_to_end(deadline)
 
     def _on_record(self, key: bytes | None, value: bytes | None, _partition: int, offset: int, _ms: int) -> None:

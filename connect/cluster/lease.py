@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+import tempfile
 import threading
 import time
 from typing import Final
@@ -25,8 +26,9 @@ class Lease:
 
     def __init__(self, valid_s: float) -> None:
         self._valid_s = valid_s
-        self.descriptor = os.memfd_create("lease")
-        os.truncate(self.descriptor, mmap.PAGESIZE)
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the lease
+        self._file.truncate(mmap.PAGESIZE)
+        self.descriptor = self._file.fileno()
         self._memory = mmap.mmap(self.descriptor, mmap.PAGESIZE)
         self._held = threading.Event()
         self._ended = threading.Event()

@@ -46,9 +46,10 @@ class Placer:
             self._owners, self._same_since_s = view.owners, self._clock_s()
         tasks = [TaskId(name, number) for name, configs in snapshot.tasks.items() for number in configs]
         placed = {task: snapshot.placements[task] for task in tasks if task in snapshot.placements}
-        waiting = [task for task in tasks if task not in placed and self._is_released(task, view)]
-        wanted = place([*placed, *waiting], placed, view.owners)
-        if not waiting and self._clock_s() - self._same_since_s >= SETTLED_S:
+        unplaced = [task for task in tasks if task not in placed]
+        released = [task for task in unplaced if self._is_released(task, view)]
+        wanted = place([*placed, *released], placed, view.owners)
+        if not unplaced and self._clock_s() - self._same_since_s >= SETTLED_S:
             leaving = moves(placed, view.owners)
             wanted = {task: slot for task, slot in placed.items() if task not in leaving}
             if leaving:

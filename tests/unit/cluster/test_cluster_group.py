@@ -1,0 +1,194 @@
+"""Two herders over one set of topics in memory, and a group that a test deals slots from."""
+
+import queue
+
+import pytest
+from cluster_fakes import World, eventually
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connect.cluster.group_membership import GroupMembership
+from connect.cluster.lease import Lease
+from connect.cluster.operations import NotFoundError, NotLeaderError
+from connect.runtime.messages import StartTask, StopTask
+
+SLOTS = 6
+
+
+class Member:
+    """Does on its polling thread what the test put in its queue."""
+
+    def __init__(self, listener):
+        self.listener, self.events, self.left = listener, queue.Queue(), False
+
+    def poll(self, timeout_s):
+        try:
+            what, slots = self.events.get(timeout=0.02)
+        except queue.Empty:
+            return
+        if what == "fail":
+            raise RetriableError("away")
+        getattr(self.listener, what)(frozenset(slots))
+
+    def close(self, deadline):
+        self.left = True
+
+
+class Cluster:
+    def __init__(self):
+        self.world, self.members, self.herders, self.leases = World(), {}, {}, {}
+
+    def start(self, name):
+        def join(worker_id, listener):
+            self.members[name] = Member(listener)
+            return self.members[name]
+
+        self.leases[name] = Lease(5)
+
+        def membership(configs):
+            return GroupMembership(configs, join, self.leases[name], 2)
+
+        self.herders[name] = self.world.herder(membership, worker_id=f"{name}:1")
+        eventually(lambda: name in self.members)
+        return self.herders[name]
+
+    def deal(self, name, what, slots):
+        self.members[name].events.put((what, slots))
+
+
+@pytest.fixture
+def cluster():
+    built = Cluster()
+    yield built
+    for herder in built.herders.values():
+        herder.stop(Deadline.after(5))
+
+
+@pytest.fixture
+def pair(cluster):
+    first, second = cluster.start("a"), cluster.start("b")
+    cluster.deal("a", "assigned", {0, 1, 2})
+    cluster.deal("b", "assigned", {3, 4, 5})
+    eventually(lambda: len(first.view.owners) == len(second.view.owners) == SLOTS)
+    return first, second
+
+
+def create(herder, tasks=4):
+    config = {"connector.class": "Source", "tasks.max": str(tasks)}
+    return herder.create("c", config, None).result(5)
+
+
+def workers(herder):
+    try:
+        tasks = herder.status("c").tasks.values()
+    except NotFoundError:
+        return []
+    return sorted(task.worker_id for task in tasks if task.state.value == "RUNNING")
+
+
+def test_who_owns_slot_0_leads_and_the_others_know_its_url(pair):
+    first, second = pair
+    first.require_leader()
+    with pytest.raises(NotLeaderError) as refused:
+        second.create("c", {}, None).result(5)
+    assert refused.value.leader_url == "http://a:1"
+
+
+def test_before_any_slot_is_dealt_nobody_leads(cluster):
+    herder = cluster.start("a")
+    assert not herder.started
+    with pytest.raises(NotLeaderError) as refused:
+        herder.create("c", {}, None).result(5)
+    assert refused.value.leader_url is None
+
+
+def test_tasks_run_where_their_slots_are(pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: workers(second) == ["a:1", "a:1", "b:1", "b:1"])
+
+
+def test_a_restart_of_anothers_task_is_sent_to_its_worker(pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    there = next(n for n, status in first.status("c").tasks.items() if status.worker_id == "b:1")
+    task = next(t for t in first.info("c").tasks if t.task == there)
+    with pytest.raises(NotLeaderError) as refused:
+        first.restart_task(task).result(5)
+    assert refused.value.leader_url == "http://b:1"
+    second.restart_task(task).result(5)
+
+
+def test_revoked_slots_are_let_go_only_when_their_tasks_have_stopped(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    cluster.world.silent_on = {StopTask}
+    cluster.deal("b", "revoked", {3, 4, 5})
+    eventually(lambda: [m for h in cluster.world.hosts for m in h.heard if isinstance(m, StopTask)])
+    cluster.world.silent_on = set()
+    # The hosts are killed in the end, and only then another worker claims the slots.
+    eventually(lambda: [h for h in cluster.world.hosts if h.killed])
+    cluster.deal("a", "assigned", {3, 4, 5})
+    eventually(lambda: workers(first) == ["a:1"] * 4)
+
+
+def test_a_worker_that_lost_its_slots_ends_all_its_hosts_at_once(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    before = {h for h in cluster.world.hosts if h.killed is None}
+    cluster.deal("b", "lost", {3, 4, 5})
+    eventually(lambda: [h for h in before if h.killed and "put out of the group" in h.killed])
+    cluster.deal("a", "assigned", {3, 4, 5})
+    eventually(lambda: workers(first) == ["a:1"] * 4)
+
+
+def test_a_worker_that_reads_anothers_claim_on_its_slots_gives_them_up(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    cluster.deal("b", "assigned", {0, 1, 2})  # the group took them from a frozen worker a
+    eventually(lambda: not first.view.slots)
+    eventually(lambda: workers(second) == ["b:1"] * 4)
+    second.require_leader()
+    with pytest.raises(NotLeaderError):
+        first.require_leader()
+
+
+def test_a_new_leader_starts_nothing_twice(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    starts = len(cluster.world.started())
+    cluster.deal("a", "revoked", {0})
+    eventually(lambda: not first.view.leads)
+    cluster.deal("b", "assigned", {0})
+    eventually(lambda: second.view.leads)
+    eventually(lambda: second.status("c").connector.worker_id == "b:1")
+    eventually(lambda: len(workers(second)) == 4)
+    moved = sum(1 for m in cluster.world.started()[starts:] if isinstance(m, StartTask))
+    assert moved <= 2
+    assert cluster.world.configs.keys().count("commit-c") == 1
+
+
+def test_brokers_away_for_a_moment_change_nothing(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    cluster.deal("a", "fail", ())
+    cluster.deal("b", "fail", ())
+    create_second = first.create("d", {"connector.class": "Source"}, None).result(5)
+    assert create_second.created
+    assert len(workers(second)) == 4
+
+
+def test_a_leaving_worker_leaves_the_group_after_its_tasks_stopped(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    second.stop(Deadline.after(5))
+    assert cluster.members["b"].left
+    statuses = {n: s for n, s in first.status("c").tasks.items() if s.worker_id == "b:1"}
+    assert {s.state.value for s in statuses.values()} == {"UNASSIGNED"}

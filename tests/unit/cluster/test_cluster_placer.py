@@ -1,0 +1,109 @@
+import pytest
+from cluster_fakes import MemoryTopic
+
+from connect.api.deadline import Deadline
+from connect.cluster.config_store import ConfigStore
+from connect.cluster.membership import View
+from connect.cluster.operations import Status
+from connect.cluster.placer import SETTLED_S, Placer
+from connect.cluster.status_store import StatusStore
+from connect.runtime.messages import State, TaskId
+
+
+class Deaf:
+    def config_changed(self):
+        pass
+
+
+class Bench:
+    def __init__(self):
+        self.now_s = 100.0
+        self.configs = ConfigStore(MemoryTopic().log, Deaf())
+        self.statuses = StatusStore(MemoryTopic().log)
+        for store in (self.configs, self.statuses):
+            store.start(Deadline.after(1))
+        self.placer = Placer(self.configs, self.statuses, lambda: self.now_s)
+
+    def settle(self, owners):
+        urls = {worker: f"http://{worker}" for worker in owners.values()}
+        self.placer.settle(self.configs.snapshot, View(1, True, "http://a", frozenset(owners), owners, urls))
+        return {task.task: slot for task, slot in self.configs.snapshot.placements.items() if task.connector == "c"}
+
+    def publish(self, count, name="c"):
+        self.configs.put_connector(name, {"n": str(count)})
+        self.configs.put_tasks(name, [{}] * count)
+
+    def report(self, number, state, worker):
+        self.statuses.put_task(TaskId("c", number), Status(state, worker, None, 1))
+
+
+ALONE = {0: "a", 1: "a"}
+PAIR = {0: "a", 1: "a", 2: "b", 3: "b"}
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def test_new_tasks_are_spread_over_workers(bench):
+    bench.publish(4)
+    assert sorted(PAIR[slot] for slot in bench.settle(PAIR).values()) == ["a", "a", "b", "b"]
+
+
+def test_what_is_placed_stays_though_its_slot_has_no_owner_for_a_while(bench):
+    bench.publish(2)
+    before = bench.settle(PAIR)
+    assert bench.settle({0: "a", 1: "a"}) == before
+
+
+def test_a_move_takes_two_steps_with_the_stop_between_them(bench):
+    bench.publish(4)
+    placed = bench.settle(ALONE)
+    for number in placed:
+        bench.report(number, State.RUNNING, "a")
+    assert bench.settle(PAIR) == placed
+
+    bench.now_s += SETTLED_S
+    kept = bench.settle(PAIR)
+    leaving = placed.keys() - kept.keys()
+    assert len(leaving) == 2
+    assert bench.settle(PAIR) == kept
+
+    for number in leaving:
+        bench.report(number, State.UNASSIGNED, "a")
+    assert [PAIR[bench.settle(PAIR)[number]] for number in leaving] == ["b", "b"]
+
+
+def test_a_task_whose_worker_is_gone_is_placed_at_once(bench):
+    bench.publish(1)
+    bench.report(0, State.RUNNING, "gone")
+    assert bench.settle(ALONE) == {0: 0}
+
+
+def test_tasks_that_come_back_meet_their_old_slot(bench):
+    bench.publish(3)
+    before = bench.settle(PAIR)
+    bench.configs.put_tasks("c", [])
+    assert bench.settle(PAIR) == before
+    bench.configs.remove_connector("c")
+    bench.settle(PAIR)
+    bench.publish(3)
+    assert bench.settle(PAIR) == before
+
+
+def test_a_new_leader_forgets_the_slots_of_deleted_connectors(bench):
+    bench.publish(1)
+    bench.settle(PAIR)
+    bench.configs.remove_connector("c")
+    bench.placer.forget(bench.configs.snapshot)
+    assert bench.configs.snapshot.placements == {}
+
+
+def test_nothing_is_written_when_nothing_changes(bench):
+    bench.publish(3)
+    bench.settle(PAIR)
+    offset = bench.configs.snapshot.next_offset
+    bench.now_s += SETTLED_S
+    bench.settle(PAIR)
+    assert bench.configs.snapshot.next_offset == offset
