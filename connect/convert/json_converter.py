@@ -50,7 +50,7 @@ class JsonConverter:
         self._writing = Writing(config.numeric_decimals, config.replace_null_with_default, java)
         self._enveloped = config.schemas_enable
         self._cache = EnvelopeCache(config.schemas_cache_size, self._reading, self._writing)
-        self._schemaless = SchemalessReader()
+        self._schemaless = SchemalessReader(self._reading)
         self._fixed = _fixed_schema(config, self._reading)
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - a registry converter needs it
@@ -106,7 +106,7 @@ class JsonConverter:
     def _decode_payloads(self, data: pa.BinaryArray, schema: Schema | None, *, offset: int = 0) -> Column:
         """A column of one schema; the payload of a row starts at `offset`, an envelope's last byte is no part of it."""
         columnar = None
-        if not self._reading.java and data.null_count < len(data):
+        if data.null_count < len(data):
             columnar = self._decode_columns(pc.binary_slice(data, offset, -len(CLOSE)) if offset else data, schema)
         if columnar is not None:
             return columnar
@@ -117,7 +117,10 @@ class JsonConverter:
         try:
             if schema is None:
                 array = self._schemaless.read(payloads)
-                return Column(None, len(array), arrow=lambda: array, rows=lambda: read_rows(payloads))
+                # Java's doubles have no -0.0, so its rows are read one by one.
+                java = self._reading.java
+                rows = (lambda: self._decode_rows(payloads, None, enveloped=False)) if java else None
+                return Column(None, len(array), arrow=lambda: array, rows=rows or (lambda: read_rows(payloads)))
             array = decode_columns(payloads, schema, self._reading)
             return Column(schema, len(array), arrow=lambda: array, rows=lambda: rows_of(array))
         except (NotColumnarError, SchemaError):

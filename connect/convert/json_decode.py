@@ -49,7 +49,8 @@ def decode_columns(data: pa.BinaryArray, schema: Schema, reading: Reading) -> pa
     try:
         return _decode(data, schema, reading, Decimals.BASE64)
     except NotColumnarError:
-        if not _has_decimal(schema):
+        # Java keeps the scale that a decimal is written with, which a column has no place for.
+        if reading.java or not _has_decimal(schema):
             raise
     if pc.any(pc.match_substring_regex(data, _HAS_EXPONENT)).as_py():
         # Arrow 26 crashes on the decimal 1e-999999999.
@@ -180,6 +181,7 @@ def _finish(array: pa.Array, schema: Schema, reading: Reading) -> pa.Array:
             return bytes_of(array)
         case Type.FLOAT32 | Type.FLOAT64:
             check_finite(array)
+            return without_negative_zero(array) if reading.java else array
     return array
 
 
@@ -198,6 +200,11 @@ def _check_nulls(child: pa.Array, schema: Schema, parent_nulls: int, reading: Re
     has_default = schema.default is not None and reading.replace_null_with_default
     if (has_default or not schema.optional) and child.null_count > parent_nulls:
         raise NotColumnarError("null in a required field or one with a default")
+
+
+def without_negative_zero(array: pa.Array) -> pa.Array:
+    """The numbers as Java reads them: a BigDecimal has no sign of zero."""
+    return pc.add(array, pa.scalar(0.0, array.type))
 
 
 def check_finite(array: pa.Array) -> None:

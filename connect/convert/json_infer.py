@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -15,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connect.convert.columns import DOUBLE_EXACT, NotColumnarError, list_of, struct_of
-from connect.convert.json_decode import check_finite, read_values
+from connect.convert.java_text import json_string
+from connect.convert.json_decode import check_finite, read_values, without_negative_zero
+from connect.convert.json_read import Reading
 from connect.convert.json_text import JsonSyntaxError, read_fast
 
 _MAY_OVERFLOW = r"[0-9]{19}"
@@ -23,10 +26,17 @@ _MAY_OVERFLOW = r"[0-9]{19}"
 _LONG_INTEGER = re.compile(rb"[:\[,\s]-?[0-9]{16,}[,\]}\s]")
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    data: pa.BinaryArray
+    reading: Reading
+
+
 class SchemalessReader:
     """Infers the type of each batch; remembers which fields only look like times. Owned by one task thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
         self._texts: Any | None = None
 
     def read(self, data: pa.BinaryArray) -> pa.Array:
@@ -42,7 +52,7 @@ class SchemalessReader:
         if texts is not None:
             self._texts = texts if self._texts is None else _merged(self._texts, texts)
             values = read_values(data, self._texts)
-        return _in_first_row_order(_tidy(values, self._texts, data), data)
+        return _in_first_row_order(_tidy(values, self._texts, _Batch(data, self._reading)), data)
 
 
 def read_rows(data: pa.BinaryArray) -> list[Any]:
@@ -80,28 +90,29 @@ def _merged(known: Any, more: Any) -> Any:
     return more
 
 
-def _tidy(array: pa.Array, texts: Any | None, data: pa.BinaryArray) -> pa.Array:
+def _tidy(array: pa.Array, texts: Any | None, batch: _Batch) -> pa.Array:
     kind = array.type
     if pa.types.is_null(kind):
         return array.cast(pa.utf8())
     if pa.types.is_floating(kind):
-        _check_float(array, data)
-    elif pa.types.is_list(kind):
+        _check_float(array, batch.data)
+        return without_negative_zero(array) if batch.reading.java else array
+    if pa.types.is_list(kind):
         item = texts.value_type if texts is not None and pa.types.is_list(texts) else None
-        values = _tidy(array.flatten(), item, data)
-        return array if values.type.equals(kind.value_type) else list_of(array, values, pa.field("item", values.type))
-    elif pa.types.is_struct(kind) and kind.num_fields:
-        return _tidy_struct(array, texts, data)
+        values = _tidy(array.flatten(), item, batch)
+        return list_of(array, values, pa.field("item", values.type))
+    if pa.types.is_struct(kind) and kind.num_fields:
+        return _tidy_struct(array, texts, batch)
     return array
 
 
-def _tidy_struct(array: pa.StructArray, texts: Any | None, data: pa.BinaryArray) -> pa.Array:
+def _tidy_struct(array: pa.StructArray, texts: Any | None, batch: _Batch) -> pa.Array:
     known = {f.name: f.type for f in texts} if texts is not None and pa.types.is_struct(texts) else {}
     children, fields = [], []
     for field, child in zip(array.type, array.flatten(), strict=True):
-        if field.name in known and child.null_count == len(child) and not _occurs(field.name, data):
+        if field.name in known and child.null_count == len(child) and not _occurs(field.name, batch.data):
             continue
-        children.append(_tidy(child, known.get(field.name), data))
+        children.append(_tidy(child, known.get(field.name), batch))
         fields.append(pa.field(field.name, children[-1].type))
     if not fields:
         raise NotColumnarError("no field occurs in this batch")
@@ -110,7 +121,8 @@ def _tidy_struct(array: pa.StructArray, texts: Any | None, data: pa.BinaryArray)
 
 def _occurs(name: str, data: pa.BinaryArray) -> bool:
     """Whether a name that an earlier batch had may be in this one."""
-    return bool(pc.any(pc.match_substring(data, name.encode())).as_py()) or not name.isascii()
+    plain = name.isascii() and json_string(name) == f'"{name}"'
+    return not plain or bool(pc.any(pc.match_substring(data, name.encode())).as_py())
 
 
 def _check_float(array: pa.Array, data: pa.BinaryArray) -> None:

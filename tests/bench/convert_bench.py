@@ -46,7 +46,8 @@ def batches(rows: int) -> list[Column]:
         values = [
             (i, rng.randrange(10**9), rng.randrange(100), rng.randrange(600), rng.random() * 1000,
              round(rng.random(), 3), f"SKU-{rng.randrange(10**6):06}", rng.choice(("DE", "FR", "US")),
-             f"user{rng.randrange(10**6)}@example.com", f"note {i}" if i % 3 else None, i % 2 == 0, 1_700_000_000_000 + i)
+             f"user{rng.randrange(10**6)}@example.com", f"note {i}" if i % 3 else None, i % 2 == 0,
+             1_700_000_000_000 + i)
             for i in range(start, min(start + BATCH_ROWS, rows))
         ]  # fmt: skip
         target = arrow_type(SCHEMA)

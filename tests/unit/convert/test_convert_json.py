@@ -254,3 +254,12 @@ def test_a_number_with_a_huge_exponent_costs_nothing(number: str, coercion: str)
     assert reads(json_converter, binary(envelope(text, number))) == (coercion == "java" and len(number) < 20)
     reads(json_converter, binary(envelope('{"type":"int64"}', number), envelope('{"type":"double"}', number)))
     assert not reads(json_converter, binary("[" + number))
+
+
+def test_java_coercion_has_no_negative_zero_in_columns_or_rows() -> None:
+    java = converter(schemas_enable="false", converter_coercion="java")
+    (column,) = java.decode("t", binary('{"a":-0.0,"l":[-0.0,1.5]}'))
+    assert column.is_arrow
+    assert str(column.arrow().to_pylist()) == str(list(column.rows())) == "[{'a': 0.0, 'l': [0.0, 1.5]}]"
+    (number,) = converter(converter_coercion="java").decode("t", binary(envelope('{"type":"double"}', "-0.0")))
+    assert (number.is_arrow, str(number.rows()[0])) == (True, "0.0")
