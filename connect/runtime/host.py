@@ -60,7 +60,6 @@ class Host:
         self._send_lock = threading.Lock()  # Task threads, callers and the reporter all write to the one socket.
         self._runs: dict[TaskId, TaskRun] = {}
         self._callers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="call")
-        self._told: dict[TaskId, set[str]] = {}
 
     def serve(self, lines: Iterator[bytes]) -> None:
         """Work until the worker closes the socket."""
@@ -121,10 +120,7 @@ class Host:
             runs = list(self._runs.items())
             self._send(Figures({str(i): run.figures.snapshot() for i, run in runs}, _process_figures()))
             for task_id, run in runs:
-                fresh = set(run.used_topics) - self._told.setdefault(task_id, set())
-                if fresh:
-                    self._told[task_id] |= fresh
-                    self._send(TopicsUsed(task_id.connector, task_id.task, sorted(fresh)))
+                run.report_topics()
                 if not run.alive and self._runs.get(task_id) is run:
                     del self._runs[task_id]
 

@@ -23,6 +23,7 @@ from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import SinkPipeline, bad_sink_rows
 from connect.runtime.tolerance import Stage, Tolerance, ToleranceExceededError
+from connect.runtime.used_topics import UsedTopics
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class SinkLoop:
         flush_interval_s: float,
         flush_timeout_s: float,
         retry_delay_max_s: float,
-        used_topics: set[str],
+        used_topics: UsedTopics,
     ) -> None:
         self._task = task
         self._task_class = task_class

@@ -20,6 +20,7 @@ from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import SourcePipeline
+from connect.runtime.used_topics import UsedTopics
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class SourceLoop:
         flush_interval_s: float,
         flush_timeout_s: float,
         retry_delay_max_s: float,
-        used_topics: set[str],
+        used_topics: UsedTopics,
     ) -> None:
         self._task = task
         self._pipeline = pipeline

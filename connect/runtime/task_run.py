@@ -20,11 +20,12 @@ from connect.runtime.clients import Clients
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
 from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import StartTask, State, TaskId, TaskState
+from connect.runtime.messages import StartTask, State, TaskId, TaskState, TopicsUsed
 from connect.runtime.pipeline import SinkPipeline, SourcePipeline
 from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.source_loop import Delivery, SourceLoop
 from connect.runtime.tolerance import Tolerance, ToleranceExceededError
+from connect.runtime.used_topics import UsedTopics
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class TaskRun:
     The host's reading thread asks it to stop or pause; all else happens on its own thread.
     """
 
-    def __init__(self, start: StartTask, clients: Clients, report: Callable[[TaskState], None]) -> None:
+    def __init__(self, start: StartTask, clients: Clients, report: Callable[[TaskState | TopicsUsed], None]) -> None:
         self._start = start
         self._clients = clients
         self._report = report
@@ -78,7 +79,7 @@ class TaskRun:
         self.id = TaskId(start.connector, start.task)
         self.run = start.run
         self.figures = TaskFigures()
-        self.used_topics: set[str] = set()
+        self.used_topics = UsedTopics()
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
 
     def start(self) -> None:
@@ -97,6 +98,11 @@ class TaskRun:
             self._paused.clear()
         self._say(State.PAUSED if paused else State.RUNNING)
 
+    def report_topics(self) -> None:
+        """Say which topics were used since the last word."""
+        if topics := self.used_topics.take():
+            self._report(TopicsUsed(self.id.connector, self.id.task, topics))
+
     @property
     def alive(self) -> bool:
         """The thread has not ended."""
@@ -105,6 +111,8 @@ class TaskRun:
     def _say(self, state: State | None, error: BaseException | None = None) -> None:
         trace = None if error is None else "".join(traceback.format_exception(error)).rstrip()
         retriable = error is not None and _may_heal(error)
+        if state in {None, State.FAILED}:
+            self.report_topics()
         self._report(TaskState(self.id.connector, self.id.task, self.run, state, trace, retriable))
 
     def _main(self) -> None:

@@ -134,7 +134,7 @@ def raw_consume(settings: Settings) -> Figure:
     consumer.subscribe([settings["topic"]])
 
     def work() -> int:
-        seen = 0
+        seen = len(first)
         while seen < int(settings["rows"]):
             seen += len(consumer.consume(10_000, 1.0))
         return seen

@@ -1,4 +1,4 @@
-"""Kafka or S3 away for half a minute in the middle of the work: both ends are equal afterwards, no task stays FAILED."""
+"""Kafka or S3 away for half a minute in mid-work: both ends are equal afterwards, no task stays FAILED."""
 
 from __future__ import annotations
 

@@ -1,0 +1,19 @@
+"""Which topics a task touched lately, so that the worker can remember them, also after they were reset."""
+
+from __future__ import annotations
+
+
+class UsedTopics:
+    """Filled by the task thread batch by batch, emptied by whoever reports. A topic in steady use comes back each time."""
+
+    def __init__(self) -> None:
+        self._topics: set[str] = set()
+
+    def add(self, topic: str) -> None:
+        """The task wrote to the topic, or read from it."""
+        self._topics.add(topic)
+
+    def take(self) -> list[str]:
+        """The topics used since the last call, sorted."""
+        taken, self._topics = self._topics, set()
+        return sorted(taken)
