@@ -1,0 +1,86 @@
+import threading
+
+import pytest
+
+from connect.cluster.event_loop import EventLoop
+
+
+@pytest.fixture
+def settled():
+    return threading.Semaphore(0)
+
+
+@pytest.fixture
+def loop(settled):
+    built = EventLoop("test", settled.release)
+    built.start()
+    yield built
+    assert built.stop(5)
+
+
+def test_steps_run_in_order_on_one_thread(loop):
+    threads, order = set(), []
+
+    def note(number):
+        threads.add(threading.current_thread().name)
+        order.append(number)
+
+    for number in range(50):
+        loop.post("noting", lambda number=number: note(number))
+    loop.submit("waiting", lambda: None).result(5)
+    assert order == list(range(50))
+    assert threads == {"test"}
+
+
+def test_settling_follows_steps(loop, settled):
+    loop.submit("waiting", lambda: None).result(5)
+    assert settled.acquire(timeout=5)
+
+
+def test_a_failing_step_ends_nothing_and_its_caller_hears(loop):
+    with pytest.raises(ZeroDivisionError):
+        loop.submit("failing", lambda: 1 / 0).result(5)
+    loop.post("failing", lambda: 1 / 0)
+    assert loop.submit("asking", lambda: 7).result(5) == 7
+
+
+def test_timers_come_in_time_order(loop):
+    order, done = [], threading.Event()
+
+    def arm():
+        loop.later(0.05, "second", lambda: (order.append(2), done.set()))
+        loop.later(0.01, "first", lambda: order.append(1))
+
+    loop.post("arming", arm)
+    assert done.wait(5)
+    assert order == [1, 2]
+
+
+def test_the_stage_names_what_runs_now(loop):
+    entered, leave = threading.Event(), threading.Event()
+    loop.post("a long step", lambda: (entered.set(), leave.wait(5)))
+    assert entered.wait(5)
+    assert (loop.stage.description, loop.stage.finished_ms) == ("a long step", None)
+    leave.set()
+
+
+def test_settling_that_fails_is_tried_again():
+    tries, healed = [], threading.Event()
+
+    def settle():
+        tries.append(1)
+        if len(tries) == 1:
+            raise OSError("away")
+        healed.set()
+
+    loop = EventLoop("test", settle)
+    loop.start()
+    loop.post("one step", lambda: None)
+    assert healed.wait(10)
+    assert loop.stop(5)
+
+
+def test_what_is_asked_after_the_end_is_refused(loop):
+    assert loop.stop(5)
+    with pytest.raises(RuntimeError, match="shutting down"):
+        loop.submit("late", lambda: None).result(1)
