@@ -16,7 +16,7 @@ from connect.convert.columns import NotColumnarError, rows_of
 from connect.convert.config import Coercion, JsonConfig
 from connect.convert.header import ColumnHeaderConverter
 from connect.convert.json_decode import decode_columns
-from connect.convert.json_encode import encode_columns
+from connect.convert.json_encode import encode_columns, may_differ_from_java
 from connect.convert.json_envelope import CLOSE, EnvelopeCache, open_envelope
 from connect.convert.json_infer import SchemalessReader, read_rows
 from connect.convert.json_read import Reading, reader
@@ -27,9 +27,9 @@ from connect.convert.json_write import Writing, writer
 from connect.convert.rows import each
 
 
-def json(config: JsonConfig, *, is_key: bool) -> JsonConverter:  # noqa: ARG001 - keys and values are alike in JSON
+def json(config: JsonConfig, *, is_key: bool) -> JsonConverter:
     """The converter of these settings."""
-    return JsonConverter(config)
+    return JsonConverter(config, is_key=is_key)
 
 
 def json_header(config: JsonConfig, *, is_key: bool = False) -> ColumnHeaderConverter:
@@ -42,9 +42,12 @@ class JsonConverter:
 
     A null row is a tombstone and becomes null bytes whatever its schema, where Java writes the four bytes `null`, an
     envelope with a null payload or the schema's default: a Column has one null. `encode_row` does as Java.
+    A key has Java's bytes, as partitions and compaction go by them; a value has Java's JSON, but the text of a number
+    or an escape may be another one (1e10 for 1.0E10).
     """
 
-    def __init__(self, config: JsonConfig) -> None:
+    def __init__(self, config: JsonConfig, *, is_key: bool = False) -> None:
+        self._is_key = is_key
         java = config.coercion == Coercion.JAVA
         self._reading = Reading(config.replace_null_with_default, java)
         self._writing = Writing(config.numeric_decimals, config.replace_null_with_default, java)
@@ -84,8 +87,8 @@ class JsonConverter:
         return columns
 
     def _payloads(self, column: Column) -> pa.BinaryArray:
-        columnar = self._encode_columns(column) if column.is_arrow else None
-        if columnar is not None:
+        columnar = self._encode_columns(column) if column.is_arrow or column.schema is not None else None
+        if columnar is not None and not (self._is_key and may_differ_from_java(columnar, column.schema)):
             return columnar
         write = writer(column.schema, self._writing)
         return pa.array(each(column.rows(), lambda value: write(value).encode()), pa.binary())

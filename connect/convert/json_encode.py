@@ -20,6 +20,7 @@ from connect.convert.columns import NotColumnarError, base64_of, list_of, struct
 from connect.convert.java_text import json_string
 from connect.convert.json_write import Writing
 
+_OTHER_TEXT = r"\\u|[\xf0-\xf4]"
 _WRAPPED = len('{"v":')
 
 
@@ -31,6 +32,16 @@ def encode_columns(array: pa.Array, schema: Schema, writing: Writing) -> pa.Bina
     """The JSON of every row, null for a null row. NotColumnarError: the row path must write this batch."""
     texts = _text(array, schema, writing).cast(pa.binary())
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.binary())) if array.null_count else texts
+
+
+def may_differ_from_java(texts: pa.BinaryArray, schema: Schema | None) -> bool:
+    """Whether Java may have written other bytes for the same JSON: numbers with fractions, escapes, non-BMP text."""
+    return schema is None or _has_fractions(schema) or pc.any(pc.match_substring_regex(texts, _OTHER_TEXT)).as_py()
+
+
+def _has_fractions(schema: Schema) -> bool:
+    inner = [f.schema for f in schema.fields] + [part for part in (schema.keys, schema.items) if part is not None]
+    return schema.type in {Type.FLOAT32, Type.FLOAT64} or schema.name == s.DECIMAL or any(map(_has_fractions, inner))
 
 
 def _text(array: pa.Array, schema: Schema, writing: Writing) -> pa.StringArray:

@@ -124,7 +124,10 @@ def _float_writer(kind: Type, text: Callable[[float], str], path: str) -> Writer
     def write(value: Any) -> str:
         if type(value) is not float and (type(value) is not int or int(float(value)) != value):
             raise _mismatch(kind, value, path)
-        written = text(float(value))
+        try:
+            written = text(float(value))
+        except OverflowError:
+            raise SchemaError(f"{value} is out of range for {kind}.", field=path) from None
         return written if math.isfinite(value) else f'"{written}"'
 
     return write

@@ -263,3 +263,13 @@ def test_java_coercion_has_no_negative_zero_in_columns_or_rows() -> None:
     assert str(column.arrow().to_pylist()) == str(list(column.rows())) == "[{'a': 0.0, 'l': [0.0, 1.5]}]"
     (number,) = converter(converter_coercion="java").decode("t", binary(envelope('{"type":"double"}', "-0.0")))
     assert (number.is_arrow, str(number.rows()[0])) == (True, "0.0")
+
+
+def test_a_number_too_big_for_its_type_is_named() -> None:
+    with pytest.raises(RejectedRowsError, match="out of range for float32"):
+        converter().encode("t", Column.from_rows([1.0, 1e39], s.FLOAT32))
+
+
+def test_rows_with_a_schema_are_written_as_columns() -> None:
+    column = Column.from_rows([*ROWS, None], ORDER)
+    assert converter().encode("t", column).equals(converter().encode("t", arrow_column([*ROWS, None], ORDER)))

@@ -65,9 +65,18 @@ def test_columns_and_rows_are_written_as_the_same_json(
 ) -> None:
     schema, rows = column
     json_converter = converter(schemas_enable=enable, decimal_format=decimals)
-    by_rows = json_converter.encode("t", Column.from_rows(rows, schema))
+    by_rows = pa.array([None if row is None else json_converter.encode_row(schema, row) for row in rows], pa.binary())
     by_columns = json_converter.encode("t", arrow_column(schema, rows))
     assert same(loaded(by_columns), loaded(by_rows))
+
+
+@THOROUGH
+@given(column=columns())
+def test_keys_have_javas_bytes(column: tuple[Schema, list[Any]]) -> None:
+    schema, rows = column
+    json_converter = JsonConverter(JsonConfig.parse({}), is_key=True)
+    expected = [None if row is None else json_converter.encode_row(schema, row) for row in rows]
+    assert json_converter.encode("t", arrow_column(schema, rows)).to_pylist() == expected
 
 
 @pytest.mark.parametrize("decimals", ["BASE64", "NUMERIC"])
