@@ -52,6 +52,7 @@ class BatchConsumer:
         self._paused: set[TopicPartition] = set()
         self._start_offsets: dict[TopicPartition, int] | None = None
         self._raised: Exception | None = None
+        self._missing: set[str] = set()
         self._callbacks: dict[str, Callable[[Consumer, list[KafkaPartition]], None]] = {}
         self._pattern: TopicPattern | None = None
         self._refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
@@ -217,6 +218,12 @@ class BatchConsumer:
     def _note(self, error: KafkaError) -> None:
         if error.code() == KafkaError._PARTITION_EOF or (is_retriable(error) and not error.fatal()):  # noqa: SLF001
             return  # librdkafka goes on by itself.
+        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            # The topic may come later; librdkafka looks again every topic.metadata.refresh.interval.ms.
+            if str(error) not in self._missing:
+                self._missing.add(str(error))
+                _LOG.warning("Waiting for a topic: %s", error.str())
+            return
         self._raised = self._raised or translate(error, "polling")
 
     def _raise_from_callback(self) -> None:

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import assert_never
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConfigProblem
 from connect.plugins import Catalog
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
@@ -101,10 +101,13 @@ class Host:
                 configs = connector.task_configs(int(call.config.get("tasks.max", "1")))
                 self._send(CallResult(call.id, value=[dict(config) for config in configs]))
         except ConfigError as error:
-            self._send(CallResult(call.id, problems=error.problems, error=str(error), trace=traceback.format_exc()))
+            hide = self._clients.providers.hide
+            problems = tuple(ConfigProblem(p.key, hide(p.message)) for p in error.problems)
+            self._send(CallResult(call.id, None, problems, hide(str(error)), hide(traceback.format_exc())))
         except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is the caller's answer
-            text = f"{type(error).__name__}: {error}"
-            self._send(CallResult(call.id, error=text, trace=traceback.format_exc()))
+            hide = self._clients.providers.hide
+            text = hide(f"{type(error).__name__}: {error}")
+            self._send(CallResult(call.id, error=text, trace=hide(traceback.format_exc())))
 
     def _send(self, message: Message) -> None:
         with self._send_lock:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from connect.api.connector import SinkTask
@@ -19,6 +19,7 @@ from connect.api.records import Batch, TopicPartition
 from connect.kafka.consumer import BatchConsumer
 from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
+from connect.runtime.control import Control
 from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import SinkPipeline, bad_sink_rows
@@ -71,13 +72,20 @@ class SinkLoop:
         self._flush_requested = False
         self._ended = False
 
-    def run(self, stop: threading.Event, paused: threading.Event, subscription: Sequence[str] | str) -> None:
-        """Consume until stopped, then flush and commit. Any error but RetriableError ends the task."""
+    def run(self, control: Control, on_paused: Callable[[bool], None], subscription: Sequence[str] | str) -> None:
+        """Consume until stopped, then flush and commit. Any error but RetriableError ends the task.
+
+        `on_paused` hears of a pause once nothing more is put, and of its end.
+        """
         self._next_flush_s = time.monotonic() + self._flush_interval_s
         self._consumer.subscribe(subscription, self._on_assigned, self._on_revoked, self._on_lost)
         try:
-            while not stop.is_set():
-                self._step(stop, paused)
+            while not control.stopping:
+                control.heard()
+                if control.paused:
+                    self._rest(control, on_paused)
+                else:
+                    self._step(control)
         except ToleranceExceededError:
             # Everything before the bad record was taken: keep it, so that a restart begins at that record.
             self._flush(Deadline.after(self._flush_timeout_s))
@@ -95,12 +103,10 @@ class SinkLoop:
         """The sink gives up rows after put returned."""
         self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._task_class, batch, rows))
 
-    def _step(self, stop: threading.Event, paused: threading.Event) -> None:
-        if paused.is_set():
-            self._stay_paused(stop, paused)
-            return
+    def _step(self, control: Control) -> None:
+        stop = control.stop
         until_flush_s = max(0.0, self._next_flush_s - time.monotonic())
-        deadline = Deadline.after(min(POLL_TIMEOUT_S, until_flush_s), stop)
+        deadline = Deadline.after(min(POLL_TIMEOUT_S, until_flush_s), control.bell)
         with self._figures.timed("poll_s_total"):
             batches = self._consumer.poll(self._max_records, deadline)
         self._revoked_since_poll.clear()
@@ -111,14 +117,19 @@ class SinkLoop:
         if self._flush_requested or time.monotonic() >= self._next_flush_s:
             self._flush(Deadline.after(self._flush_timeout_s))
 
-    def _stay_paused(self, stop: threading.Event, paused: threading.Event) -> None:
+    def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         """Flush once, then keep polling without taking anything: a silent consumer would be put out of its group."""
+        on_paused(True)
         self._flush(Deadline.after(self._flush_timeout_s))
         self._consumer.pause(self._assigned)
-        while paused.is_set() and not stop.is_set():
+        while control.paused and not control.stopping:
+            control.heard()
             self._poll_paused()
-            stop.wait(PAUSED_WAIT_S)
+            if control.paused:
+                control.bell.wait(PAUSED_WAIT_S)
         self._consumer.resume(self._assigned)
+        if not control.stopping:
+            on_paused(False)
 
     def _poll_paused(self) -> None:
         stray = self._consumer.poll(0, Deadline.after(0.0))

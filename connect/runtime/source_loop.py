@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from connect.api.connector import SourceTask
@@ -18,6 +18,7 @@ from connect.api.errors import RetriableError
 from connect.api.records import Batch, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
+from connect.runtime.control import Control
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import SourcePipeline
 from connect.runtime.used_topics import UsedTopics
@@ -70,31 +71,47 @@ class SourceLoop:
         self._used_topics = used_topics
         self._next_flush_s = 0.0
 
-    def run(self, stop: threading.Event, paused: threading.Event) -> None:
-        """Poll until stopped, then store what is safe. Any error but RetriableError ends the task."""
+    def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
+        """Poll until stopped, then store what is safe. Any error but RetriableError ends the task.
+
+        `on_paused` hears of a pause once nothing more is polled, and of its end.
+        """
         self._next_flush_s = time.monotonic() + self._flush_interval_s
         delays = delays_s(self._retry_delay_max_s)
-        while not stop.is_set():
+        while not control.stopping:
+            control.heard()
             self._delivery.check()
-            if paused.is_set():
-                self._flush(Deadline.after(self._flush_timeout_s))
-                stop.wait(PAUSED_WAIT_S)
+            if control.paused:
+                self._rest(control, on_paused)
                 continue
             try:
-                self._step(stop)
+                self._step(control)
                 delays = delays_s(self._retry_delay_max_s)
             except RetriableError as error:
                 self._figures.add("retries_total")
                 delay_s = next(delays)
                 log.warning("Retrying in %.1f s: %s", delay_s, error)
-                stop.wait(delay_s)
+                control.bell.wait(delay_s)
         self._flush(Deadline.after(self._flush_timeout_s))
 
-    def _step(self, stop: threading.Event) -> None:
+    def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
+        on_paused(True)
+        self._flush(Deadline.after(self._flush_timeout_s))
+        while control.paused and not control.stopping:
+            control.heard()
+            self._delivery.check()
+            if control.paused:
+                control.bell.wait(PAUSED_WAIT_S)
+        if not control.stopping:
+            on_paused(False)
+
+    def _step(self, control: Control) -> None:
+        if control.stopping:
+            return
         with self._figures.timed("poll_s_total"):
-            batch = self._task.poll(Deadline.after(POLL_TIMEOUT_S, stop))
+            batch = self._task.poll(Deadline.after(POLL_TIMEOUT_S, control.bell))
         if batch is not None:
-            self._deliver(batch, stop)
+            self._deliver(batch, control.stop)
         if time.monotonic() >= self._next_flush_s or (batch is not None and self._delivery.flush_after_each_batch):
             self._flush(Deadline.after(self._flush_timeout_s))
 

@@ -18,6 +18,7 @@ from connect.kafka.errors import AbortableError
 from connect.runtime.build import build_chain, build_connector, build_converters
 from connect.runtime.clients import Clients
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.control import Control
 from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
 from connect.runtime.figures import TaskFigures
 from connect.runtime.messages import StartTask, State, TaskId, TaskState, TopicsUsed
@@ -72,10 +73,7 @@ class TaskRun:
         self._start = start
         self._clients = clients
         self._report = report
-        self._stop = threading.Event()
-        self._paused = threading.Event()
-        if start.paused:
-            self._paused.set()
+        self._control = Control(paused=start.paused)
         self.id = TaskId(start.connector, start.task)
         self.run = start.run
         self.figures = TaskFigures()
@@ -88,15 +86,11 @@ class TaskRun:
 
     def stop(self) -> None:
         """Ask the task to end; it reports `state=None` when it has."""
-        self._stop.set()
+        self._control.ask_to_stop()
 
     def set_paused(self, paused: bool) -> None:
-        """Pause or resume; reported as the new state."""
-        if paused:
-            self._paused.set()
-        else:
-            self._paused.clear()
-        self._say(State.PAUSED if paused else State.RUNNING)
+        """Pause or resume; reported as the new state once the task has heard it."""
+        self._control.ask_to_pause(paused)
 
     def report_topics(self) -> None:
         """Say which topics were used since the last word."""
@@ -109,11 +103,21 @@ class TaskRun:
         return self._thread.is_alive()
 
     def _say(self, state: State | None, error: BaseException | None = None) -> None:
-        trace = None if error is None else "".join(traceback.format_exception(error)).rstrip()
+        trace = None
+        if error is not None:
+            trace = self._clients.providers.hide("".join(traceback.format_exception(error)).rstrip())
         retriable = error is not None and _may_heal(error)
         if state in {None, State.FAILED}:
             self.report_topics()
         self._report(TaskState(self.id.connector, self.id.task, self.run, state, trace, retriable))
+
+    def _say_running(self) -> None:
+        """A task that starts paused reports that from its loop."""
+        if not self._control.paused:
+            self._say(State.RUNNING)
+
+    def _say_paused(self, paused: bool) -> None:
+        self._say(State.PAUSED if paused else State.RUNNING)
 
     def _main(self) -> None:
         try:
@@ -123,7 +127,7 @@ class TaskRun:
                 else:
                     self._run_sink(stack)
         except Exception as error:  # noqa: BLE001 - the end of a task is reported, whatever ended it
-            if self._stop.is_set() and isinstance(error, (RetriableError, AbortableError)):
+            if self._control.stopping and isinstance(error, (RetriableError, AbortableError)):
                 log.info("Stopped with work in flight, which the next run repeats: %s", error)
                 self._say(None)
             else:
@@ -141,7 +145,7 @@ class TaskRun:
         exactly_once = self._clients.exactly_once(config)
         producer = self._clients.source_producer(self.id, resolved, transactional=exactly_once)
         stack.callback(producer.close, CLOSE_TIMEOUT_S)
-        opening = Deadline.after(OPEN_TIMEOUT_S, self._stop)
+        opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
         delivery: Delivery
         if exactly_once:
             # Fence the old owner first: only then is the end of the offsets topic the end of its work.
@@ -164,8 +168,8 @@ class TaskRun:
             retry_delay_max_s=self._clients.retry_delay_max_s(config),
             used_topics=self.used_topics,
         )
-        self._say(State.PAUSED if self._paused.is_set() else State.RUNNING)
-        loop.run(self._stop, self._paused)
+        self._say_running()
+        loop.run(self._control, self._say_paused)
 
     def _run_sink(self, stack: ExitStack) -> None:
         resolved = self._clients.resolve(self._start.connector_config)
@@ -200,8 +204,8 @@ class TaskRun:
         )
         context.sink_loop = loop
         task.open(context)
-        self._say(State.PAUSED if self._paused.is_set() else State.RUNNING)
-        loop.run(self._stop, self._paused, self._clients.subscription(config))
+        self._say_running()
+        loop.run(self._control, self._say_paused, self._clients.subscription(config))
 
 
 def _may_heal(error: BaseException) -> bool:

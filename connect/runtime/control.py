@@ -1,0 +1,38 @@
+"""What others ask of a running task: stop, pause, resume. The host's reading thread asks, the task's obeys."""
+
+from __future__ import annotations
+
+import threading
+
+
+class Control:
+    """Two wishes and one bell. The task thread waits on the bell, so that a wish ends its wait at once."""
+
+    def __init__(self, *, paused: bool = False) -> None:
+        self.stop = threading.Event()
+        self.bell = threading.Event()
+        self._paused = paused
+
+    def ask_to_stop(self) -> None:
+        """End the task."""
+        self.stop.set()
+        self.bell.set()
+
+    def ask_to_pause(self, paused: bool) -> None:
+        """Pause the task, or let it go on."""
+        self._paused = paused
+        self.bell.set()
+
+    @property
+    def stopping(self) -> bool:
+        """The task shall end."""
+        return self.stop.is_set()
+
+    @property
+    def paused(self) -> bool:
+        """The task shall rest."""
+        return self._paused
+
+    def heard(self) -> None:
+        """Silence the bell; look at the wishes after this, not before, or one of them goes unheard."""
+        self.bell.clear()
