@@ -32,6 +32,9 @@ class ConnectorCatalog(Protocol):
     def version(self, config: Mapping[str, str]) -> str | None:
         """The version of the plug-in that a configuration names."""
 
+    def task_class(self, config: Mapping[str, str]) -> str | None:
+        """The `task.class` that Kafka Connect would write; None for an unknown class."""
+
     def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
         """The offsets kept by the framework are all the connector has."""
 

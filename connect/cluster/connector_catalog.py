@@ -27,6 +27,11 @@ class InstalledConnectors:
         plugin = self._plugin(config)
         return None if plugin is None else plugin.version
 
+    def task_class(self, config: Mapping[str, str]) -> str | None:
+        """By the custom of Java connectors: FileStreamSourceConnector has a FileStreamSourceTask."""
+        plugin = self._plugin(config)
+        return None if plugin is None else f"{plugin.name.removesuffix('Connector')}Task"
+
     def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
         """The plug-in declares that altering the framework's offsets is enough."""
         plugin = self._plugin(config)

@@ -107,7 +107,11 @@ class ConnectorRuns:
         elif result.error is not None:
             self._fail(name, run, result.trace or result.error)
         else:
-            self._publish(name, run, with_placeholders(result.value or (), run.config))
+            # Clients and Java workers look for the class in a task's configuration; nothing here needs it.
+            task_class = self._parts.catalog.task_class(run.config)
+            named = {} if task_class is None else {"task.class": task_class}
+            planned = with_placeholders(result.value or (), run.config)
+            self._publish(name, run, [{**task_config, **named} for task_config in planned])
 
     def _publish(self, name: str, run: _ConnectorRun, task_configs: Sequence[Mapping[str, str]]) -> None:
         problem = too_many_tasks(name, run.config, len(task_configs))

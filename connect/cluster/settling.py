@@ -6,6 +6,7 @@ It never runs connector code and waits for nothing but Kafka; the decisions are 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from connect.cluster.log import MakeLog
 from connect.cluster.membership import NOBODY, Membership, View
 from connect.cluster.placer import Placer
 from connect.cluster.restarts import selected_tasks, selects_connector, wider
+from connect.cluster.session_key import TTL_KEY, TTL_MS, needs_rotation, new_session_key
 from connect.cluster.status_store import StatusStore
 from connect.cluster.supervisor import KILL_GRACE_S, HostLimits, Launch, Supervisor
 from connect.cluster.task_runs import TaskRuns
@@ -63,6 +65,7 @@ class Settler:
         self._leaving = threading.Event()
         self._joined = threading.Event()
         self._led = False
+        self._session_key_ttl_ms = int(worker.originals.get(TTL_KEY, TTL_MS))
         self.parts = self._build(worker)
         self.connectors = ConnectorRuns(self.parts)
         self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable)
@@ -187,6 +190,8 @@ class Settler:
             snapshot = self.parts.configs.refresh()
             self._placer.forget(snapshot)
             self._led = True
+        if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):
+            self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))
         self.connectors.settle(snapshot)
         self._placer.settle(self.parts.configs.snapshot, view)
         return self.parts.configs.snapshot

@@ -31,7 +31,6 @@ REPLACED: Final[Mapping[str, str]] = {
     "worker.unsync.backoff.ms": _GROUP,
     "inter.worker.key.generation.algorithm": _SIGNING,
     "inter.worker.key.size": _SIGNING,
-    "inter.worker.key.ttl.ms": _SIGNING,
     "inter.worker.signature.algorithm": _SIGNING,
     "inter.worker.verification.algorithms": _SIGNING,
     "offset.storage.file.filename": "offsets are kept in offset.storage.topic, also by a single worker",

@@ -187,6 +187,9 @@ class World:
     def version(self, config):
         return "1.0"
 
+    def task_class(self, config):
+        return "SourceTask"
+
     def keeps_no_offsets(self, config):
         return config.get("connector.class") == "Source"
 

@@ -75,7 +75,17 @@ def test_a_created_connector_runs_its_tasks_on_few_hosts(world, herder):
 def test_the_config_topic_gets_javas_records_in_javas_order(world, herder):
     create(herder, initial=TargetState.STARTED)
     eventually(is_running(herder))
-    assert world.configs.keys() == ["target-state-s", "connector-s", "task-s-0", "task-s-1", "commit-s"]
+    written = [key for key in world.configs.keys() if key != "session-key"]  # noqa: SIM118 - a list, not a mapping
+    assert written == ["target-state-s", "connector-s", "task-s-0", "task-s-1", "commit-s"]
+    assert herder.task_configs("s")[0]["task.class"] == "SourceTask"
+
+
+def test_a_leader_writes_a_session_key_and_keeps_it(world, start):
+    first = start()
+    eventually(lambda: world.configs.keys().count("session-key") == 1)
+    first.stop(Deadline.after(5))
+    start().ping().result(5)
+    assert world.configs.keys().count("session-key") == 1
 
 
 def test_a_name_is_taken_once(herder):
