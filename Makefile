@@ -23,7 +23,7 @@ check: setup ## Format, lint, types, imports, unit tests: under a minute
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q tests/unit tests/shape tests/golden
+	$(BIN)/python -m pytest -q -n 2 tests/unit tests/shape tests/golden
 
 test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest -q --ignore=tests/unit --ignore=tests/shape --ignore=tests/golden $(ARGS)

@@ -88,9 +88,9 @@ class SinkTask(Protocol):
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """Make durable what should be now, and say how far: the next offset per partition whose rows survive a crash.
 
-        Exactly this is committed, or nothing; a partition left out keeps its last commit. Called every `offset.flush.interval.ms`
-        and
-        before `revoked`. A sink that rotates files need not end them here. RetriableError: called again.
+        Exactly this is committed, or nothing; a partition left out keeps its last commit. Called every
+        `offset.flush.interval.ms` and before `revoked`. A sink that rotates files need not end them here.
+        RetriableError: called again.
         """
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:

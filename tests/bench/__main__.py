@@ -87,7 +87,8 @@ def show(results: list[dict]) -> None:
     for r in results:
         peer = r["peer"] or {}
         table.add_row(
-            r["name"], f"{r['rows']:,}", f"{r['rows_per_s']:,.0f}", f"{r['cpu_s_per_mrow']:.2f}", f"{r['max_rss_mb']:.0f}",
+            r["name"], f"{r['rows']:,}", f"{r['rows_per_s']:,.0f}", f"{r['cpu_s_per_mrow']:.2f}",
+            f"{r['max_rss_mb']:.0f}",
             str(peer.get("name", "")), f"{peer.get('rows_per_s', 0):,.0f}", f"{peer.get('cpu_s_per_mrow', 0):.2f}",
             "" if r["ratio"] is None else f"{r['ratio']:.2f}",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The jobs that are measured, each run in a process of its own: `python -m tests.bench.jobs NAME '{"settings": ...}'`."""
+"""The measured jobs, each run in a process of its own: `python -m tests.bench.jobs NAME '{"settings": ...}'`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def memory_to_kafka(settings: Settings) -> Figure:
 def sqlite_to_kafka(settings: Settings) -> Figure:
     connector = {
         "name": settings["topic"], "connector.class": "JdbcSourceConnector", "mode": "incrementing",
-        "connection.url": f"sqlite:///{settings['database']}", "incrementing.column.name": "id", "table.whitelist": "rows",
+        "connection.url": f"sqlite:///{settings['database']}", "table.whitelist": "rows",
+        "incrementing.column.name": "id",
         "topic.prefix": f"{settings['topic']}-", "batch.max.rows": "10000", "poll.interval.ms": "100",
     }  # fmt: skip
     return run_connector(settings, connector, "source", int(settings["rows"]))
@@ -97,8 +98,8 @@ def kafka_to_s3(settings: Settings) -> Figure:
     connector = {
         "name": f"sink-{settings['topic']}", "connector.class": "io.confluent.connect.s3.S3SinkConnector",
         "topics": settings["topic"], "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
-        "parquet.codec": "zstd", "flush.size": "100000", "store.url": settings["s3_url"], "s3.bucket.name": settings["bucket"],
-        "s3.region": "us-east-1", "aws.access.key.id": settings["access_key_id"],
+        "parquet.codec": "zstd", "flush.size": "100000", "store.url": settings["s3_url"],
+        "s3.bucket.name": settings["bucket"], "s3.region": "us-east-1", "aws.access.key.id": settings["access_key_id"],
         "aws.secret.access.key": settings["secret_access_key"],
     }  # fmt: skip
     return run_connector(settings, connector, "sink", int(settings["rows"]))
@@ -198,4 +199,4 @@ JOBS: dict[str, Callable[[Settings], Figure]] = {
 }
 
 if __name__ == "__main__":
-    print(json.dumps(as_dict(JOBS[sys.argv[1]](json.loads(sys.argv[2])))))
+    sys.stdout.write(json.dumps(as_dict(JOBS[sys.argv[1]](json.loads(sys.argv[2])))) + "\n")
