@@ -135,7 +135,7 @@ class ConnectorRuns:
         run.waiting = []
 
     def _fail(self, name: str, run: _ConnectorRun, trace: str) -> None:
-        _logger.error("connector_failed", connector=name, trace=trace)
+        _logger.error("connector_failed", connector=name, exception=trace)
         run.state = State.FAILED
         self._parts.statuses.put_connector(name, self._parts.status(State.FAILED, run.config, trace))
         self._end(run, f"Failed to start connector: {name}")

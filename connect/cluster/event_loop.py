@@ -9,18 +9,26 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import structlog
 
+from connect.api.errors import RetriableError
 from connect.cluster.operations import Stage
 
 RETRY_S: Final = 1.0
 """Wait before the settling step is tried again after an error."""
 
 _T = TypeVar("_T")
-_Step = tuple[str, Callable[[], None]]
 _logger = structlog.get_logger(__name__)
+
+
+class _Step(NamedTuple):
+    """Something to do; `unsettles`: what should run may have changed by it."""
+
+    description: str
+    call: Callable[[], None]
+    unsettles: bool = True
 
 
 class EventLoop:
@@ -50,7 +58,7 @@ class EventLoop:
 
     def post(self, description: str, step: Callable[[], None]) -> None:
         """Do this as soon as possible. From any thread."""
-        self._steps.put((description, step))
+        self._steps.put(_Step(description, step))
 
     def submit(self, description: str, call: Callable[[], _T]) -> Future[_T]:
         """Do this as soon as possible; the future tells the outcome. From any thread."""
@@ -74,7 +82,16 @@ class EventLoop:
 
     def later(self, delay_s: float, description: str, step: Callable[[], None]) -> None:
         """Do this after a while. From the loop's own thread."""
-        heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._order), (description, step)))
+        self._arm(delay_s, _Step(description, step))
+
+    def every(self, interval_s: float, description: str, step: Callable[[], None]) -> None:
+        """Do this again and again; no settling follows. From the loop's own thread, or before it starts."""
+
+        def again() -> None:
+            self._arm(interval_s, _Step(description, again, unsettles=False))
+            step()
+
+        self._arm(interval_s, _Step(description, again, unsettles=False))
 
     def stop(self, timeout_s: float) -> bool:
         """End after the steps posted so far; False when the thread is still busy after the time-out."""
@@ -84,17 +101,19 @@ class EventLoop:
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
+    def _arm(self, delay_s: float, step: _Step) -> None:
+        heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._order), step))
+
     def _run(self) -> None:
-        while True:
+        while not self._ended:
+            unsettled = False
             step = self._next()
             while step is not None:
-                self._do(*step)
+                self._do(step)
+                unsettled |= step.unsettles
                 step = self._ready()
-                if step is None and self._ended:
-                    return
-            if self._ended:
-                return
-            self._do("settling tasks and connectors", self._settle, retried=True)
+            if unsettled and not self._ended and not self._do(_Step("settling tasks and connectors", self._settle)):
+                self.later(RETRY_S, "trying again", _nothing)
 
     def _next(self) -> _Step | None:
         timeout_s = max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
@@ -117,17 +136,21 @@ class EventLoop:
         self._ended = step is None
         return step
 
-    def _do(self, description: str, step: Callable[[], None], *, retried: bool = False) -> None:
+    def _do(self, step: _Step) -> bool:
         started_ms = _now_ms()
-        self._stage = Stage(description, started_ms)
+        self._stage = Stage(step.description, started_ms)
         try:
-            step()
+            step.call()
+        except RetriableError as error:
+            _logger.warning("herder_step_postponed", step=step.description, error=str(error))
+            return False
         except Exception:
             # One failed step must not end the worker; what it was about is settled again after the next step.
-            _logger.exception("herder_step_failed", step=description)
-            if retried:
-                self.later(RETRY_S, "trying again", _nothing)
-        self._stage = Stage(description, started_ms, _now_ms())
+            _logger.exception("herder_step_failed", step=step.description)
+            return False
+        finally:
+            self._stage = Stage(step.description, started_ms, _now_ms())
+        return True
 
 
 def _nothing() -> None:

@@ -34,6 +34,8 @@ from connect.runtime.messages import TaskId, TaskState, TopicsUsed
 from connect.runtime.worker_config import WorkerConfig
 
 TICK_S: Final = 0.25
+LOOK_S: Final = 1.0
+"""How often everything is settled without a cause: moving tasks waits for time to pass, not for a word."""
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 
 
@@ -98,8 +100,9 @@ class Settler:
         self.parts.worker_id = worker_id
         self.parts.configs.start(deadline)
         self.parts.statuses.start(deadline)
+        self.parts.loop.every(TICK_S, "looking after task hosts", self._tick)
+        self.parts.loop.every(LOOK_S, "looking again", lambda: self.parts.loop.post("looking again", _noted))
         self.parts.loop.start()
-        self.parts.loop.post("ticking", self._tick)
         self.parts.membership.start(url, worker_id, self)
 
     def wait_until_joined(self, deadline: Deadline) -> bool:
@@ -144,7 +147,9 @@ class Settler:
         """MembershipListener."""
         released = threading.Event()
         self.parts.loop.post(f"releasing {len(slots)} slots", partial(self._releases.append, released))
-        released.wait(deadline.remaining_s)
+        if not released.wait(deadline.remaining_s):
+            # The herder waits for Kafka, or a host does not die: others may start these tasks as soon as this returns.
+            self.parts.supervisor.kill_all("was killed: its slots go to another worker and it had not stopped in time")
 
     def lost(self) -> None:
         """MembershipListener."""
@@ -167,7 +172,6 @@ class Settler:
     def _tick(self) -> None:
         self.parts.supervisor.tick()
         self.parts.calls.tick()
-        self.parts.loop.later(TICK_S, "ticking", self._tick)
 
     def _settle(self) -> None:
         snapshot = self.parts.configs.snapshot

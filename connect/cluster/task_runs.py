@@ -137,7 +137,7 @@ class TaskRuns:
             self._parts.statuses.put_task(task, self._parts.status(State.UNASSIGNED, run.spec.connector_config))
 
     def _fail(self, task: TaskId, run: Run, change: TaskState) -> None:
-        _logger.error("task_failed", connector=task.connector, task=task.task, trace=change.trace)
+        _logger.error("task_failed", connector=task.connector, task=task.task, exception=change.trace)
         self._running[task] = replace(run, phase=Phase.FAILED)
         config = run.spec.connector_config
         self._parts.statuses.put_task(task, self._parts.status(State.FAILED, config, change.trace))

@@ -56,6 +56,16 @@ def test_timers_come_in_time_order(loop):
     assert order == [1, 2]
 
 
+def test_what_is_done_again_and_again_settles_nothing(settled):
+    loop, third = EventLoop("test", settled.release), threading.Semaphore(0)
+    loop.every(0.01, "again", third.release)
+    loop.start()
+    for _ in range(3):
+        assert third.acquire(timeout=5)
+    assert not settled.acquire(blocking=False)
+    assert loop.stop(5)
+
+
 def test_the_stage_names_what_runs_now(loop):
     entered, leave = threading.Event(), threading.Event()
     loop.post("a long step", lambda: (entered.set(), leave.wait(5)))

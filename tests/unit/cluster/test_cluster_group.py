@@ -1,6 +1,7 @@
 """Two herders over one set of topics in memory, and a group that a test deals slots from."""
 
 import queue
+import threading
 
 import pytest
 from cluster_fakes import World, eventually
@@ -132,6 +133,17 @@ def test_revoked_slots_are_let_go_only_when_their_tasks_have_stopped(cluster, pa
     eventually(lambda: [h for h in cluster.world.hosts if h.killed])
     cluster.deal("a", "assigned", {3, 4, 5})
     eventually(lambda: workers(first) == ["a:1"] * 4)
+
+
+def test_slots_go_only_after_their_tasks_were_killed_when_the_herder_is_held_up(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    held = threading.Event()
+    second._parts.loop.post("a step that waits for Kafka", lambda: held.wait(30))
+    cluster.deal("b", "revoked", {3, 4, 5})
+    eventually(lambda: [h for h in cluster.world.hosts if h.killed and "slots go to another" in h.killed])
+    held.set()
 
 
 def test_a_worker_that_lost_its_slots_ends_all_its_hosts_at_once(cluster, pair):
