@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.rules import driver_properties
 from connectors.jdbc.url import is_jdbc, translate
 
+_MYSQL = {"mysql", "mariadb"}
+
 
 class Database:
     """A connection, and the generic reader over its driver's cursor. Owned by one thread, `interrupt` apart."""
@@ -25,12 +28,13 @@ class Database:
         """Builds the engine without connecting. ConfigError: the URL cannot be used."""
         url = _url(config)
         self.dialect_name = url.get_backend_name()
-        self.schema_of_connection = url.database if self.dialect_name in {"mysql", "mariadb"} else None
+        self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         self._engine = _engine(url, config)
         dbapi = self._engine.dialect.dbapi
         self._driver_error: type[Exception] = dbapi.Error if dbapi else sa.exc.DBAPIError
         self.border = Border(_shown(url), self._driver_error, (url.password or "", *_secrets(config)))
         self._connection: sa.Connection | None = None
+        self._stream: sa.CursorResult[Any] | None = None
 
     @property
     def connection(self) -> sa.Connection:
@@ -73,12 +77,13 @@ class Database:
         connection = self.connection
         options = {} if self.dialect_name == "sqlite" else {"stream_results": True, "max_row_buffer": FETCH_ROWS}
         with self.border.translated(doing):
-            result = connection.execute(statement, execution_options=options)
+            result = self._stream = connection.execute(statement, execution_options=options)
         fetch = result.cursor.fetchmany if result.cursor is not None and not options else result.fetchmany
         return CursorPages(result, fetch, rules, self.border, doing)
 
     def end_transaction(self) -> None:
         """Let go of the snapshot and every lock."""
+        self._stream = None
         if self._connection is not None and self._connection.in_transaction():
             with self.border.translated("ending the read transaction"):
                 self._connection.rollback()
@@ -88,21 +93,34 @@ class Database:
         connection = self._connection
         if connection is None or connection.closed or connection.invalidated:
             return
+        if self.dialect_name in _MYSQL:
+            self._kill_query(connection)
+            return
         driver: Any = connection.connection.driver_connection
         for name in ("interrupt", "cancel"):
             if hasattr(driver, name):
                 getattr(driver, name)()
                 return
 
+    def _kill_query(self, connection: sa.Connection) -> None:
+        # A streamed result can only be left by reading it to its end, unless the server breaks it off.
+        driver: Any = connection.connection.driver_connection
+        with suppress(sa.exc.SQLAlchemyError, self._driver_error), self._engine.connect() as other:
+            other.exec_driver_sql(f"KILL QUERY {int(driver.thread_id())}")
+
     def close(self) -> None:
         """Close the connection; what is already gone does not matter."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        try:
+        stream, self._stream = self._stream, None
+        if stream is not None and self.dialect_name in _MYSQL and not (connection.closed or connection.invalidated):
+            self._kill_query(connection)
+        with suppress(sa.exc.SQLAlchemyError, self._driver_error):
+            if stream is not None:
+                stream.close()
+        with suppress(sa.exc.SQLAlchemyError, self._driver_error):
             connection.close()
-        except (sa.exc.SQLAlchemyError, self._driver_error):
-            connection.invalidate()
 
 
 def _url(config: JdbcSourceConfig) -> sa.URL:

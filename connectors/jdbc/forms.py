@@ -25,6 +25,12 @@ class TimestampForm(Protocol):
     def edge(self, instant_us: int) -> Edge:
         """The values to compare the column with."""
 
+    def before(self, instant_us: int) -> sa.ColumnElement[Any]:
+        """What a value must be below to be complete: no row that commits later can share it.
+
+        A column that holds whole seconds gets more rows of the running second, so that one is left for later.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class DateTimes:
@@ -39,6 +45,10 @@ class DateTimes:
             return Edge.at(sa.literal(moment, sa.DateTime(timezone=True)))
         return Edge.at(sa.literal(wall_clock(instant_us, self.zone), sa.DateTime()))
 
+    def before(self, instant_us: int) -> sa.ColumnElement[Any]:
+        """The instant itself."""
+        return self.edge(instant_us).low
+
 
 @dataclass(frozen=True, slots=True)
 class EpochMilliseconds:
@@ -47,6 +57,10 @@ class EpochMilliseconds:
     def edge(self, instant_us: int) -> Edge:
         """The milliseconds around the instant."""
         return Edge(sa.literal(-(-instant_us // 1000), sa.BigInteger), sa.literal(instant_us // 1000, sa.BigInteger))
+
+    def before(self, instant_us: int) -> sa.ColumnElement[Any]:
+        """The running millisecond."""
+        return self.edge(instant_us).high
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +85,13 @@ class IsoText:
         full = wall.isoformat(self.separator, "microseconds")
         shortest = full.rstrip("0").rstrip(".") if wall.microsecond else full[:19]
         return Edge(sa.literal(shortest), sa.literal(full + "000"))
+
+    def before(self, instant_us: int) -> sa.ColumnElement[Any]:
+        """The running second, minute or day, as the column has them; the instant itself where it has fractions."""
+        if self.length in _UNITS_US:
+            floor = self._coarse(wall_clock(instant_us, self.zone), timedelta(microseconds=_UNITS_US[self.length]))
+            return floor.high
+        return self.edge(instant_us).high if self.suffix else self.edge(instant_us).low
 
     def _coarse(self, wall: datetime, unit: timedelta) -> Edge:
         rest = (wall - datetime.min) % unit  # noqa: DTZ901 - wall clocks have no zone

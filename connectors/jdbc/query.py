@@ -77,7 +77,7 @@ def select(
     order: Sequence[sa.ColumnElement[Any]] = (),
     *,
     after: Sequence[Edge] = (),
-    until: Edge | None = None,
+    until: sa.ColumnElement[Any] | None = None,
     extra: Sequence[sa.ColumnElement[Any]] = (),
     limit: int | None = None,
 ) -> sa.Select[Any]:
@@ -90,7 +90,7 @@ def select(
     if after:
         statement = statement.where(_after(order, after))
     if until is not None:
-        statement = statement.where(order[0] < until.low)
+        statement = statement.where(order[0] < until)
     if order:
         statement = statement.order_by(*(column.asc() for column in order))
     if limit is not None:

@@ -34,16 +34,22 @@ def _plan(name: str, declared: t.TypeEngine[Any] | None, sample: Sequence[Any], 
     return plan_column(name, declared if declared is not None else inferred(sample), nullable=True, rules=rules)
 
 
+_TYPES: dict[str, t.TypeEngine[Any]] = {
+    "int": t.BigInteger(), "float": t.Double(), "bytes": t.LargeBinary(), "bool": t.Boolean(), "date": t.Date(),
+    "time": t.Time(), "timedelta": t.Time(), "str": t.Text(), "UUID": t.Uuid(),
+}  # fmt: skip
+
+
 def inferred(sample: Sequence[Any]) -> t.TypeEngine[Any]:
     """The type of an expression from its first values; text when they are all null."""
-    match {kind.__name__ for kind in kinds(sample)}:
-        case found if found and found <= {"int"}:
-            return t.BigInteger()
-        case found if found and found <= {"int", "float"}:
-            return t.Double()
-        case found if found == {"bytes"}:
-            return t.LargeBinary()
-    return t.Text()
+    found = {kind.__name__ for kind in kinds(sample)}
+    if found == {"int", "float"}:
+        return t.Double()
+    if found == {"Decimal"}:
+        return t.DECIMAL(38, max(0, *(-int(v.as_tuple().exponent) for v in sample if v is not None), 0))
+    if found == {"datetime"}:
+        return t.DateTime(timezone=next(v for v in sample if v is not None).tzinfo is not None)
+    return _TYPES.get(next(iter(found)), t.NullType()) if len(found) == 1 else t.Text()
 
 
 def _declared(database: Database, query: str) -> dict[str, t.TypeEngine[Any]]:

@@ -35,7 +35,11 @@ class Connections:
     def give_back(self, database: Database) -> None:
         """The reader is done with it; its transaction ends."""
         self._busy.remove(database)
-        database.end_transaction()
+        try:
+            database.end_transaction()
+        except BaseException:
+            database.close()
+            raise
         self._idle.append(database)
 
     def discard(self, database: Database) -> None:
@@ -113,13 +117,13 @@ class TableReader:
         """The next page; None when a pass found nothing new. After an error the next call reads from the same place."""
         try:
             page = self._next_page()
-            batch = self._batch(page)
             if page.following is None:
                 self._end_pass()
+            # Last, because it moves the place: were anything to fail after it, the page would be lost.
+            return self._batch(page)
         except BaseException:
-            self._abandon()
+            self.abandon()
             raise
-        return batch
 
     def _next_page(self) -> Page:
         current = self._pass = self._pass or self._begin()
@@ -150,7 +154,7 @@ class TableReader:
 
     def _statement(self, current: _Pass) -> sa.Select[Any]:
         plan, form = self._plan, current.form
-        until = form.edge(current.until_us) if form is not None and current.until_us is not None else None
+        until = form.before(current.until_us) if form is not None and current.until_us is not None else None
         return select(
             plan.source,
             plan.mode.order,
@@ -182,7 +186,8 @@ class TableReader:
         if database is not None:
             self._connections.give_back(database)
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
+        """Break the pass off; the next read goes on from what was delivered."""
         current, self._pass = self._pass, None
         self.due_at_s = time.monotonic()
         if isinstance(self._plan.mode, Bulk):

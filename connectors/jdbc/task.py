@@ -74,8 +74,13 @@ class JdbcSourceTask:
             self._connections.interrupt()
             wait([self._ahead], timeout=_CLOSE_S)
         self._ahead = None
-        wait([self._thread.submit(self._connections.close)], timeout=_CLOSE_S)
+        wait([self._thread.submit(self._release)], timeout=_CLOSE_S)
         self._thread.shutdown(wait=False)
+
+    def _release(self) -> None:
+        for reader in self._readers:
+            reader.abandon()
+        self._connections.close()
 
     def _plan(self, ctx: SourceContext) -> list[TableReader]:
         database = self._connections.take()

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import types as t
+from sqlalchemy.dialects.postgresql import DOMAIN
 
 from connect.api import schema as s
 
@@ -99,8 +100,10 @@ def _classify(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
 
 
 def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
-    if isinstance(kind, t.LargeBinary):
+    if isinstance(kind, t.LargeBinary | t.BINARY | t.VARBINARY):
         return Raw.BYTES, s.BYTES, False
+    if isinstance(kind, DOMAIN):
+        return _classify(kind.data_type, rules)
     match type(kind).__name__:
         case "BIT" if rules.dialect in {"mysql", "mariadb"}:
             return Raw.BYTES, s.BYTES, False

@@ -35,7 +35,7 @@ def test_an_id_is_read_above_the_last_one():
 
 def test_a_composite_place_can_be_read_by_index():
     order = [T.column("ts"), T.column("id")]
-    text = sql(select(T, order, after=at(1, 2), until=Edge.at(sa.literal(9)))).replace('"shop"."or ders".', "")
+    text = sql(select(T, order, after=at(1, 2), until=sa.literal(9))).replace('"shop"."or ders".', "")
     assert text.endswith('WHERE "ts" >= ? AND ("ts" > ? OR "id" > ?) AND "ts" < ? ORDER BY "ts" ASC, "id" ASC')
 
 

@@ -135,6 +135,20 @@ def test_an_instant_is_compared_in_the_columns_own_form(sample, instant, low, hi
     assert (edge.low.value, edge.high.value) == (low, high)
 
 
+@pytest.mark.parametrize(
+    ("sample", "before"),
+    [
+        ("2024-02-29 00:00:00", "2024-02-29 12:34:56"),
+        ("2024-02-29 00:00:00.5", "2024-02-29 12:34:56.123456"),
+        ("2024-02-29T00:00:00Z", "2024-02-29T12:34:56Z"),
+        ("2024-02-29", "2024-02-29"),
+        (1709164800000, 1709210096123),
+    ],
+)
+def test_the_running_second_of_a_coarse_column_is_left_for_later(sample, before):
+    assert form_of_sqlite(sample, "ts", UTC_ZONE).before(LEAP).value == before
+
+
 def test_the_form_is_recognised():
     assert form_of_sqlite(None, "ts", UTC_ZONE) == IsoText(" ", "", 19, UTC_ZONE)
     assert form_of_sqlite(5, "ts", UTC_ZONE) == EpochMilliseconds()

@@ -1,0 +1,70 @@
+"""MariaDB, where its server binaries are installed."""
+
+import shutil
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from connect.services.errors import ServiceStartError
+from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.process import Command, run_to_end
+from connect.services.sql import DATABASE, USER, SqlEndpoint, as_plain_user, ensure_password, newest
+from connect.services.supervised import SupervisedService
+
+_INIT_FILE = "init.sql"
+
+
+class MariaDbService(SupervisedService[SqlEndpoint]):
+    """A MariaDB with the user `connect`, who may do everything, and the database `connect`."""
+
+    name: ClassVar[str] = "mariadb"
+    port_names: ClassVar[tuple[str, ...]] = ("port",)
+
+    def prepare(self) -> None:
+        _binary("mariadbd")
+
+    def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
+        password = ensure_password(folder)
+        data = folder / "data"
+        if not data.exists():
+            self._create(folder, data, deadline_s)
+        init = folder / _INIT_FILE
+        init.touch(mode=0o600)
+        init.write_text(
+            f"CREATE DATABASE IF NOT EXISTS {DATABASE};\n"
+            f"CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{password}';\n"
+            f"GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION;\n"
+        )
+        argv = [
+            *(str(_binary("mariadbd")), "--no-defaults", f"--datadir={data}", f"--port={ports['port']}"),
+            *(f"--bind-address={LOOPBACK}", "--socket=mariadb.sock", f"--init-file={init}", "--skip-name-resolve"),
+            *("--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", "--character-set-server=utf8mb4"),
+        ]
+        return as_plain_user(folder, "mysql", argv)
+
+    def _create(self, folder: Path, data: Path, deadline_s: float) -> None:
+        argv = [
+            *(str(_binary("mariadb-install-db")), "--no-defaults", f"--datadir={data}", "--skip-test-db"),
+            "--auth-root-authentication-method=normal",
+        ]
+        log = folder / f"{self.name}.log"
+        log.touch()
+        command = Command(as_plain_user(folder, "mysql", argv), folder, log)
+        if not run_to_end(command, deadline_s=deadline_s, doing="mariadb-install-db"):
+            raise ServiceStartError("mariadb-install-db failed.", fix=f"See {log}.")
+
+    def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> SqlEndpoint:
+        return SqlEndpoint(ports["port"], USER, ensure_password(folder))
+
+    def _answers(self, endpoint: SqlEndpoint, timeout_s: float) -> bool:
+        if not accepts_connections(endpoint.port):
+            return False
+        # The server speaks first, once its init file is done.
+        with socket.create_connection((endpoint.host, endpoint.port), timeout_s) as greeting:
+            return len(greeting.recv(5)) > 0
+
+
+def _binary(name: str) -> Path:
+    candidates = [Path("/usr/sbin", name), Path("/usr/bin", name), *(Path(p) for p in [shutil.which(name)] if p)]
+    return newest(candidates, f"MariaDB ({name})", "mariadb-server")

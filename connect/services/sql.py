@@ -1,0 +1,56 @@
+"""What the SQL database services have in common: where clients connect, and running as a user who is not root."""
+
+import os
+import pwd
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from connect.services.errors import ArtifactError
+from connect.services.ports import LOOPBACK
+
+DATABASE: Final = "connect"
+USER: Final = "connect"
+_PASSWORD_FILE: Final = "password"  # noqa: S105 - the name of a file
+
+
+@dataclass(frozen=True)
+class SqlEndpoint:
+    """Where and as whom clients connect; `repr` does not show the password."""
+
+    port: int
+    user: str
+    password: str = field(repr=False)
+    database: str = DATABASE
+    host: str = LOOPBACK
+
+
+def ensure_password(folder: Path) -> str:
+    """The password of the user `connect`, made with the data folder."""
+    path = folder / _PASSWORD_FILE
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_hex(16))
+    return path.read_text()
+
+
+def as_plain_user(folder: Path, preferred: str, argv: Sequence[str]) -> list[str]:
+    """The command, run by `preferred` or else by nobody when we are root; the folder is then that user's."""
+    if os.geteuid() != 0:
+        return list(argv)
+    user = next((u for u in pwd.getpwall() if u.pw_name == preferred), None) or pwd.getpwnam("nobody")
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *argv]
+
+
+def newest(candidates: Sequence[Path], name: str, package: str) -> Path:
+    """The last of the candidates that exists; ArtifactError when there is none."""
+    found = [path for path in candidates if path.exists()]
+    if not found:
+        raise ArtifactError(
+            f"{name} is not installed.", fix=f"Install it with: apt-get install --no-install-recommends {package}"
+        )
+    return found[-1]

@@ -1,0 +1,35 @@
+"""The SQL servers of the JDBC tests, started once for the run; tests are skipped, and say so, where one is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from connect.services import ArtifactError
+from connect.services.mariadb import MariaDbService
+from connect.services.postgres import PostgresService
+from connect.services.sql import SqlEndpoint
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[SqlEndpoint]:
+    """A PostgreSQL."""
+    pytest.importorskip("psycopg", reason="pip install 'psycopg[binary]'")
+    yield from _started(PostgresService())
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[SqlEndpoint]:
+    """A MariaDB."""
+    pytest.importorskip("pymysql", reason="pip install pymysql")
+    yield from _started(MariaDbService())
+
+
+def _started(service: PostgresService | MariaDbService) -> Iterator[SqlEndpoint]:
+    try:
+        service.prepare()
+    except ArtifactError as missing:
+        pytest.skip(str(missing))
+    with service:
+        yield service.endpoint

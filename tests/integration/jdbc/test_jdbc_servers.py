@@ -1,0 +1,267 @@
+"""The generic path on real PostgreSQL and MariaDB: modes, restarts, types, broken connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+
+import pytest
+import sqlalchemy as sa
+from jdbc_drive import OffsetStore, batches, rows
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, RetriableError, SchemaError
+from connect.services.sql import SqlEndpoint
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.source import JdbcSourceConnector
+from connectors.jdbc.task import JdbcSourceTask
+
+JDBC = {"postgres": "postgresql", "mariadb": "mariadb"}
+DRIVERS = {"postgres": "postgresql+psycopg", "mariadb": "mariadb+pymysql"}
+FULL = {"postgres": "public.{}", "mariadb": "connect.{}"}
+
+
+@dataclass(frozen=True)
+class Server:
+    name: str
+    endpoint: SqlEndpoint
+    engine: sa.Engine
+    table: str
+
+    def run(self, *statements: str) -> None:
+        with self.engine.begin() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement.format(t=self.table))
+
+    def connector(self, **settings: object) -> JdbcSourceConnector:
+        e = self.endpoint
+        given = {
+            "connection.url": f"jdbc:{JDBC[self.name]}://{e.host}:{e.port}/{e.database}",
+            "connection.user": e.user,
+            "connection.password": e.password,
+            "topic.prefix": "db-",
+            "table.whitelist": self.table,
+            "poll.interval.ms": "20",
+            "poll.linger.ms": "60",
+        }
+        given |= {name.replace("__", "."): str(value) for name, value in settings.items()}
+        return JdbcSourceConnector(JdbcSourceConfig.parse({k: v for k, v in given.items() if v != "None"}))
+
+    def opened(self, store: OffsetStore, **settings: object) -> JdbcSourceTask:
+        planned = self.connector(**settings)
+        planned.check(Deadline.after(10))
+        (config,) = planned.task_configs(1)
+        task = planned.task(config)
+        task.open(store)
+        return task
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest, unique: str) -> Iterator[Server]:
+    endpoint: SqlEndpoint = request.getfixturevalue(request.param)
+    url = sa.URL.create(
+        DRIVERS[request.param], endpoint.user, endpoint.password, endpoint.host, endpoint.port, endpoint.database
+    )
+    engine = sa.create_engine(url)
+    yield Server(request.param, endpoint, engine, unique)
+    engine.dispose()
+
+
+@pytest.fixture
+def filled(server: Server) -> Server:
+    """60 rows, six to a timestamp of microseconds."""
+    server.run("CREATE TABLE {t} (id BIGINT NOT NULL PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, name VARCHAR(20))")
+    values = ",".join(f"({i}, '2024-01-01 00:00:{(i - 1) // 6:02d}.123456', 'row {i}')" for i in range(1, 61))
+    server.run(f"INSERT INTO {{t}} VALUES {values}")
+    return server
+
+
+MODES = {
+    "bulk": {"mode": "bulk", "poll__interval__ms": 600_000},
+    "incrementing": {"mode": "incrementing", "incrementing__column__name": "id"},
+    "timestamp": {"mode": "timestamp", "timestamp__column__name": "ts"},
+    "both": {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"},
+}
+MICROS = {"timestamp__granularity": "micros_long"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("batch_rows", [4, 6, 100])
+def test_a_restart_after_every_batch_gives_each_row_once(filled, mode, batch_rows):
+    store, read = OffsetStore(), []
+    while True:
+        task = filled.opened(store, **MODES[mode], **MICROS, batch__max__rows=batch_rows)
+        found = batches(task, store, at_most=1)
+        task.close()
+        if not found:
+            break
+        read += [row["id"] for row in rows(found)]
+    assert read == list(range(1, 61))
+    (partition,) = (json.loads(key) for key in store.offsets)
+    assert partition == {"protocol": "1", "table": FULL[filled.name].format(filled.table)}
+
+
+@pytest.mark.parametrize("mode", ["incrementing", "timestamp", "both"])
+def test_only_what_is_new_is_read_later(filled, mode):
+    store = OffsetStore()
+    task = filled.opened(store, **MODES[mode], **MICROS)
+    assert len(rows(batches(task, store))) == 60
+    filled.run("INSERT INTO {t} VALUES (61, '2024-01-02 00:00:00.000001', 'new')")
+    deadline, found = Deadline.after(5), []
+    while not found and deadline.wait(0.02):
+        found = rows(batches(task, store))
+    task.close()
+    assert [(r["id"], r["ts"]) for r in found] == [(61, 1704153600000001)]
+
+
+def test_microseconds_under_connect_logical_are_refused_with_the_fix(filled):
+    task = filled.opened(OffsetStore(), **MODES["bulk"])
+    with pytest.raises(SchemaError, match=r"ts.*micros_long"):
+        batches(task, OffsetStore())
+    task.close()
+
+
+def test_a_query_is_wrapped(filled):
+    store = OffsetStore()
+    query = (
+        f"SELECT id, upper(name) AS loud, id * 1.50 AS price FROM {filled.table} WHERE name LIKE '%5%' ORDER BY name"
+    )
+    settings = {**MODES["incrementing"], "query": query, "table__whitelist": None, "topic__prefix": "loud"}
+    task = filled.opened(store, **settings)
+    read = rows(batches(task, store))
+    task.close()
+    assert read[0] == {"id": 5, "loud": "ROW 5", "price": Decimal("7.50")}
+    assert [r["id"] for r in read] == sorted(i for i in range(1, 61) if "5" in str(i))
+
+
+def test_a_lost_connection_is_retriable_and_loses_nothing(filled):
+    store = OffsetStore()
+    task = filled.opened(store, **MODES["incrementing"], **MICROS, batch__max__rows=10)
+    read = rows(batches(task, store, at_most=2))
+    mine = {
+        "postgres": "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+        "AND backend_type = 'client backend'",
+        "mariadb": "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND command <> 'Daemon'",
+    }[filled.name]
+    with filled.engine.begin() as connection:
+        for (process,) in connection.exec_driver_sql(mine).all():
+            if filled.name == "mariadb":
+                connection.exec_driver_sql(f"KILL {process}")
+    lost, quiet = 0, False
+    while not quiet:
+        try:
+            found = batches(task, store, at_most=1)
+        except RetriableError:
+            lost += 1
+            continue
+        read += rows(found)
+        quiet = not found
+    assert lost >= 1
+    task.close()
+    assert [r["id"] for r in read] == list(range(1, 61))
+
+
+def test_a_wrong_password_names_the_keys_and_not_the_password(server):
+    with pytest.raises(ConfigError) as error:
+        server.connector(mode="bulk", connection__password="canary-4711", connection__attempts=1).check(
+            Deadline.after(5)
+        )
+    assert error.value.key == "connection.url"
+    assert "connection.password" in str(error.value)
+    assert "canary-4711" not in str(error.value)
+
+
+def test_a_missing_table_is_named(server):
+    with pytest.raises(ConfigError, match=r"none_such.*table\.whitelist"):
+        server.connector(mode="bulk", table__whitelist="none_such").check(Deadline.after(5))
+
+
+POSTGRES_TYPES = {
+    "smallint": ("32767", 32767, "int16"),
+    "integer": ("2147483647", 2147483647, "int32"),
+    "bigint": ("9223372036854775807", 9223372036854775807, "int64"),
+    "oid": ("4294967295", 4294967295, "int64"),
+    "real": ("1.5", 1.5, "float32"),
+    "double precision": ("0.1", 0.1, "float64"),
+    "numeric(12,2)": ("-9999999999.99", Decimal("-9999999999.99"), "bytes"),
+    "numeric(38,10)": ("1234567890123456789012345678.0123456789",) * 2 + ("bytes",),
+    "boolean": ("true", True, "boolean"),
+    "text": ("'é漢😀'", "é漢😀", "string"),
+    "varchar(5)": ("'a'", "a", "string"),
+    "uuid": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "string"),
+    "jsonb": ("""'{{"a": 1.10}}'""", '{"a": 1.10}', "string"),
+    "bytea": ("'\\x00ff'", b"\x00\xff", "bytes"),
+    "date": ("'2024-02-29'", date(2024, 2, 29), "int32"),
+    "time": ("'12:34:56.123'", time(12, 34, 56, 123000), "int32"),
+    "timestamp": ("'2024-02-29 12:34:56.123'", datetime(2024, 2, 29, 12, 34, 56, 123000, UTC), "int64"),
+    "timestamptz": ("'2024-02-29 13:34:56.123+01'", datetime(2024, 2, 29, 12, 34, 56, 123000, UTC), "int64"),
+    "integer[]": ("'{{1,2}}'", "{1,2}", "string"),
+    "interval": ("'1 day 02:00'", "1 day 02:00:00", "string"),
+    "inet": ("'10.0.0.1/8'", "10.0.0.1/8", "string"),
+    "int4range": ("'[1,5)'", "[1,5)", "string"),
+}
+MARIADB_TYPES = {
+    "tinyint": ("127", 127, "int8"),
+    "tinyint(1)": ("127", 127, "int8"),
+    "tinyint unsigned": ("255", 255, "int16"),
+    "smallint unsigned": ("65535", 65535, "int32"),
+    "int unsigned": ("4294967295", 4294967295, "int64"),
+    "bigint unsigned": ("9223372036854775807", 9223372036854775807, "int64"),
+    "float": ("1.5", 1.5, "float32"),
+    "double": ("0.1", 0.1, "float64"),
+    "decimal(12,2)": ("-9999999999.99", Decimal("-9999999999.99"), "bytes"),
+    "varchar(5)": ("'é漢😀'", "é漢😀", "string"),
+    "json": ("""'{{"a": 1.10}}'""", '{"a": 1.10}', "string"),
+    "enum('a','b')": ("'b'", "b", "string"),
+    "varbinary(3)": ("x'00ff'", b"\x00\xff", "bytes"),
+    "blob": ("x'00ff'", b"\x00\xff", "bytes"),
+    "bit(9)": ("b'100000001'", b"\x01\x01", "bytes"),
+    "date": ("'2024-02-29'", date(2024, 2, 29), "int32"),
+    "time(3)": ("'12:34:56.123'", time(12, 34, 56, 123000), "int32"),
+    "datetime(3)": ("'2024-02-29 12:34:56.123'", datetime(2024, 2, 29, 12, 34, 56, 123000, UTC), "int64"),
+    "uuid": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "string"),
+    "inet6": ("'::1'", "::1", "string"),
+}
+
+
+def _check_types(server: Server, cases: dict) -> None:
+    columns = ", ".join(f"c{i} {kind} NULL" for i, kind in enumerate(cases))
+    server.run(f"CREATE TABLE {{t}} (id INT NOT NULL PRIMARY KEY, {columns})")
+    server.run(f"INSERT INTO {{t}} VALUES (1, {', '.join(str(case[0]) for case in cases.values())})")
+    server.run("INSERT INTO {t} (id) VALUES (2)")
+    task = server.opened(OffsetStore(), **MODES["bulk"])
+    (batch,) = batches(task, OffsetStore())
+    task.close()
+    first, second = batch.values.rows()
+    assert second == {"id": 2} | {f"c{i}": None for i in range(len(cases))}
+    types = {kind: str(batch.values.schema.field(f"c{i}").type) for i, kind in enumerate(cases)}
+    assert types == {kind: case[2] for kind, case in cases.items()}
+    expected = {kind: Decimal(c[1]) if kind == "numeric(38,10)" else c[1] for kind, c in cases.items()}
+    assert {kind: first[f"c{i}"] for i, kind in enumerate(cases)} == expected
+
+
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+def test_each_postgresql_type_keeps_its_value(server):
+    _check_types(server, POSTGRES_TYPES)
+
+
+@pytest.mark.parametrize("server", ["mariadb"], indirect=True)
+def test_each_mariadb_type_keeps_its_value(server):
+    _check_types(server, MARIADB_TYPES)
+
+
+def test_many_rows_stream(server):
+    count = 50_000
+    many = {
+        "postgres": f"INSERT INTO {{t}} SELECT i, 'row ' || i FROM generate_series(1, {count}) i",
+        "mariadb": f"INSERT INTO {{t}} SELECT seq, concat('row ', seq) FROM seq_1_to_{count}",
+    }
+    server.run("CREATE TABLE {t} (id INT NOT NULL PRIMARY KEY, name TEXT)", many[server.name])
+    task = server.opened(OffsetStore(), **MODES["bulk"], batch__max__rows=7000)
+    read = batches(task, OffsetStore())
+    task.close()
+    assert [len(batch) for batch in read] == [7000] * 7 + [1000]
+    assert read[-1].values.rows()[-1] == {"id": count, "name": f"row {count}"}
