@@ -25,7 +25,10 @@ IDLE_CPU_S = 0.35
 
 
 class SourceSuite(SourceRestarts):
-    """The contract of a source. See ConnectorSuite for what to set; `grace_s`: how late a poll may come back."""
+    """The contract of a source. See ConnectorSuite for what to set.
+
+    `grace_s`: how late a poll may come back. `quiet_s`: how long a poll waits for rows that must not come.
+    """
 
     grace_s: ClassVar[float] = 1.0
 
@@ -113,12 +116,12 @@ class SourceSuite(SourceRestarts):
 
     def test_an_idle_source_gives_nothing(self, system: SourceDriver) -> None:
         with self.run_of(system) as run:
-            assert run.poll(0.2) is None, "There are no rows, and yet poll gave a batch with rows."
+            assert run.poll(self.quiet_s) is None, "There are no rows, and yet poll gave a batch with rows."
             system.insert(make_rows(3))
             self.read_all(run, system)
             before = len(ids_of(system, run.batches))
             for _ in range(3):
-                run.poll(0.2)
+                run.poll(self.quiet_s)
             again = ids_of(system, run.batches)[before:]
             assert not again, f"Nothing was added, and yet poll gave the ids {again} again."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
@@ -22,6 +22,8 @@ ROWS = 30
 
 class SourceRestarts(ConnectorSuite):
     """The part of SourceSuite about resuming; inherit SourceSuite."""
+
+    quiet_s: ClassVar[float] = 0.2
 
     def run_of(self, system: SourceDriver, store: OffsetStore | None = None, **options: Any) -> SourceRun:
         """A life of this source that is not yet open."""
@@ -71,7 +73,7 @@ class SourceRestarts(ConnectorSuite):
     @requires(Capability.EXACTLY_ONCE)
     def test_resuming_repeats_no_row(self, system: SourceDriver) -> None:
         for polled, stored in self._steps(system):
-            first, second = self._crash_and_resume(system, polled, stored)
+            first, second = self._crash_and_resume(system, polled, stored, quiet_s=self.quiet_s)
             if missing(system, [*first.full_batches[:stored], *second.full_batches], ids=range(ROWS)):
                 return  # what is lost cannot be repeated; test_a_crash_at_any_step_loses_no_row tells of it
             twice = repeated(ids_of(system, [*first.full_batches[:stored], *second.full_batches]))
@@ -91,8 +93,8 @@ class SourceRestarts(ConnectorSuite):
             twice = repeated(ids_of(system, batches))
             assert not twice, f"A clean restart repeated the rows with ids {twice}"
         with self.run_of(system, store) as run:
-            run.poll(0.3)
-            run.poll(0.3)
+            run.poll(self.quiet_s)
+            run.poll(self.quiet_s)
         assert not run.full_batches, f"A restart after the last row repeated ids {ids_of(system, run.batches)}"
 
     def test_a_kill_while_reading_loses_no_row(self, system: SourceDriver, tmp_path: Path) -> None:
@@ -142,7 +144,10 @@ class SourceRestarts(ConnectorSuite):
                 system.insert(make_rows(ROWS))
                 yield polled, stored
 
-    def _crash_and_resume(self, system: SourceDriver, polled: int, stored: int) -> tuple[SourceRun, SourceRun]:
+    def _crash_and_resume(
+        self, system: SourceDriver, polled: int, stored: int, *, quiet_s: float | None = None
+    ) -> tuple[SourceRun, SourceRun]:
+        """A life that crashes, and the next one until every row is read; with `quiet_s` also what comes after that."""
         first = self.run_of(system).open()
         first.read_batches(polled, within_s=self.patience_s)
         place = first.batches.index(first.full_batches[stored - 1]) + 1 if stored else 0
@@ -152,5 +157,6 @@ class SourceRestarts(ConnectorSuite):
             durable = first.full_batches[:stored]
             done = lambda: not missing(system, [*durable, *second.batches], ids=range(ROWS))  # noqa: E731
             second.read_until(done, within_s=min(self.patience_s, 5.0))
-            second.poll(0.2)
+            if quiet_s is not None:
+                second.poll(quiet_s)
         return first, second

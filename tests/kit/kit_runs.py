@@ -1,45 +1,124 @@
-"""Runs a suite on many plug-ins, each in a pytest of its own, a few at a time: most of a run is waiting."""
+"""Runs a suite on many plug-ins: a class for each, in a few pytest processes at a time, as part of a run is waiting."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 AT_ONCE = 3
-FAILED = re.compile(r"^(?:FAILED|ERROR) [^:]+::\w+::(\w+)", re.MULTILINE)
+LIMIT_S = 240
 ROOT = Path(__file__).parents[2]
+HEAD = """
+from hypothesis import Phase, settings
+settings.register_profile("kit", phases=[Phase.explicit, Phase.generate])  # that it fails is enough: no smaller example
+settings.load_profile("kit")
+"""
 
 
 @dataclass(frozen=True)
+class Case:
+    """A class `Test<name>` of a suite. `only`: its one test that is run; `without`: tests that are left out."""
+
+    code: str
+    only: str | None = None
+    without: Collection[str] = ()
+
+
+@dataclass
 class Outcome:
-    """The names of the tests that failed, without parameters, and all that pytest printed."""
+    """The names of the tests that passed and that failed, without parameters, and what pytest says of the failed."""
 
-    failed: frozenset[str]
-    output: str
-
-
-def _run(folder: Path, test_file: str) -> Outcome:
-    folder.mkdir()
-    (folder / "test_it.py").write_text(test_file)
-    path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=short", "-p", "no:cacheprovider", f"--rootdir={folder}",
-         f"--basetemp={folder / 'tmp'}", "test_it.py"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=240,
-    )  # fmt: skip
-    assert done.returncode in {0, 1}, done.stdout + done.stderr
-    return Outcome(frozenset(FAILED.findall(done.stdout)), done.stdout)
+    passed: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+    output: str = ""
 
 
-def start_runs(folder: Path, test_files: Mapping[str, str]) -> Mapping[str, Future[Outcome]]:
-    """Start a run per name; each future gives its outcome."""
+def names_of(suite: type) -> set[str]:
+    """The names of a suite's tests."""
+    return {name for name in dir(suite) if name.startswith("test_")}
+
+
+class Reports:
+    """What became of each test, by the name of its plug-in."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        _, class_name, test = report.nodeid.split("::", 2)
+        outcome = self.outcomes.setdefault(class_name.removeprefix("Test"), Outcome())
+        name = test.partition("[")[0]
+        if report.failed:
+            outcome.failed.add(name)
+            sections = [text for title_and_text in report.sections for text in title_and_text]
+            outcome.output += "\n".join([report.nodeid, report.longreprtext, *sections, ""])
+        elif report.passed and report.when == "call":
+            outcome.passed.add(name)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The processes, by the name of each plug-in that they test."""
+
+    processes: Mapping[str, Future[Mapping[str, Outcome]]]
+
+    def outcome(self, name: str) -> Outcome:
+        """Wait for the process of this plug-in to end."""
+        return self.processes[name].result()[name]
+
+
+def start_runs(folder: Path, cases: Mapping[str, Case]) -> Runs:
+    """Deal the cases out to processes and start them."""
+    names = list(cases)
+    processes: dict[str, Future[Mapping[str, Outcome]]] = {}
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="kit")
-    runs = {name: pool.submit(_run, folder / name, text) for name, text in test_files.items()}
+    for number in range(AT_ONCE):
+        share = {name: cases[name] for name in names[number::AT_ONCE]}
+        processes |= dict.fromkeys(share, pool.submit(_run, folder / str(number), share))
     pool.shutdown(wait=False)
-    return runs
+    return Runs(processes)
+
+
+def _run(folder: Path, cases: Mapping[str, Case]) -> Mapping[str, Outcome]:
+    folder.mkdir()
+    (folder / "test_it.py").write_text(HEAD + "\n".join(case.code for case in cases.values()))
+    done = subprocess.run(
+        [sys.executable, __file__, *_arguments(folder, cases)],
+        cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)])},
+        capture_output=True, text=True, check=False, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert done.returncode in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}, done.stdout + done.stderr
+    found = json.loads((folder / "outcomes.json").read_text())
+    return {name: Outcome(set(o["passed"]), set(o["failed"]), o["output"]) for name, o in found.items()}
+
+
+def _arguments(folder: Path, cases: Mapping[str, Case]) -> list[str]:
+    """What pytest is to run, and how."""
+    nodes = [f"test_it.py::Test{name}" + (f"::{case.only}" if case.only else "") for name, case in cases.items()]
+    left_out = [f"--deselect=test_it.py::Test{name}::{test}" for name, c in cases.items() for test in c.without]
+    options = ["-q", "--tb=short", "-p", "no:cacheprovider", f"--rootdir={folder}", f"--basetemp={folder / 'tmp'}"]
+    return [*options, *left_out, *nodes]
+
+
+def main() -> int:
+    """Run pytest as the arguments say, and leave the outcomes in the working folder."""
+    reports = Reports()
+    code = pytest.main(sys.argv[1:], plugins=[reports])
+    outcomes = {
+        name: {"passed": sorted(o.passed), "failed": sorted(o.failed), "output": o.output}
+        for name, o in reports.outcomes.items()
+    }
+    Path("outcomes.json").write_text(json.dumps(outcomes))
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
