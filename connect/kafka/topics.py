@@ -27,6 +27,7 @@ from connect.kafka.producer import BatchProducer
 Settings = Mapping[str, str | int | float | bool]
 
 _LOG = logging.getLogger("connect.kafka.admin")
+_PROPAGATION_S: Final = 5.0
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -96,13 +97,16 @@ class TopicAdmin:
         return {name: topic.partitions for name, topic in self.describe(names, deadline).items()}
 
     def configs(self, name: str, deadline: Deadline) -> dict[str, str | None]:
-        """A topic's configs, broker defaults included."""
+        """A topic's configs, broker defaults included. RetriableError also for a topic that does not exist."""
         resource = ConfigResource(ResourceType.TOPIC, name)
 
         def ask(timeout_s: float) -> Future[Any]:
             return self._admin.client.describe_configs([resource], request_timeout=timeout_s)[resource]
 
-        entries = self._admin.call(ask, deadline, f"describing the configs of topic {name}")
+        # A topic that was made a moment ago is not known to every broker yet.
+        again = {KafkaError.UNKNOWN_TOPIC_OR_PART}
+        soon = deadline.sooner(_PROPAGATION_S)
+        entries = self._admin.call(ask, soon, f"describing the configs of topic {name}", again=again)
         return {key: entry.value for key, entry in entries.items()}
 
     def create(
