@@ -126,7 +126,7 @@ class JsonConverter:
                 return Column(None, len(array), arrow=lambda: array, rows=rows or (lambda: read_rows(payloads)))
             array = decode_columns(payloads, schema, self._reading)
             return Column(schema, len(array), arrow=lambda: array, rows=lambda: rows_of(array))
-        except (NotColumnarError, SchemaError):
+        except (NotColumnarError, SchemaError, RecursionError):
             return None
 
     def _decode_rows(self, data: pa.BinaryArray, schema: Schema | None, *, enveloped: bool) -> list[Any]:

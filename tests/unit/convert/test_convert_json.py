@@ -192,12 +192,13 @@ def test_a_fixed_schema_that_is_none_is_a_config_error() -> None:
     assert caught.value.key == "schema.content"
 
 
-@pytest.mark.parametrize("depth", [90, 5_000, 50_000])
+@pytest.mark.parametrize("depth", [90, 490, 5_000, 50_000])
 def test_a_deeply_nested_message_is_read_or_rejected_but_ends_nothing(depth: int) -> None:
     deep = '{"a":' * depth + "1" + "}" * depth
     json_converter = converter(schemas_enable="false")
     assert reads(json_converter, binary('{"a":1}'))
-    assert reads(json_converter, binary(deep, '{"a":1}')) == (depth < 1_000)
+    # In between, the depth of Python's own stack decides.
+    assert reads(json_converter, binary(deep, '{"a":1}')) in ({90: {True}, 490: {True, False}}.get(depth, {False}))
 
 
 def reads(json_converter: JsonConverter, data: pa.BinaryArray) -> bool:
