@@ -104,8 +104,9 @@ def _arguments(folder: Path, cases: Mapping[str, Case]) -> list[str]:
     """What pytest is to run, and how."""
     nodes = [f"test_it.py::Test{name}" + (f"::{case.only}" if case.only else "") for name, case in cases.items()]
     left_out = [f"--deselect=test_it.py::Test{name}::{test}" for name, c in cases.items() for test in c.without]
-    options = ["-q", "--tb=short", "-p", "no:cacheprovider", f"--rootdir={folder}", f"--basetemp={folder / 'tmp'}"]
-    return [*options, *left_out, *nodes]
+    places = [f"--rootdir={folder}", f"--basetemp={folder / 'tmp'}"]
+    # The asserts of the suites have messages of their own: no time is spent on rewriting others.
+    return ["-q", "--tb=short", "--assert=plain", "-p", "no:cacheprovider", *places, *left_out, *nodes]
 
 
 def main() -> int:

@@ -76,6 +76,9 @@ class LockedSqliteDriver(SqliteDriver):
         super().__init__(folder)
         self.lock: sqlite3.Connection | None = None
 
+    def config(self) -> Mapping[str, str]:
+        return {**super().config(), "connection.url": f"jdbc:sqlite:{self.path}?busy_timeout=100"}
+
     def break_connection(self) -> None:
         self.lock = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         self.lock.execute("BEGIN EXCLUSIVE")

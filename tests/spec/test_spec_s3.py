@@ -69,6 +69,7 @@ class S3Driver:
 class TestS3Sink(SinkSuite):
     plugin = SINK
     waivers = WAIVERS
+    examples = 10
 
     @pytest.fixture
     def driver(self, s3: S3Endpoint, s3_bucket: str, unique: str) -> S3Driver:
