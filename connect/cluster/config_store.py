@@ -61,7 +61,7 @@ class ConfigStore:
     def start(self, deadline: Deadline) -> None:
         """Read the topic to its end. The log's errors, after which it may be started again."""
         self.close()
-        self._state = ConfigState()
+        self._state, self._snapshot = ConfigState(), None
         self._opened = self._make_log(self._on_record)
         self._opened.start(deadline)
         self._caught_up = True

@@ -82,11 +82,6 @@ class Supervisor:
         self._hosts: dict[Host, _Tasks] = {}
         self._numbers = itertools.count(1)
 
-    @property
-    def host_count(self) -> int:
-        """Task hosts that live."""
-        return len(self._hosts)
-
     def start(self, message: StartTask, *, isolated: bool) -> None:
         """Run a task: in a host of its connector's own, or in the shared host with the fewest tasks."""
         host = self._host_for(message.connector if isolated else None)

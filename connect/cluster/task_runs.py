@@ -55,19 +55,9 @@ class TaskRuns:
                 self._histories.pop(task, None)
                 self._attempt_again(task)
 
-    def has_failed(self, task: TaskId) -> bool:
-        """The task's run here has failed."""
-        run = self._running.get(task)
-        return run is not None and run.phase is Phase.FAILED
-
     def has_released(self) -> bool:
         """No run is left here of a task that is not this worker's."""
         return all(task in self._assigned or run.phase is Phase.FAILED for task, run in self._running.items())
-
-    @property
-    def is_idle(self) -> bool:
-        """Nothing runs here."""
-        return all(run.phase is Phase.FAILED for run in self._running.values())
 
     def run_changed(self, change: TaskState) -> None:
         """A task host reports a run."""
