@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
@@ -114,6 +114,17 @@ class Connector(Protocol):
 
     def task(self, config: Mapping[str, str]) -> SourceTask | SinkTask:
         """A task of one of `task_configs`, not yet open."""
+
+
+@runtime_checkable
+class OffsetsConnector(Protocol):
+    """A source connector that has a say when a person alters its offsets by REST. Optional."""
+
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
+        """Check the wanted positions, and alter what is kept outside the framework. `offset` None: reset the partition.
+
+        True: nothing is left to be done by hand. ConnectError: the request is refused with this message.
+        """
 
 
 class ConnectorFactory(Protocol):

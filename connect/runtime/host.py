@@ -19,10 +19,12 @@ import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import assert_never
+from typing import Any, assert_never
 
+from connect.api.connector import Connector, OffsetsConnector
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.records import SourcePosition
 from connect.plugins import Catalog
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
@@ -94,12 +96,7 @@ class Host:
     def _call(self, call: Call) -> None:
         try:
             connector = build_connector(self._clients.catalog, self._clients.resolve(call.config))
-            if call.method == "check":
-                connector.check(Deadline.after(call.timeout_s))
-                self._send(CallResult(call.id))
-            else:
-                configs = connector.task_configs(int(call.config.get("tasks.max", "1")))
-                self._send(CallResult(call.id, value=[dict(config) for config in configs]))
+            self._send(CallResult(call.id, value=_answer(connector, call)))
         except ConfigError as error:
             hide = self._clients.providers.hide
             problems = tuple(ConfigProblem(p.key, hide(p.message)) for p in error.problems)
@@ -126,6 +123,20 @@ class Host:
                 run.report_topics()
                 if not run.alive and self._runs.get(task_id) is run:
                     del self._runs[task_id]
+
+
+def _answer(connector: Connector, call: Call) -> Any:
+    match call.method:
+        case "check":
+            return connector.check(Deadline.after(call.timeout_s))
+        case "task_configs":
+            configs = connector.task_configs(int(call.config.get("tasks.max", "1")))
+            return [dict(config) for config in configs]
+        case "alter_offsets":
+            positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
+            return isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
+        case _:
+            assert_never(call.method)
 
 
 def _process_figures() -> dict[str, float]:

@@ -70,12 +70,17 @@ class SetPaused:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Ask a connector something that may touch the outside world. Answered by CallResult with the same id."""
+    """Ask a connector something that may touch the outside world. Answered by CallResult with the same id.
+
+    `positions` is for alter_offsets: pairs of source partition and offset (None: reset). Its value is what the
+    connector answered, False also from one that has no say in its offsets.
+    """
 
     id: int
-    method: Literal["check", "task_configs"]
+    method: Literal["check", "task_configs", "alter_offsets"]
     config: Mapping[str, str]
     timeout_s: float
+    positions: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,10 @@ class FileStreamSourceConnector:
         """The task, its file not yet open."""
         return FileStreamSourceTask(FileStreamSourceConfig.parse(config))
 
-    def alter_offsets(self, offsets: Sequence[SourcePosition]) -> None:
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
         """Refuse offsets that are no place in a file. ConnectError with Kafka Connect's text."""
-        check_offsets(self._config.file, offsets)
+        check_offsets(self._config.file, positions)
+        return True
 
 
 class FileStreamSourceTask:
