@@ -1,0 +1,164 @@
+"""`java.text.SimpleDateFormat` in UTC with English names, lenient. Pure; the caller gives the current year.
+
+Letters: G y Y M L w W D d F E u a H k K h m s S z Z X. An unknown one, or an open quote, is a ValueError with Java's
+text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from connect.javatext.calendar import (
+    DAY_MS,
+    civil_day,
+    day_of_year,
+    week_of,
+    week_of_month,
+    weekday,
+)
+from connect.javatext.date_parse import ParsePlan
+
+LETTERS: Final = frozenset("GyYMLwWDdFEuaHkKhmsSzZX")
+MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_HOUR_MS, _MINUTE_MS, _SECOND_MS = 3_600_000, 60_000, 1000
+_PARTS = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+|'", re.DOTALL)
+_STEPS: Mapping[str, int] = MappingProxyType(
+    {"S": 1, "s": _SECOND_MS, "m": _MINUTE_MS} | dict.fromkeys("HkKh", _HOUR_MS) | {"a": 12 * _HOUR_MS}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a pattern: a letter and how often it stands there, or with no letter a text."""
+
+    letter: str
+    count: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """A moment taken apart: the day number and the milliseconds in it."""
+
+    day: int
+    ms: int
+
+
+class DateFormat:
+    """A pattern ready to write and read moments, given as milliseconds since the epoch."""
+
+    def __init__(self, pattern: str, this_year: int) -> None:
+        """`this_year` places years of two digits: from 80 years back to 19 years ahead."""
+        self.pattern = pattern
+        self._parts = split_pattern(pattern)
+        self._plan = ParsePlan(
+            [(part.letter, part.count, part.text) for part in self._parts], MONTHS, WEEKDAYS, first_year=this_year - 80
+        )
+
+    @property
+    def step_ms(self) -> int:
+        """Moments in the same step of this length, counted from the epoch, are written the same."""
+        return min((_STEPS.get(part.letter, DAY_MS) for part in self._parts), default=DAY_MS)
+
+    def format(self, ms: int) -> str:
+        """The text of a moment."""
+        moment = _Moment(*divmod(ms, DAY_MS))
+        return "".join(_WRITERS[part.letter](moment, part.count) if part.letter else part.text for part in self._parts)
+
+    def parse(self, text: str) -> int:
+        """The moment of a text; what follows it is ignored. ValueError when it does not match."""
+        return self._plan.parse(text)
+
+
+def split_pattern(pattern: str) -> list[Part]:
+    """The pieces of a pattern. ValueError with Java's text when it is none."""
+    parts = []
+    for found in _PARTS.finditer(pattern):
+        piece = found.group()
+        if piece == "'":
+            raise ValueError("Unterminated quote")
+        if found.group(2):
+            parts.append(_field(piece))
+        elif found.group(1) is not None:
+            parts.append(Part("", 0, found.group(1).replace("''", "'") or "'"))
+        else:
+            parts.append(Part("", 0, piece))
+    return parts
+
+
+def _field(piece: str) -> Part:
+    letter = piece[0]
+    if letter not in LETTERS:
+        raise ValueError(f"Illegal pattern character '{letter}'")
+    if letter == "X" and len(piece) > 3:
+        raise ValueError(f"invalid ISO 8601 format: length={len(piece)}")
+    return Part(letter, len(piece))
+
+
+def _number(value: int, count: int) -> str:
+    return f"{value:0{count}}"
+
+
+def _year(moment: _Moment, count: int) -> str:
+    year = civil_day(moment.day).year
+    year = year if year > 0 else 1 - year
+    return _number(year % 100, 2) if count == 2 else _number(year, count)
+
+
+def _week_year(moment: _Moment, count: int) -> str:
+    year = week_of(moment.day)[0]
+    return _number(year % 100, 2) if count == 2 else _number(year, count)
+
+
+def _month(moment: _Moment, count: int) -> str:
+    month = civil_day(moment.day).month
+    return _number(month, count) if count < 3 else _name(MONTHS[month - 1], count)
+
+
+def _name(name: str, count: int) -> str:
+    return name if count > 3 else name[:3]
+
+
+def _zone(_: _Moment, count: int) -> str:
+    return "Coordinated Universal Time" if count > 3 else "UTC"
+
+
+def _hour(moment: _Moment) -> int:
+    return moment.ms // _HOUR_MS
+
+
+_WRITERS: Mapping[str, Callable[[_Moment, int], str]] = MappingProxyType(
+    {
+        "G": lambda m, _: "AD" if civil_day(m.day).year > 0 else "BC",
+        "y": _year,
+        "Y": _week_year,
+        "M": _month,
+        "L": _month,
+        "w": lambda m, n: _number(week_of(m.day)[1], n),
+        "W": lambda m, n: _number(week_of_month(m.day), n),
+        "D": lambda m, n: _number(day_of_year(m.day), n),
+        "d": lambda m, n: _number(civil_day(m.day).day, n),
+        "F": lambda m, n: _number((civil_day(m.day).day - 1) // 7 + 1, n),
+        "E": lambda m, n: _name(WEEKDAYS[weekday(m.day)], n),
+        "u": lambda m, n: _number(weekday(m.day) or 7, n),
+        "a": lambda m, _: "AM" if _hour(m) < 12 else "PM",
+        "H": lambda m, n: _number(_hour(m), n),
+        "k": lambda m, n: _number(_hour(m) or 24, n),
+        "K": lambda m, n: _number(_hour(m) % 12, n),
+        "h": lambda m, n: _number(_hour(m) % 12 or 12, n),
+        "m": lambda m, n: _number(m.ms // _MINUTE_MS % 60, n),
+        "s": lambda m, n: _number(m.ms // _SECOND_MS % 60, n),
+        "S": lambda m, n: _number(m.ms % 1000, n),
+        "z": _zone,
+        "Z": lambda _m, _n: "+0000",
+        "X": lambda _m, _n: "Z",
+    }
+)

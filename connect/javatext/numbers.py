@@ -1,0 +1,153 @@
+"""Numbers as Java writes and reads them: `toString` of Double, Float, BigDecimal, and their parsers. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from decimal import Decimal
+from typing import Final
+
+from connect.api.schema import Schema, Type
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_REAL = re.compile(r"[+-]?(NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+_BLANK = "".join(map(chr, range(33)))
+BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+"""The width of each integer type."""
+
+
+def float64_text(value: float) -> str:
+    """`Double.toString` (JDK 19 and later: the shortest digits that read back the same)."""
+    if not math.isfinite(value):
+        return _not_finite(value)
+    digits = repr(value)
+    # Java writes at least two digits, the nearest ones: 4.9E-324, not 5.0E-324.
+    two = f"{value:.1e}"
+    return _laid_out(value, two if float(two) == value else digits)
+
+
+def float32_text(value: float) -> str:
+    """`Float.toString` of a number that a 32-bit float holds."""
+    if not math.isfinite(value):
+        return _not_finite(value)
+    for digits in range(1, 9):
+        text = f"{value:.{digits}e}"
+        if abs(float(text)) < 3.4028236e38 and to_float32(float(text)) == value:
+            break
+    return _laid_out(value, text)
+
+
+def float_text(value: float, schema: Schema | None) -> str:
+    """The text of a float of this schema; without one it is a double."""
+    narrow = schema is not None and schema.type is Type.FLOAT32
+    return float32_text(value) if narrow else float64_text(value)
+
+
+def decimal_text(value: Decimal) -> str:
+    """`BigDecimal.toString`: scientific with a negative scale or below 1e-6."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    # Decimal.__str__ follows the same rule (IBM's General Decimal Arithmetic), but for the sign of zero.
+    return str(Decimal((0, digits, exponent)) if sign and not any(digits) else value)
+
+
+def to_float32(value: float) -> float:
+    """The nearest 32-bit float, infinite beyond its range."""
+    try:
+        narrow: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return narrow
+
+
+def wrapped(value: int, bits: int) -> int:
+    """The lowest bits of an integer as a signed number: Java's narrowing."""
+    return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+
+def truncated(value: float, bits: int) -> int:
+    """`(int)` or `(long)` of a float: NaN is 0, what is out of range becomes the nearest bound.
+
+    Narrower types are cut from the 32-bit result.
+    """
+    if math.isnan(value):
+        return 0
+    limit: int = 1 << (max(bits, 32) - 1)
+    bounded = limit - 1 if value >= limit else -limit if value <= -limit else int(value)
+    return wrapped(bounded, bits)
+
+
+def parse_whole(text: str, bits: int) -> int:
+    """`Integer.parseInt` and the like. ValueError when the text is none or out of range."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(text)
+    number = int(text)
+    if wrapped(number, bits) != number:
+        raise ValueError(text)
+    return number
+
+
+def parse_real(text: str) -> float:
+    """`Double.parseDouble`: blanks around, a type letter behind and hexadecimal floats are fine. ValueError if none."""
+    trimmed = text.strip(_BLANK)
+    if _HEXADECIMAL.fullmatch(trimmed):
+        return float.fromhex(trimmed.rstrip("fFdD") if trimmed[-1] in "fFdD" and _has_exponent(trimmed) else trimmed)
+    found = _REAL.fullmatch(trimmed)
+    if found is None:
+        raise ValueError(text)
+    if found.group(1) in {"NaN", "Infinity"}:
+        return float(trimmed.replace("Infinity", "inf"))
+    return float(trimmed.rstrip("fFdD"))
+
+
+def parse_float32(text: str) -> float:
+    """`Float.parseFloat`: the 32-bit float nearest to the text itself, rounded once."""
+    wide = parse_real(text)
+    narrow = to_float32(wide)
+    if not math.isfinite(narrow) or narrow == wide:
+        return narrow
+    exact = _exact(text.strip(_BLANK).rstrip("fFdD"))
+    if exact is None:
+        return narrow
+    # Rounding to 64 and then to 32 bits is off by one where the 64-bit value is halfway between two 32-bit ones.
+    beside = [_next_float32(narrow, -1), narrow, _next_float32(narrow, 1)]
+    return min(beside, key=lambda f: (abs(Decimal(f) - exact), f != narrow) if math.isfinite(f) else (exact + 1, True))
+
+
+def _exact(text: str) -> Decimal | None:
+    return Decimal(text) if not text.lower().lstrip("+-").startswith("0x") else None
+
+
+def _next_float32(value: float, step: int) -> float:
+    bits = struct.unpack("<i", struct.pack("<f", value))[0]
+    if bits & 0x7FFFFFFF == 0:
+        return math.copysign(2.0**-149, step)
+    moved: float = struct.unpack("<f", struct.pack("<i", bits + (step if value > 0 else -step)))[0]
+    return moved
+
+
+def _has_exponent(text: str) -> bool:
+    return "p" in text.lower()
+
+
+def _not_finite(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _laid_out(value: float, text: str) -> str:
+    """Plain notation from 1e-3 up to 1e7, else one digit before the point and an exponent."""
+    minus = "-" if math.copysign(1, value) < 0 else ""
+    if value == 0:
+        return f"{minus}0.0"
+    _, found, exponent = Decimal(text).as_tuple()
+    assert isinstance(exponent, int)
+    digits = "".join(map(str, found))
+    point = len(digits) + exponent
+    digits = digits.rstrip("0")
+    if -3 < point <= 0:
+        return f"{minus}0.{'0' * -point}{digits}"
+    if 0 < point <= 7:
+        return f"{minus}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
+    return f"{minus}{digits[0]}.{digits[1:] or '0'}E{point - 1}"

@@ -1,0 +1,234 @@
+"""`java.util.regex.Pattern` by way of Python's `re`: same syntax where they differ, same messages. Pure.
+
+Refused, as there is no translation: intersections in classes (&&) and flags in the middle of a pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+_POSIX: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Lower": "a-z", "Upper": "A-Z", "ASCII": r"\x00-\x7f", "Alpha": "A-Za-z", "Digit": "0-9",
+        "Alnum": "0-9A-Za-z", "Punct": r"!-/:-@\[-`{-~", "Graph": "!-~", "Print": " -~", "Blank": r" \t",
+        "Cntrl": r"\x00-\x1f\x7f", "XDigit": "0-9A-Fa-f", "Space": r" \t\n\x0b\f\r",
+    }
+)  # fmt: skip
+"""POSIX classes as ranges."""
+_HORIZONTAL = r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
+_VERTICAL = r"\n\x0b\f\r\x85\u2028\u2029"
+_LINE_ENDS = r"\n\r\x85\u2028\u2029"
+_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": re.UNICODE, "U": re.UNICODE}
+_NAME = re.compile(r"[A-Za-z0-9]*")
+
+
+class JavaPatternError(ValueError):
+    """The text is no Java pattern, or one that has no Python form."""
+
+
+def compile_pattern(regex: str) -> re.Pattern[str]:
+    """The pattern. JavaPatternError says what is wrong, with its place, as Java does."""
+    translation = _Translation(regex)
+    text = translation.run()
+    flags = translation.flags if translation.unicode else translation.flags | re.ASCII
+    try:
+        return re.compile(text, flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise JavaPatternError(_java_message(regex, error)) from None
+
+
+def expand(match: re.Match[str], replacement: str) -> str:
+    """The replacement with groups filled in (`Matcher.replaceFirst`). ValueError in Java's words."""
+    parts: list[str] = []
+    at = 0
+    while at < len(replacement):
+        char = replacement[at]
+        if char == "\\":
+            if at + 1 == len(replacement):
+                raise ValueError("character to be escaped is missing")
+            parts.append(replacement[at + 1])
+            at += 2
+        elif char == "$":
+            text, at = _group(match, replacement, at + 1)
+            parts.append(text)
+        else:
+            parts.append(char)
+            at += 1
+    return "".join(parts)
+
+
+def _group(match: re.Match[str], text: str, at: int) -> tuple[str, int]:
+    """The group named at a place, and the place behind it."""
+    if text.startswith("{", at):
+        found = _NAME.match(text, at + 1)
+        assert found is not None
+        _check_name(match, found.group(), closed=text.startswith("}", found.end()))
+        return match.group(found.group()) or "", found.end() + 1
+    if at >= len(text) or text[at] not in "0123456789":
+        raise ValueError("Illegal group reference")
+    number = int(text[at])
+    if number > match.re.groups:
+        raise ValueError(f"No group {number}")
+    at += 1
+    # Further digits belong to the number as long as there is such a group.
+    while at < len(text) and text[at] in "0123456789" and number * 10 + int(text[at]) <= match.re.groups:
+        number = number * 10 + int(text[at])
+        at += 1
+    return match.group(number) or "", at
+
+
+def _check_name(match: re.Match[str], name: str, *, closed: bool) -> None:
+    if not name:
+        raise ValueError("named capturing group has 0 length name")
+    if not closed:
+        raise ValueError("named capturing group is missing trailing '}'")
+    if name[0].isdigit():
+        raise ValueError(f"capturing group name {{{name}}} starts with digit character")
+    if name not in match.re.groupindex:
+        raise ValueError(f"No group with name {{{name}}}")
+
+
+class _Translation:
+    """One pass over a pattern."""
+
+    def __init__(self, regex: str) -> None:
+        self._regex = regex
+        self._at = 0
+        self.flags = 0
+        self.unicode = False
+
+    def run(self) -> str:
+        self._leading_flags()
+        parts = []
+        while self._at < len(self._regex):
+            parts.append(self._next())
+        return "".join(parts)
+
+    def _leading_flags(self) -> None:
+        found = re.match(r"\(\?([a-zA-Z]+)\)", self._regex)
+        if found is None:
+            return
+        for place, letter in enumerate(found.group(1), start=2):
+            if letter not in _FLAGS:
+                raise JavaPatternError(self._error("Unknown inline modifier", place))
+            self.flags |= _FLAGS[letter]
+            self.unicode = self.unicode or letter in "uU"
+        self._at = found.end()
+
+    def _next(self) -> str:
+        rest = self._regex[self._at :]
+        if rest[0] == "\\":
+            return self._escape(in_class=False)
+        if rest[0] == "[":
+            return self._class()
+        if rest[0] == "." and not self.flags & re.DOTALL:
+            self._at += 1
+            return f"[^{_LINE_ENDS}]"
+        named = re.match(r"\(\?<([A-Za-z][A-Za-z0-9]*)(>?)", rest)
+        if named is not None:
+            if not named.group(2):
+                text = "named capturing group is missing trailing '>'"
+                raise JavaPatternError(self._error(text, self._at + named.end()))
+            self._at += named.end()
+            return f"(?P<{named.group(1)}>"
+        self._at += 1
+        return rest[0]
+
+    def _escape(self, *, in_class: bool) -> str:
+        rest = self._regex[self._at :]
+        if len(rest) == 1:
+            raise JavaPatternError(self._error("Unexpected internal error", self._at + 1))
+        if rest[1] == "Q":
+            end = rest.find("\\E", 2)
+            self._at += len(rest) if end < 0 else end + 2
+            return re.escape(rest[2:] if end < 0 else rest[2:end])
+        if rest[1] in "pP":
+            return self._property(rest, in_class=in_class)
+        if rest[1] == "k":
+            return self._back_reference(rest)
+        hexadecimal = re.match(r"\\x\{([0-9A-Fa-f]+)\}", rest)
+        if hexadecimal is not None:
+            self._at += hexadecimal.end()
+            return re.escape(chr(int(hexadecimal.group(1), 16)))
+        self._at += 2
+        return _ESCAPES.get(rest[1], rest[:2]) if not in_class else _CLASS_ESCAPES.get(rest[1], rest[:2])
+
+    def _property(self, rest: str, *, in_class: bool) -> str:
+        found = re.match(r"\\[pP](?:\{(\w+)\}|(\w))", rest)
+        name = "" if found is None else found.group(1) or found.group(2)
+        ranges = _POSIX.get(name)
+        if found is None or ranges is None:
+            end = self._at + (found.end() - 1 if found is not None else 1)
+            raise JavaPatternError(self._error(f"Unknown character property name {{{name}}}", end))
+        self._at += found.end()
+        negated = rest[1] == "P"
+        if in_class and negated:
+            raise JavaPatternError(self._error("Negated properties inside a class are not supported", self._at))
+        return ranges if in_class else f"[{'^' if negated else ''}{ranges}]"
+
+    def _back_reference(self, rest: str) -> str:
+        found = re.match(r"\\k<([A-Za-z][A-Za-z0-9]*)>", rest)
+        name = found.group(1) if found is not None else ""
+        if found is None or f"(?<{name}>" not in self._regex[: self._at]:
+            end = self._at + (found.end() - 1 if found is not None else 2)
+            raise JavaPatternError(self._error(f"named capturing group <{name}> does not exist", end))
+        self._at += found.end()
+        return f"(?P={name})"
+
+    def _class(self) -> str:
+        """A class; classes within it are united with it."""
+        start = self._at
+        opening = "[^" if self._regex.startswith("[^", self._at) else "["
+        self._at += len(opening)
+        parts = [opening]
+        depth = 1
+        while depth:
+            if self._at >= len(self._regex):
+                raise JavaPatternError(self._error("Unclosed character class", len(self._regex) - 1))
+            char = self._regex[self._at]
+            if self._regex.startswith(("&&", "[^"), self._at):
+                raise JavaPatternError(self._error("Intersections and negations in a class are not supported", start))
+            depth += (char == "[") - (char == "]")
+            if char == "\\":
+                parts.append(self._escape(in_class=True))
+                continue
+            self._at += 1
+            parts.append("" if char in "[]" else "\\" + char if char in "~|&" else char)
+        return "".join(parts) + "]"
+
+    def _error(self, text: str, place: int) -> str:
+        return java_error(text, self._regex, place)
+
+
+_ESCAPES = {
+    "h": f"[{_HORIZONTAL}]", "H": f"[^{_HORIZONTAL}]", "v": f"[{_VERTICAL}]", "V": f"[^{_VERTICAL}]",
+    "R": rf"(?:\r\n|[{_VERTICAL}])", "z": r"\Z", "Z": rf"(?=(?:\r\n|[{_LINE_ENDS}])?\Z)", "e": r"\x1b",
+}  # fmt: skip
+_CLASS_ESCAPES = {"h": _HORIZONTAL, "v": _VERTICAL, "e": r"\x1b"}
+
+
+def java_error(text: str, regex: str, place: int) -> str:
+    """The message of a PatternSyntaxException."""
+    caret = f"\n{' ' * place}^" if place < len(regex) else ""
+    return f"{text} near index {place}\n{regex}{caret}"
+
+
+def _java_message(regex: str, error: Exception) -> str:
+    if not isinstance(error, re.error):
+        return f"{error} in {regex}"
+    place = error.pos or 0
+    match error.msg:
+        case "nothing to repeat" | "multiple repeat":
+            found = re.search(r"[*+?]{2}", regex)
+            place = found.end() - 1 if found is not None and error.msg == "multiple repeat" else place
+            return java_error(f"Dangling meta character '{regex[place : place + 1]}'", regex, place)
+        case "missing ), unterminated subpattern":
+            return java_error("Unclosed group", regex, len(regex))
+        case "unbalanced parenthesis":
+            return java_error("Unmatched closing ')'", regex, max(place - 1, 0))
+        case "min repeat greater than max repeat":
+            return java_error("Illegal repetition range", regex, regex.find("}", place))
+    return java_error(error.msg, regex, place)

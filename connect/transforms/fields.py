@@ -1,0 +1,112 @@
+"""The frame of transforms that rebuild a struct or map: which rows go where, which are rejected. No knowledge of one.
+
+Columns of structs in Arrow form stay columns; everything else goes row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
+from connect.api.records import Batch, Column
+from connect.api.schema import Schema, Type
+from connect.transforms.java_names import class_name
+from connect.transforms.sides import Side, null_rows
+from connect.transforms.structs import PerSchema, struct_array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class FieldsKernel(Protocol):
+    """What one transform makes of a struct or map."""
+
+    def schema_of(self, schema: Schema, /) -> Schema:
+        """The struct schema that comes out for one that goes in."""
+
+    def columns(self, array: pa.StructArray, schema: Schema, made: Schema, batch: Batch, /) -> Sequence[pa.Array]:
+        """The columns of the new schema. RejectedRowsError names rows that cannot be made."""
+
+    def struct_row(
+        self, row: Mapping[str, Any], schema: Schema, made: Schema, batch: Batch, i: int, /
+    ) -> dict[str, Any]:
+        """Row i of the new schema. ConnectError when it cannot be made."""
+
+    def map_row(self, row: Mapping[Any, Any], batch: Batch, i: int, /) -> dict[Any, Any]:
+        """Row i without a schema."""
+
+
+class FieldsTransform:
+    """Rebuilds the structs or maps of one side. Owned by one task thread."""
+
+    def __init__(
+        self, side: Side, purpose: str, kernel: FieldsKernel, *, nulls: bool = True, no_struct: str = ""
+    ) -> None:
+        """`nulls`: a null key or value passes unchanged; else its row is rejected.
+
+        `no_struct`: what to say of schemas that are none of structs, in place of the usual words.
+        """
+        self._side = side
+        self._purpose = purpose
+        self._kernel = kernel
+        self._nulls = nulls
+        self._no_struct = no_struct
+        self._schema_of = PerSchema(kernel.schema_of)
+
+    def apply(self, batch: Batch) -> list[Batch]:
+        """One batch with the rebuilt rows."""
+        column = self._side.of(batch)
+        nulls = null_rows(column)
+        if nulls and not self._nulls:
+            raise RejectedRowsError(dict.fromkeys(nulls, self._not_a_row(None, column.schema)))
+        if len(nulls) == len(batch):
+            return [batch]
+        return [self._side.put(batch, self._rebuilt(column, batch))]
+
+    def _rebuilt(self, column: Column, batch: Batch) -> Column:
+        schema = column.schema
+        kernel = self._kernel
+        if schema is None:
+            return map_rows(column, None, lambda row, i: kernel.map_row(self._checked(row, None), batch, i))
+        if schema.type is not Type.STRUCT:
+            return map_rows(column, schema, lambda row, _: self._checked(row, schema))
+        made = self._schema_of(schema)
+        if column.is_arrow:
+            array = column.arrow()
+            return Column.from_arrow(struct_array(kernel.columns(array, schema, made, batch), made, array), made)
+        return map_rows(
+            column, made, lambda row, i: kernel.struct_row(self._checked(row, schema), schema, made, batch, i)
+        )
+
+    def _checked(self, row: Any, schema: Schema | None) -> Mapping[Any, Any]:
+        if isinstance(row, Mapping) and (schema is None or schema.type is Type.STRUCT):
+            return row
+        raise self._not_a_row(row, schema)
+
+    def _not_a_row(self, row: Any, schema: Schema | None) -> SchemaError:
+        if schema is not None and self._no_struct:
+            return SchemaError(self._no_struct)
+        return not_a_row(row, schema, self._purpose)
+
+
+def not_a_row(row: Any, schema: Schema | None, purpose: str) -> SchemaError:
+    """The error for a value that is no struct or map, in the words of Java's Requirements."""
+    found = class_name(row, schema)
+    if schema is None:
+        return SchemaError(f"Only Map objects supported in absence of schema for [{purpose}], found: {found}")
+    return SchemaError(f"Only Struct objects supported for [{purpose}], found: {found}")
+
+
+def map_rows(column: Column, schema: Schema | None, change: Callable[[Any, int], Any]) -> Column:
+    """A column of the changed rows; nulls stay. RejectedRowsError names every row that could not be changed."""
+    rows: list[Any] = []
+    rejected: dict[int, Exception] = {}
+    for i, row in enumerate(column.rows()):
+        try:
+            rows.append(None if row is None else change(row, i))
+        except ConnectError as error:
+            rejected[i] = error
+    if rejected:
+        raise RejectedRowsError(rejected)
+    return Column.from_rows(rows, schema)

@@ -1,0 +1,35 @@
+"""InsertHeader and DropHeaders. Headers are Python objects in every batch, so these go row by row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from connect.api.records import Batch, Header
+from connect.javatext.literals import parse_literal
+from connect.transforms.config import DropHeadersConfig, InsertHeaderConfig
+
+
+class InsertHeader:
+    """Appends the same header to every row; one of that name stays."""
+
+    def __init__(self, config: InsertHeaderConfig) -> None:
+        literal = parse_literal(config.literal)
+        self._header = Header(config.header, literal.value, literal.schema)
+
+    def apply(self, batch: Batch) -> list[Batch]:
+        """The batch with the header."""
+        headers = batch.headers if batch.headers is not None else [()] * len(batch)
+        return [replace(batch, headers=[(*row, self._header) for row in headers])]
+
+
+class DropHeaders:
+    """Removes every header of these names."""
+
+    def __init__(self, config: DropHeadersConfig) -> None:
+        self._names = frozenset(config.headers)
+
+    def apply(self, batch: Batch) -> list[Batch]:
+        """The batch without the headers."""
+        if batch.headers is None:
+            return [batch]
+        return [replace(batch, headers=[[h for h in row if h.key not in self._names] for row in batch.headers])]

@@ -1,0 +1,118 @@
+"""InsertField: topic, partition, offset, timestamp and a fixed text as fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_type
+from connect.api.errors import SchemaError
+from connect.api.records import Batch
+from connect.api.schema import Field, Schema
+from connect.transforms.config import InsertFieldConfig
+from connect.transforms.fields import FieldsTransform
+from connect.transforms.sides import Side
+from connect.transforms.structs import column_of, rebuilt, value_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PURPOSE = "field insertion"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SOURCE_RECORD = "org.apache.kafka.connect.source.SourceRecord"
+
+
+@dataclass(frozen=True, slots=True)
+class _Inserted:
+    """A field to insert and where its value comes from."""
+
+    origin: str
+    field: Field
+
+
+class _InsertField:
+    def __init__(self, config: InsertFieldConfig) -> None:
+        static = config.static_field if config.static_value is not None else None
+        named = (
+            ("topic", config.topic_field, s.STRING),
+            ("partition", config.partition_field, s.INT32),
+            ("offset", config.offset_field, s.INT64),
+            ("timestamp", config.timestamp_field, s.TIMESTAMP_SCHEMA),
+            ("static", static, s.STRING),
+        )
+        self._inserted = [_Inserted(origin, _field(name, schema)) for origin, name, schema in named if name is not None]
+        self._needs_offset = config.offset_field is not None
+        self._static = config.static_value
+        self._default = config.replace_null
+
+    def schema_of(self, schema: Schema) -> Schema:
+        return rebuilt(schema, (*schema.fields, *(inserted.field for inserted in self._inserted)))
+
+    def columns(self, array: pa.StructArray, schema: Schema, _made: Schema, batch: Batch) -> Sequence[pa.Array]:
+        self._check(batch)
+        kept = [column_of(array, schema, field, default=self._default) for field in schema.fields]
+        return [*kept, *(self._column(inserted, batch) for inserted in self._inserted)]
+
+    def struct_row(self, row: Mapping[str, Any], schema: Schema, _made: Schema, batch: Batch, i: int) -> dict[str, Any]:
+        self._check(batch)
+        kept = {field.name: value_of(row, field, default=self._default) for field in schema.fields}
+        for inserted in self._inserted:
+            found = self._value(inserted.origin, batch, i)
+            is_moment = inserted.origin == "timestamp" and found is not None
+            kept[inserted.field.name] = _EPOCH + timedelta(milliseconds=found) if is_moment else found
+        return kept
+
+    def map_row(self, row: Mapping[Any, Any], batch: Batch, i: int) -> dict[Any, Any]:
+        self._check(batch)
+        found = {inserted.field.name: self._value(inserted.origin, batch, i) for inserted in self._inserted}
+        return {**row, **{name: value for name, value in found.items() if value is not None}}
+
+    def _check(self, batch: Batch) -> None:
+        if self._needs_offset and batch.consumed is None:
+            raise SchemaError(f"Only SinkRecord supported for [{_PURPOSE}], found: {_SOURCE_RECORD}")
+
+    def _value(self, origin: str, batch: Batch, i: int) -> Any:
+        match origin:
+            case "topic":
+                return batch.topic
+            case "partition":
+                return batch.partition
+            case "offset":
+                return batch.consumed.offsets[i].as_py() if batch.consumed is not None else None
+            case "timestamp":
+                return batch.timestamps_ms[i].as_py() if batch.timestamps_ms is not None else None
+        return self._static
+
+    def _column(self, inserted: _Inserted, batch: Batch) -> pa.Array:
+        import pyarrow as pa
+
+        kind = arrow_type(inserted.field.schema)
+        if inserted.origin == "offset" and batch.consumed is not None:
+            return batch.consumed.offsets.cast(kind)
+        if inserted.origin == "timestamp":
+            times = batch.timestamps_ms
+            return pa.nulls(len(batch), kind) if times is None else times.cast(kind)
+        return pa.repeat(pa.scalar(self._value(inserted.origin, batch, 0), kind), len(batch))
+
+
+def _field(name: str, schema: Schema) -> Field:
+    """A name may end in ! (required) or ? (optional)."""
+    bare = name[:-1] if name.endswith(("!", "?")) else name
+    return Field(bare, schema.as_optional(not name.endswith("!")))
+
+
+def _transform(side: Side, config: InsertFieldConfig) -> FieldsTransform:
+    return FieldsTransform(side, _PURPOSE, _InsertField(config))
+
+
+def key(config: InsertFieldConfig) -> FieldsTransform:
+    """InsertField$Key."""
+    return _transform(Side.KEY, config)
+
+
+def value(config: InsertFieldConfig) -> FieldsTransform:
+    """InsertField$Value."""
+    return _transform(Side.VALUE, config)

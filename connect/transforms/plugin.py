@@ -1,0 +1,55 @@
+"""The declaration of the built-in transforms and predicates."""
+
+from __future__ import annotations
+
+from connect.api.config import Config
+from connect.api.plugin import Plugin, PluginKind, hookimpl
+from connect.transforms import config as c
+
+KAFKA_VERSION = "4.1.0"
+_PACKAGE = "org.apache.kafka.connect.transforms."
+_SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
+    ("Cast", "cast", c.CastConfig, "Changes the type of fields or of the whole."),
+    ("ExtractField", "extract_field", c.ExtractFieldConfig, "Replaces the whole with one of its fields."),
+    ("Flatten", "flatten", c.FlattenConfig, "Lifts nested fields to the top level."),
+    ("HeaderFrom", "header_from", c.HeaderFromConfig, "Moves or copies fields into headers."),
+    ("HoistField", "hoist_field", c.HoistFieldConfig, "Wraps the whole in a field."),
+    ("InsertField", "insert_field", c.InsertFieldConfig, "Adds fields with the record's metadata or a fixed text."),
+    ("MaskField", "mask_field", c.MaskFieldConfig, "Replaces fields with an empty or given value."),
+    ("ReplaceField", "replace_field", c.ReplaceFieldConfig, "Drops and renames fields."),
+    ("SetSchemaMetadata", "set_schema_metadata", c.SetSchemaMetadataConfig, "Names and numbers the schema."),
+    ("TimestampConverter", "timestamp_converter", c.TimestampConverterConfig, "Changes the form of a timestamp."),
+)
+_WHOLE: tuple[tuple[str, str, type[Config], str], ...] = (
+    ("DropHeaders", "headers:DropHeaders", c.DropHeadersConfig, "Removes headers."),
+    ("Filter", "predicates:Filter", c.NoConfig, "Drops every record; meant to be used with a predicate."),
+    ("InsertHeader", "headers:InsertHeader", c.InsertHeaderConfig, "Adds a header."),
+    ("RegexRouter", "routing:RegexRouter", c.RegexRouterConfig, "Changes the topic by a regular expression."),
+    ("TimestampRouter", "routing:TimestampRouter", c.TimestampRouterConfig, "Adds the record's time to the topic."),
+    ("ValueToKey", "value_to_key:ValueToKey", c.ValueToKeyConfig, "Makes the key from fields of the value."),
+)
+_PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
+    ("HasHeaderKey", c.HasHeaderKeyConfig, "The record has a header of this name."),
+    ("RecordIsTombstone", c.NoConfig, "The record's value is null."),
+    ("TopicNameMatches", c.TopicNameMatchesConfig, "The topic's name matches a regular expression."),
+)
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    """Every transform and predicate under Java's class names."""
+    plugins = []
+    for name, module, config, doc in _SIDED:
+        for side in ("Key", "Value"):
+            plugins.append(_transform(f"{name}${side}", f"{module}:{side.lower()}", config, doc))
+    plugins.extend(_transform(name, factory, config, doc) for name, factory, config, doc in _WHOLE)
+    for name, config, doc in _PREDICATES:
+        target = f"connect.transforms.predicates:{name}"
+        full = f"{_PACKAGE}predicates.{name}"
+        plugins.append(Plugin(PluginKind.PREDICATE, full, target, config, KAFKA_VERSION, doc))
+    return plugins
+
+
+def _transform(name: str, factory: str, config: type[Config], doc: str) -> Plugin:
+    target = f"connect.transforms.{factory}"
+    return Plugin(PluginKind.TRANSFORMATION, _PACKAGE + name, target, config, KAFKA_VERSION, doc)

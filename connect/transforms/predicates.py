@@ -1,0 +1,68 @@
+"""TopicNameMatches, HasHeaderKey, RecordIsTombstone, and Filter, which drops what a predicate selects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connect.api.records import Batch
+from connect.javatext.regex import compile_pattern
+from connect.transforms.config import HasHeaderKeyConfig, NoConfig, TopicNameMatchesConfig
+from connect.transforms.sides import null_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Filter:
+    """Drops every row it is given."""
+
+    def __init__(self, _: NoConfig) -> None:
+        """No settings."""
+
+    def apply(self, _: Batch) -> list[Batch]:
+        """Nothing."""
+        return []
+
+
+class TopicNameMatches:
+    """The whole topic name matches a pattern."""
+
+    def __init__(self, config: TopicNameMatchesConfig) -> None:
+        self._pattern = compile_pattern(config.pattern)
+
+    def test(self, batch: Batch) -> pa.BooleanArray:
+        """The same answer for every row."""
+        import pyarrow as pa
+
+        return pa.repeat(pa.scalar(self._pattern.fullmatch(batch.topic) is not None), len(batch))
+
+
+class HasHeaderKey:
+    """The row has a header of this name."""
+
+    def __init__(self, config: HasHeaderKeyConfig) -> None:
+        self._name = config.name
+
+    def test(self, batch: Batch) -> pa.BooleanArray:
+        """One answer per row."""
+        import pyarrow as pa
+
+        if batch.headers is None:
+            return pa.repeat(pa.scalar(False), len(batch))
+        return pa.array([any(h.key == self._name for h in row) for row in batch.headers], pa.bool_())
+
+
+class RecordIsTombstone:
+    """The row's value is null."""
+
+    def __init__(self, _: NoConfig) -> None:
+        """No settings."""
+
+    def test(self, batch: Batch) -> pa.BooleanArray:
+        """One answer per row."""
+        import pyarrow as pa
+
+        if batch.values.is_arrow:
+            return batch.values.arrow().is_null()
+        nulls = frozenset(null_rows(batch.values))
+        return pa.array([i in nulls for i in range(len(batch))], pa.bool_())

@@ -1,0 +1,28 @@
+"""Pairs of the form old:new as Kafka's ConfigUtils reads them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from connect.api.errors import ConfigProblem
+
+
+def rename_problems(key: str, pairs: Sequence[str]) -> Iterable[ConfigProblem]:
+    """The first pair that is none."""
+    for pair in pairs:
+        if len(names_of(pair)) != 2:
+            yield ConfigProblem(key, rename_message(pairs, pair))
+            return
+
+
+def names_of(pair: str) -> list[str]:
+    """The names between colons; Java's split drops empty ones at the end, not at the start."""
+    names = pair.split(":")
+    while names and not names[-1]:
+        names.pop()
+    return names or ([""] if not pair else [])
+
+
+def rename_message(pairs: Sequence[str], pair: str) -> str:
+    """Kafka's words; Cast uses them too, `renames` included."""
+    return f"Invalid value [{', '.join(pairs)}] for configuration renames: Invalid rename mapping: {pair}"

@@ -1,0 +1,85 @@
+"""RegexRouter and TimestampRouter: new topic names; rows of several topics become several batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.records import Batch
+from connect.javatext.date_format import DateFormat
+from connect.javatext.regex import compile_pattern, expand
+from connect.transforms.config import RegexRouterConfig, TimestampRouterConfig
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class RegexRouter:
+    """A batch has one topic, so it keeps its rows together."""
+
+    def __init__(self, config: RegexRouterConfig) -> None:
+        self._pattern = compile_pattern(config.regex)
+        self._replacement = config.replacement
+
+    def apply(self, batch: Batch) -> list[Batch]:
+        """The batch under its new topic."""
+        match = self._pattern.fullmatch(batch.topic)
+        if match is None:
+            return [batch]
+        try:
+            return [replace(batch, topic=expand(match, self._replacement))]
+        except (ValueError, IndexError) as error:
+            raise SchemaError(f"Topic {batch.topic} cannot become {self._replacement}: {error}") from error
+
+
+class TimestampRouter:
+    """One batch per topic, in the order in which the topics first appear."""
+
+    def __init__(self, config: TimestampRouterConfig) -> None:
+        self._format = DateFormat(config.timestamp_format, datetime.now(UTC).year)
+        self._topic = config.topic_format
+
+    def apply(self, batch: Batch) -> list[Batch]:
+        """The rows under the topics of their timestamps."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not len(batch):
+            return [batch]
+        times = batch.timestamps_ms if batch.timestamps_ms is not None else pa.nulls(len(batch), pa.int64())
+        missing = pc.indices_nonzero(times.is_null()).to_pylist()
+        if missing:
+            raise RejectedRowsError(
+                {i: SchemaError(f"Timestamp missing on record: topic {batch.topic}, row {i}.") for i in missing}
+            )
+        steps = pc.dictionary_encode(_floored(times, self._format.step_ms))
+        topics = [self._topic_of(batch.topic, step.as_py()) for step in steps.dictionary]
+        places = pa.array([topics.index(topic) for topic in topics], pa.int32()).take(steps.indices)
+        return _parted(batch, pc.unique(places).to_pylist(), places, topics)
+
+    def _topic_of(self, topic: str, ms: int) -> str:
+        return self._topic.replace("${topic}", topic).replace("${timestamp}", self._format.format(ms))
+
+
+def _floored(times: pa.Int64Array, step_ms: int) -> pa.Array:
+    """The start of each moment's step: few distinct values to write, whatever the number of rows."""
+    import pyarrow.compute as pc
+
+    if step_ms == 1:
+        return times
+    whole = pc.multiply(pc.divide(times, step_ms), step_ms)
+    return pc.if_else(pc.greater(whole, times), pc.subtract(whole, step_ms), whole)
+
+
+def _parted(batch: Batch, order: Sequence[int], places: pa.Array, topics: Sequence[str]) -> list[Batch]:
+    import pyarrow.compute as pc
+
+    if len(order) == 1:
+        return [replace(batch, topic=topics[order[0]])]
+    return [
+        replace(batch.take(pc.indices_nonzero(pc.equal(places, place)).to_pylist()), topic=topics[place])
+        for place in order
+    ]

@@ -1,0 +1,111 @@
+"""Structs as schemas, as Arrow columns and as rows: building, reading, defaults. Every array here is a whole column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from connect.api.arrow import arrow_type
+from connect.api.errors import SchemaError
+from connect.api.schema import Field, Schema, Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+T = TypeVar("T")
+
+
+def rebuilt(schema: Schema, fields: Iterable[Field]) -> Schema:
+    """A struct of the same name, version, doc and parameters with other fields; required and without a default."""
+    return replace(schema, fields=unique(fields), optional=False, default=None)
+
+
+def unique(fields: Iterable[Field]) -> tuple[Field, ...]:
+    """Fields of one struct. SchemaError in the words of Java's SchemaBuilder."""
+    found: dict[str, Field] = {}
+    for field in fields:
+        if not field.name:
+            raise SchemaError("fieldName cannot be null.")
+        if field.name in found:
+            raise SchemaError(f"Cannot create field because of field name duplication {field.name}")
+        found[field.name] = field
+    return tuple(found.values())
+
+
+def value_of(row: Mapping[str, Any], field: Field, *, default: bool) -> Any:
+    """A field's value; with `default`, the default of its schema in place of a null."""
+    value = row.get(field.name)
+    return field.schema.default if value is None and default else value
+
+
+def column_of(array: pa.StructArray, schema: Schema, field: Field, *, default: bool) -> pa.Array:
+    """A field's column, its nulls replaced by the schema's default when `default`."""
+    column = array.field(schema.field_index[field.name])
+    return with_default(column, field.schema) if default else column
+
+
+def with_default(column: pa.Array, schema: Schema) -> pa.Array:
+    """Nulls replaced by the schema's default, if it has one."""
+    if schema.default is None or not column.null_count:
+        return column
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    default = pa.array([schema.default], column.type)
+    if pa.types.is_nested(column.type):
+        indices = pc.if_else(column.is_null(), len(column), pa.array(range(len(column)), pa.int64()))
+        return pa.concat_arrays([column, default]).take(indices)
+    return pc.fill_null(column, default[0])
+
+
+def struct_array(columns: Sequence[pa.Array], schema: Schema, like: pa.Array) -> pa.StructArray:
+    """A struct of these columns, null where `like` is."""
+    import pyarrow as pa
+
+    fields = [pa.field(f.name, c.type, f.schema.optional) for f, c in zip(schema.fields, columns, strict=True)]
+    if not fields:
+        return pa.array([None if null else {} for null in like.is_null().to_pylist()], pa.struct([]))
+    mask = like.is_null() if like.null_count else None
+    return pa.StructArray.from_arrays(list(columns), fields=fields, mask=mask)
+
+
+def masked_by(column: pa.Array, parent: pa.Array) -> pa.Array:
+    """The column, null where the parent is."""
+    if not parent.null_count:
+        return column
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_nested(column.type):
+        indices = pc.if_else(parent.is_valid(), pa.array(range(len(column)), pa.int64()), None)
+        return column.take(indices)
+    return pc.if_else(parent.is_valid(), column, pa.scalar(None, column.type))
+
+
+def constant(value: Any, schema: Schema, length: int) -> pa.Array:
+    """The same value in every row."""
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(value, arrow_type(schema)), length)
+
+
+class PerSchema(Generic[T]):
+    """What was made from the last schema seen: batches of one topic mostly share theirs. Owned by one task thread."""
+
+    def __init__(self, make: Callable[[Schema], T]) -> None:
+        self._make = make
+        self._seen: Schema | None = None
+        self._made: T | None = None
+
+    def __call__(self, schema: Schema) -> T:
+        if self._made is None or (schema is not self._seen and schema != self._seen):
+            self._made = self._make(schema)
+        self._seen = schema
+        return self._made
+
+
+def is_struct(schema: Schema | None) -> bool:
+    """The schema is one of structs."""
+    return schema is not None and schema.type is Type.STRUCT
