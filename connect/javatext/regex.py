@@ -1,6 +1,6 @@
 """`java.util.regex.Pattern` by way of Python's `re`: same syntax where they differ, same messages. Pure.
 
-Refused, as there is no translation: intersections in classes (&&) and flags in the middle of a pattern.
+Refused, as there is no translation: flags in the middle of a pattern.
 """
 
 from __future__ import annotations
@@ -179,28 +179,48 @@ class _Translation:
         return f"(?P={name})"
 
     def _class(self) -> str:
-        """A class; classes within it are united with it."""
-        start = self._at
-        opening = "[^" if self._regex.startswith("[^", self._at) else "["
-        self._at += len(opening)
-        parts = [opening]
-        depth = 1
-        while depth:
+        """A class as a pattern of one character: classes within it are alternatives, && looks ahead."""
+        negated = self._regex.startswith("[^", self._at)
+        self._at += 2 if negated else 1
+        both: list[str] = []
+        members: list[str] = []
+        nested: list[str] = []
+        while not self._regex.startswith("]", self._at):
             if self._at >= len(self._regex):
                 raise JavaPatternError(self._error("Unclosed character class", len(self._regex) - 1))
-            char = self._regex[self._at]
-            if self._regex.startswith(("&&", "[^"), self._at):
-                raise JavaPatternError(self._error("Intersections and negations in a class are not supported", start))
-            depth += (char == "[") - (char == "]")
-            if char == "\\":
-                parts.append(self._escape(in_class=True))
-                continue
-            self._at += 1
-            parts.append("" if char in "[]" else "\\" + char if char in "~|&" else char)
-        return "".join(parts) + "]"
+            if self._regex.startswith("&&", self._at):
+                both.append(_united(members, nested))
+                members, nested = [], []
+                self._at += 2
+            elif self._regex[self._at] == "[":
+                nested.append(self._class())
+            else:
+                members.append(self._member())
+        self._at += 1
+        return _one_character(both, members, nested, negated=negated)
+
+    def _member(self) -> str:
+        char = self._regex[self._at]
+        if char == "\\":
+            return self._escape(in_class=True)
+        self._at += 1
+        return f"\\{char}" if char in "~|&^" else char
 
     def _error(self, text: str, place: int) -> str:
         return java_error(text, self._regex, place)
+
+
+def _united(members: list[str], nested: list[str]) -> str:
+    own = [f"[{''.join(members)}]"] if members else []
+    return "|".join([*own, *nested])
+
+
+def _one_character(both: list[str], members: list[str], nested: list[str], *, negated: bool) -> str:
+    if not both and not nested:
+        return f"[{'^' if negated else ''}{''.join(members)}]"
+    *ahead, last = [part for part in (*both, _united(members, nested)) if part]
+    found = "".join(f"(?={part})" for part in ahead) + f"(?:{last})"
+    return rf"(?:(?!{found})[\s\S])" if negated else f"(?:{found})"
 
 
 _ESCAPES = {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from connect.api.config import Boolean, Config, Int, ListOf, String, key, non_empty, one_of
+from connect.api.config import Boolean, Config, Int, KeyValue, ListOf, String, key, non_empty, one_of
 from connect.api.errors import ConfigProblem
 from connect.transforms.cast_spec import CastSpec, cast_problems
 from connect.transforms.field_path import path_problems
@@ -36,6 +37,33 @@ def _list_problems(lists: Mapping[str, Sequence[str]]) -> Iterable[ConfigProblem
             yield ConfigProblem(name, f"Invalid value [] for configuration {name}: Empty list")
 
 
+def _text_problems(name: str, text: str) -> Iterable[ConfigProblem]:
+    """ConfigDef's validator of texts that may not be empty."""
+    if not text:
+        yield ConfigProblem(name, f"Invalid value  for configuration {name}: String must be non-empty")
+
+
+_EMPTY_LIST = "Empty list"
+_NULL = "entry must be non null"
+
+
+class _Validated(Config):
+    """Settings whose validators ConfigDef runs on a missing key too, so that it has two messages."""
+
+    _of_null: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
+        """Every setting with its value and its errors; nothing is raised."""
+        values = super().validate_keys(properties)
+        return tuple(
+            replace(v, errors=(*v.errors, f"Invalid value null for configuration {v.name}: {cls._of_null[v.name]}"))
+            if v.errors and v.name in cls._of_null and properties.get(v.name) is None
+            else v
+            for v in values
+        )
+
+
 class NoConfig(Config):
     """No settings."""
 
@@ -61,8 +89,10 @@ class CastConfig(Config):
         return CastSpec.parse(self.spec)
 
 
-class DropHeadersConfig(Config):
+class DropHeadersConfig(_Validated):
     """Settings of DropHeaders."""
+
+    _of_null: ClassVar[Mapping[str, str]] = MappingProxyType({"headers": _EMPTY_LIST})
 
     headers: ListOf = _key("headers", doc="Names of the headers to remove.", importance="high")
 
@@ -89,8 +119,12 @@ class FlattenConfig(Config):
     delimiter: String = _key("delimiter", ".", doc="What stands between the names of a field and its parents.")
 
 
-class HeaderFromConfig(Config):
+class HeaderFromConfig(_Validated):
     """Settings of HeaderFrom."""
+
+    _of_null: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"fields": _EMPTY_LIST, "headers": _EMPTY_LIST, "operation": "String must be one of: move, copy"}
+    )
 
     fields: ListOf = _key("fields", doc="Fields whose values become headers.", importance="high")
     headers: ListOf = _key("headers", doc="Names of the headers, in the order of the fields.", importance="high")
@@ -102,7 +136,7 @@ class HeaderFromConfig(Config):
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
         yield from _list_problems({"fields": self.fields, "headers": self.headers})
-        if len(self.fields) != len(self.headers):
+        if self.fields and self.headers and len(self.fields) != len(self.headers):
             text = "'fields' config must have the same number of elements as 'headers' config."
             yield ConfigProblem("fields", text)
 
@@ -131,8 +165,10 @@ class InsertFieldConfig(Config):
             yield ConfigProblem("topic.field", "No field insertion configured")
 
 
-class InsertHeaderConfig(Config):
+class InsertHeaderConfig(_Validated):
     """Settings of InsertHeader."""
+
+    _of_null: ClassVar[Mapping[str, str]] = MappingProxyType({"header": _NULL, "value.literal": _NULL})
 
     header: String = _key("header", doc="The name of the header.", importance="high")
     literal: String = _key(
@@ -140,11 +176,13 @@ class InsertHeaderConfig(Config):
     )
 
 
-class MaskFieldConfig(Config):
+class MaskFieldConfig(_Validated):
     """Settings of MaskField."""
 
+    _of_null: ClassVar[Mapping[str, str]] = MappingProxyType({"fields": _EMPTY_LIST})
+
     fields: ListOf = _key("fields", doc="Fields to mask.", importance="high")
-    replacement: Annotated[String, non_empty] | None = _key(
+    replacement: String | None = _key(
         "replacement",
         None,
         doc="What numbers and texts become; default: the empty value of the type.",
@@ -154,7 +192,9 @@ class MaskFieldConfig(Config):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
-        return _list_problems({"fields": self.fields})
+        yield from _list_problems({"fields": self.fields})
+        if self.replacement is not None:
+            yield from _text_problems("replacement", self.replacement)
 
 
 class RegexRouterConfig(Config):
@@ -252,8 +292,10 @@ class TimestampRouterConfig(Config):
             yield ConfigProblem("timestamp.format", problem)
 
 
-class ValueToKeyConfig(Config):
+class ValueToKeyConfig(_Validated):
     """Settings of ValueToKey."""
+
+    _of_null: ClassVar[Mapping[str, str]] = MappingProxyType({"fields": _EMPTY_LIST})
 
     fields: ListOf = _key("fields", doc="Fields of the value that become the key.", importance="high")
     replace_null: Boolean = _replace_null()

@@ -38,10 +38,10 @@ _PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """Every transform and predicate under Java's class names."""
-    plugins = []
+    plugins: list[Plugin] = []
     for name, module, config, doc in _SIDED:
-        for side in ("Key", "Value"):
-            plugins.append(_transform(f"{name}${side}", f"{module}:{side.lower()}", config, doc))
+        sides = ("Key", "Value")
+        plugins.extend(_transform(f"{name}${side}", f"{module}:{side.lower()}", config, doc) for side in sides)
     plugins.extend(_transform(name, factory, config, doc) for name, factory, config, doc in _WHOLE)
     for name, config, doc in _PREDICATES:
         target = f"connect.transforms.predicates:{name}"
