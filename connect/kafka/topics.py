@@ -22,6 +22,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin import AnsweredError, PatientAdmin
 from connect.kafka.errors import translate
+from connect.kafka.group_offsets import committed_offsets
 from connect.kafka.producer import BatchProducer
 
 Settings = Mapping[str, str | int | float | bool]
@@ -69,6 +70,7 @@ class TopicAdmin:
     """Asks and changes topics, groups and offsets; may be used from any thread."""
 
     def __init__(self, settings: Settings) -> None:
+        self._settings = dict(settings)
         self._admin = PatientAdmin(settings)
 
     def cluster_id(self, deadline: Deadline) -> str:
@@ -155,14 +157,9 @@ class TopicAdmin:
         return self._offsets(partitions, _EARLIEST, deadline, committed_only=False)
 
     def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
-        """What a consumer group has committed; empty for a group that does not exist."""
-
-        def ask(timeout_s: float) -> Future[Any]:
-            wanted = [ConsumerGroupTopicPartitions(group)]
-            return self._admin.client.list_consumer_group_offsets(wanted, request_timeout=timeout_s)[group]
-
-        found = self._admin.call(ask, deadline, f"listing the offsets of group {group}")
-        return {TopicPartition(p.topic, p.partition): p.offset for p in found.topic_partitions if p.offset >= 0}
+        """What a consumer group has committed on topics that exist; empty for a group that does not exist."""
+        wanted = [TopicPartition(topic, p) for topic, count in self.topics(deadline).items() for p in range(count)]
+        return committed_offsets(self._settings, group, wanted, deadline)
 
     def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
         """Set committed offsets of a group without members. RetriableError while it still has some."""
