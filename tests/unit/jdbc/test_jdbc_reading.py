@@ -86,7 +86,7 @@ def test_a_break_at_any_step_loses_and_repeats_nothing(broken_step, paged):
     )
     reader = TableReader(plan, Connections(lambda: FakeDatabase(breaks)))
     read, failures = [], 0
-    while read[-1:] != [10]:
+    for _ in range(12):
         try:
             batch = reader.read()
         except RetriableError:
