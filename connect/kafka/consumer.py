@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.deadline import Deadline
@@ -27,6 +28,7 @@ _LOG = logging.getLogger("connect.kafka.consumer")
 _WAIT_S: Final = 0.1
 """How long one wait may last, so that a stop is seen soon."""
 _LOOK_S: Final = 10.0
+_LOOK_AGAIN_S: Final = 1.0
 _REFRESH_MS: Final = 60_000
 _MOST_RECORDS: Final = 1_000_000
 """consume() takes no more."""
@@ -52,7 +54,9 @@ class BatchConsumer:
         self._paused: set[TopicPartition] = set()
         self._start_offsets: dict[TopicPartition, int] | None = None
         self._raised: Exception | None = None
+        self._names: frozenset[str] = frozenset()
         self._missing: set[str] = set()
+        self._look_again_s: float | None = None
         self._callbacks: dict[str, Callable[[Consumer, list[KafkaPartition]], None]] = {}
         self._pattern: TopicPattern | None = None
         self._refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
@@ -90,6 +94,7 @@ class BatchConsumer:
         """
         self._raise_from_callback()
         self._follow_pattern(deadline)
+        self._look_for_missing(deadline)
         if max_records == 0:
             return self._batches(self._serve())
         budget = self._size.records(min(max_records, _MOST_RECORDS))
@@ -188,11 +193,26 @@ class BatchConsumer:
         self._raise_from_callback()
 
     def _join(self, names: Collection[str]) -> None:
+        self._names = frozenset(names)
         with translated(f"subscribing to {', '.join(sorted(names))}"):
             if names:
                 self._consumer.subscribe(sorted(names), **self._callbacks)
             else:
                 self._consumer.unsubscribe()
+
+    def _look_for_missing(self, deadline: Deadline) -> None:
+        """While a topic is missing, ask for the list of all topics, which makes librdkafka join it once it is there."""
+        if self._look_again_s is None or time.monotonic() < self._look_again_s:
+            return
+        self._look_again_s = None
+        try:
+            known = self._consumer.list_topics(timeout=min(_LOOK_S, max(0.1, deadline.remaining_s))).topics
+        except KafkaException as error:
+            if not is_retriable(error.args[0]):
+                raise translate(error.args[0], "looking for missing topics") from error
+            known = {}
+        if any(name not in known for name in self._names):
+            self._look_again_s = time.monotonic() + _LOOK_AGAIN_S
 
     def _follow_pattern(self, deadline: Deadline) -> None:
         names = self._pattern.changed(deadline) if self._pattern is not None else None
@@ -219,7 +239,7 @@ class BatchConsumer:
         if error.code() == KafkaError._PARTITION_EOF or (is_retriable(error) and not error.fatal()):  # noqa: SLF001
             return  # librdkafka goes on by itself.
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            # The topic may come later; librdkafka looks again every topic.metadata.refresh.interval.ms.
+            self._look_again_s = self._look_again_s or time.monotonic() + _LOOK_AGAIN_S
             if str(error) not in self._missing:
                 self._missing.add(str(error))
                 _LOG.warning("Waiting for a topic: %s", error.str())

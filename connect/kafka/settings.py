@@ -43,8 +43,6 @@ _CONSUMER: Final[Mapping[str, Value]] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "auto.offset.reset": "earliest",
-    # A topic that is made after its sink is found this soon (librdkafka's own default is five minutes).
-    "topic.metadata.refresh.interval.ms": 5_000,
     "partition.assignment.strategy": "cooperative-sticky",
     "queued.max.messages.kbytes": 65_536,
     # librdkafka's 1 s pause after a full local queue would starve a sink that reads fast.

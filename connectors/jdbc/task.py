@@ -37,6 +37,7 @@ class JdbcSourceTask:
         self._readers: list[TableReader] = []
         self._ahead: Future[Batch | None] | None = None
         self._failures = 0
+        self._closed = False
 
     def open(self, ctx: SourceContext) -> None:
         """Connect, look at the tables, and resume each at its stored offset."""
@@ -69,7 +70,10 @@ class JdbcSourceTask:
         """A database keeps nothing for us: there is nothing to prune."""
 
     def close(self) -> None:
-        """Break off what is running and close every connection."""
+        """Break off what is running and close every connection. A second call finds nothing left to do."""
+        if self._closed:
+            return
+        self._closed = True
         if self._ahead is not None and not self._ahead.done():
             self._connections.interrupt()
             wait([self._ahead], timeout=_CLOSE_S)

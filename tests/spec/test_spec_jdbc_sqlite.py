@@ -19,7 +19,6 @@ from connectors.jdbc.plugin import SOURCE
 COLUMNS = "id INTEGER PRIMARY KEY, tie BIGINT NOT NULL, text TEXT, whole BIGINT, number DOUBLE"
 WAIVERS = {
     "test_defaults_validate": "Confluent's default of mode is the empty text, refused so that a mode is chosen",
-    "test_close_twice_is_harmless": "a second close finds the reading thread gone; the framework calls close once",
 }
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

@@ -16,7 +16,6 @@ from connect.testing.drivers import Row
 from connect.testing.sink import SinkSuite
 from connectors.s3.plugin import SINK
 
-WAIVERS = {"test_definitions_are_complete": "the doc of storage.class is the one word S3Storage"}
 pytestmark = pytest.mark.integration
 
 
@@ -68,7 +67,6 @@ class S3Driver:
 
 class TestS3Sink(SinkSuite):
     plugin = SINK
-    waivers = WAIVERS
     examples = 10
 
     @pytest.fixture
