@@ -14,9 +14,9 @@ from connect.transforms.cast_columns import cast_column
 from connect.transforms.cast_spec import SOURCES, java_types
 from connect.transforms.cast_values import cast_value
 from connect.transforms.config import CastConfig
-from connect.transforms.fields import FieldsTransform, map_rows
+from connect.transforms.fields import FieldsTransform, each_column, map_rows
 from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import PerSchema, column_of, rebuilt, value_of
+from connect.transforms.structs import PerSchema, column_of, masked_by, rebuilt, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ class _CastFields:
         return replace(made, optional=schema.optional, default=default)
 
     def columns(self, array: pa.StructArray, schema: Schema, _made: Schema, _batch: Batch) -> Sequence[pa.Array]:
-        return [self._column(array, schema, field) for field in schema.fields]
+        return each_column(schema, lambda field: self._column(array, schema, field))
 
     def struct_row(
         self, row: Mapping[str, Any], schema: Schema, _made: Schema, _batch: Batch | None, _i: int
@@ -59,7 +59,8 @@ class _CastFields:
     def _column(self, array: pa.StructArray, schema: Schema, field: Field) -> pa.Array:
         column = column_of(array, schema, field, default=self._default)
         target = self._casts.get(field.name)
-        return column if target is None else cast_column(column, field.schema, target)
+        # What stands below a tombstone is no value: it may not be cast, nor refused.
+        return column if target is None else cast_column(masked_by(column, array), field.schema, target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
-from connect.api.schema import Schema, Type
+from connect.api.schema import Field, Schema, Type
 from connect.transforms.java_names import class_name
 from connect.transforms.sides import Side, null_rows
 from connect.transforms.structs import PerSchema, struct_array
@@ -96,6 +96,20 @@ def not_a_row(row: Any, schema: Schema | None, purpose: str) -> SchemaError:
     if schema is None:
         return SchemaError(f"Only Map objects supported in absence of schema for [{purpose}], found: {found}")
     return SchemaError(f"Only Struct objects supported for [{purpose}], found: {found}")
+
+
+def each_column(schema: Schema, make: Callable[[Field], pa.Array]) -> list[pa.Array]:
+    """One column per field. RejectedRowsError names every bad row once, for the first of its fields that is bad."""
+    columns: list[pa.Array] = []
+    rejected: dict[int, Exception] = {}
+    for field in schema.fields:
+        try:
+            columns.append(make(field))
+        except RejectedRowsError as error:
+            rejected = {**error.rows, **rejected}
+    if rejected:
+        raise RejectedRowsError(dict(sorted(rejected.items())))
+    return columns
 
 
 def map_rows(column: Column, schema: Schema | None, change: Callable[[Any, int], Any]) -> Column:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
-from connect.api.schema import Schema, Type
+from connect.api.schema import Field, Schema, Type
 from connect.javatext.numbers import BITS, parse_float32, wrapped
 from connect.transforms.config import MaskFieldConfig
-from connect.transforms.fields import FieldsTransform
+from connect.transforms.fields import FieldsTransform, each_column
 from connect.transforms.java_names import class_name
 from connect.transforms.sides import Side
 from connect.transforms.structs import column_of, value_of
@@ -37,22 +37,23 @@ class _MaskField:
         return schema
 
     def columns(self, array: pa.StructArray, schema: Schema, _made: Schema, _batch: Batch) -> Sequence[pa.Array]:
-        columns = []
-        for field in schema.fields:
-            column = column_of(array, schema, field, default=self._default)
-            columns.append(self._masked_column(column, field.schema) if field.name in self._names else column)
-        return columns
+        return each_column(schema, lambda field: self._column(array, schema, field))
 
     def struct_row(
         self, row: Mapping[str, Any], schema: Schema, _made: Schema, _batch: Batch, _i: int
     ) -> dict[str, Any]:
         values = {field.name: value_of(row, field, default=self._default) for field in schema.fields}
-        for name in self._names & values.keys():
-            values[name] = self._masked(values[name], schema.field(name))
+        for field in schema.fields:
+            if field.name in self._names:
+                values[field.name] = self._masked(values[field.name], field.schema)
         return values
 
     def map_row(self, row: Mapping[Any, Any], _batch: Batch, _i: int) -> dict[Any, Any]:
         return {**row, **{name: self._masked(row.get(name), None) for name in self._names}}
+
+    def _column(self, array: pa.StructArray, schema: Schema, field: Field) -> pa.Array:
+        column = column_of(array, schema, field, default=self._default)
+        return self._masked_column(column, field.schema) if field.name in self._names else column
 
     def _masked_column(self, column: pa.Array, schema: Schema) -> pa.Array:
         import pyarrow as pa

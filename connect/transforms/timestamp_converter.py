@@ -15,7 +15,7 @@ from connect.transforms.fields import FieldsTransform, map_rows
 from connect.transforms.moments import Form, Moments, form_of, target_schema
 from connect.transforms.moments_columns import convert_column
 from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import PerSchema, column_of, rebuilt, value_of
+from connect.transforms.structs import PerSchema, column_of, masked_by, rebuilt, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,10 @@ class _OneField:
 
     def _column(self, array: pa.StructArray, schema: Schema, field: Field) -> pa.Array:
         column = column_of(array, schema, field, default=self._default)
-        return column if field.name != self._name else convert_column(column, field.schema, self._moments)
+        if field.name != self._name:
+            return column
+        # What stands below a tombstone is no value: it may not be converted, nor refused.
+        return convert_column(masked_by(column, array), field.schema, self._moments)
 
 
 class _TimestampConverter:

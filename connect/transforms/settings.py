@@ -1,0 +1,59 @@
+"""What the declarations of transforms share: settings that several have, and ConfigDef's validators of whole values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from connect.api.config import Config, KeyValue, key
+from connect.api.errors import ConfigProblem
+
+setting = partial(key, width="none")
+
+
+def replace_null_setting() -> Any:
+    """`replace.null.with.default`."""
+    doc = "Read the default of a field's schema in place of a null."
+    return setting("replace.null.with.default", True, doc=doc, importance="medium")
+
+
+def syntax_version_setting() -> Any:
+    """`field.syntax.version`."""
+    doc = "V1: a field of the top level by its whole name. V2: a dotted path; names with dots stand in backticks."
+    return setting("field.syntax.version", "V1", doc=doc, importance="high")
+
+
+def list_problems(lists: Mapping[str, Sequence[str]]) -> Iterable[ConfigProblem]:
+    """ConfigDef's validator of lists that may not be empty."""
+    for name, values in lists.items():
+        if not values:
+            yield ConfigProblem(name, f"Invalid value [] for configuration {name}: Empty list")
+
+
+def text_problems(name: str, text: str) -> Iterable[ConfigProblem]:
+    """ConfigDef's validator of texts that may not be empty."""
+    if not text:
+        yield ConfigProblem(name, f"Invalid value  for configuration {name}: String must be non-empty")
+
+
+EMPTY_LIST = "Empty list"
+NULL = "entry must be non null"
+
+
+class Validated(Config):
+    """Settings whose validators ConfigDef runs on a missing key too, so that it has two messages."""
+
+    of_null: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
+        """Every setting with its value and its errors; nothing is raised."""
+        values = super().validate_keys(properties)
+        return tuple(
+            replace(v, errors=(*v.errors, f"Invalid value null for configuration {v.name}: {cls.of_null[v.name]}"))
+            if v.errors and v.name in cls.of_null and properties.get(v.name) is None
+            else v
+            for v in values
+        )
