@@ -232,7 +232,7 @@ class S3SinkConfig(ConnectorConfig):
     )  # fmt: skip
 
     storage_class: Annotated[ClassName, one_of(S3_STORAGE)] = key(
-        "storage.class", S3_STORAGE, doc="Where objects go: S3Storage, the only one there is.", importance="low", group="Limits"
+        "storage.class", S3_STORAGE, doc="The store of the objects: S3Storage only.", importance="low", group="Limits"
     )
     credentials_provider: Annotated[ClassName, one_of(*CREDENTIALS_PROVIDERS)] = key(
         "s3.credentials.provider.class", CREDENTIALS_PROVIDERS[0], doc="The default chain, see aws.access.key.id.",

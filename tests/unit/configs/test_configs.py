@@ -1,0 +1,56 @@
+"""Every file in configs/ is one that works: parsed as a user's would be, no key broken, no key unknown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from string import Template
+
+import pytest
+
+from connect.api.config import Config
+from connect.cluster.validation import Validator
+from connect.cluster.worker_file import read_worker_file
+from connect.plugins import Catalog
+from connect.runtime.worker_config import WorkerConfig
+
+FOLDER = Path(__file__).parents[3] / "configs"
+WORKERS = sorted([*FOLDER.glob("worker-*.yaml"), *FOLDER.glob("*.properties")])
+CONNECTORS = sorted(FOLDER.rglob("*.json"))
+FILLED_IN = {
+    "DATABASE_URL": "sqlite:////tmp/x.db", "S3_URL": "http://127.0.0.1:8333", "S3_BUCKET": "lake",
+    "S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b",
+}  # fmt: skip
+
+
+def test_there_are_files():
+    assert WORKERS
+    assert CONNECTORS
+
+
+@pytest.mark.parametrize("file", WORKERS, ids=lambda f: f.name)
+def test_a_worker_file_is_valid(file):
+    config = WorkerConfig.parse(read_worker_file(file, ()).properties)
+    assert config.config_storage_topic
+    assert [name for name, near in WorkerConfig.unknown_keys(config.originals) if near is not None] == []
+
+
+@pytest.mark.parametrize("file", CONNECTORS, ids=lambda f: str(f.relative_to(FOLDER)))
+def test_a_connector_file_is_valid(file):
+    connector = json.loads(Template(file.read_text()).safe_substitute(FILLED_IN))
+    assert set(connector) == {"name", "config"}
+    worker = WorkerConfig.parse(read_worker_file(WORKERS[0], ()).properties)
+    infos = Validator(Catalog.installed(), worker).validate({**connector["config"], "name": connector["name"]})
+    assert infos.error_count == 0, infos.message()
+
+
+@pytest.mark.parametrize("file", CONNECTORS, ids=lambda f: str(f.relative_to(FOLDER)))
+def test_every_key_of_a_connector_file_is_known(file):
+    catalog = Catalog.installed()
+    config = json.loads(file.read_text())["config"]
+    plugin = catalog.connector(config["connector.class"])
+    known: type[Config] = plugin.config
+    framework = ("connector.class", "tasks.max", "topics", "transforms", "predicates", "offset.flush.interval.ms")
+    prefixes = ("errors.", "key.", "value.", "producer.override.", "consumer.override.", "exactly.once.", "connection.")
+    own = [k for k in config if k not in framework and not k.startswith(prefixes)]
+    assert [name for name, _ in known.unknown_keys(own)] == []
