@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import structlog
 
@@ -18,7 +18,10 @@ from connect.runtime.messages import Call, CallResult, Message
 TRIES: Final = 2
 """A call whose host died of something else is asked once more."""
 
-Method = Literal["check", "task_configs"]
+Method = Literal["check", "task_configs", "alter_offsets"]
+Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
+"""What `Call.positions` says."""
+
 _logger = structlog.get_logger(__name__)
 
 
@@ -43,9 +46,11 @@ class ConnectorCalls:
         self._idle_since_s = 0.0
         self._overdue: frozenset[int] = frozenset()
 
-    def ask(self, method: Method, config: Mapping[str, str], timeout_s: float) -> Future[CallResult]:
+    def ask(
+        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()
+    ) -> Future[CallResult]:
         """Ask a connector. The future always gets an answer; a connector that dies or hangs gives one with `error`."""
-        call = Call(next(self._ids), method, config, timeout_s)
+        call = Call(next(self._ids), method, config, timeout_s, positions)
         self._asked[call.id] = _Asked(call, Future(), self._clock_s() + timeout_s + KILL_GRACE_S)
         self._send(call)
         return self._asked[call.id].answer

@@ -16,12 +16,19 @@ from connect.api.records import SourcePosition, TopicPartition
 from connect.cluster import sink_offsets
 from connect.cluster.cluster_parts import ConnectorCatalog, connector_config
 from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.connector_calls import Positions
 from connect.cluster.log import MakeLog, RecordLog
 from connect.cluster.operations import PartitionOffset, RequestError, TargetState
+from connect.runtime.messages import CallResult
 from connect.runtime.offset_records import OffsetTable
 
 TIMEOUT_S: Final = 60.0
+ASK_S: Final = 20.0
+"""Time a connector gets for its say in its offsets."""
 GROUP_KEY: Final = "consumer.override.group.id"
+
+Ask = Callable[[Mapping[str, str], Positions, float], Future[CallResult]]
+"""Asks the source connector of a configuration to alter its offsets, within so many seconds."""
 
 
 class GroupOffsets(Protocol):
@@ -46,11 +53,13 @@ class ConnectorOffsets:
         admin: Callable[[Mapping[str, str]], GroupOffsets],
         catalog: ConnectorCatalog,
         snapshot: Callable[[], ConfigSnapshot],
+        ask: Ask,
     ) -> None:
         self._make_log = make_log
         self._admin = admin
         self._catalog = catalog
         self._snapshot = snapshot
+        self._ask = ask
         self._table = OffsetTable()
         self._opened: RecordLog | None = None
         self._lock = threading.Lock()  # two first requests must not open the topic twice
@@ -90,9 +99,8 @@ class ConnectorOffsets:
         deadline = Deadline.after(TIMEOUT_S)
         if self._catalog.kind(config) == "sink":
             self._alter_group(name, config, sink_offsets.parsed(offsets), deadline)
-        else:
-            self._write([SourcePosition(o.partition, o.offset) for o in offsets], name, deadline)
-        return self._catalog.keeps_no_offsets(config)
+            return self._catalog.keeps_no_offsets(config)
+        return self._alter_source(name, config, [SourcePosition(o.partition, o.offset) for o in offsets], deadline)
 
     def _reset(self, name: str) -> bool:
         config = self._stopped(name)
@@ -100,11 +108,21 @@ class ConnectorOffsets:
         if self._catalog.kind(config) == "sink":
             with _TellMembers(name):
                 self._admin(config).delete_group(_group(name, config), deadline.sooner(10))
-        else:
-            self._read_topic(deadline)
-            gone = [SourcePosition(p.partition, None) for p in self._table.of_connector(name)]
-            self._write(gone, name, deadline)
-        return self._catalog.keeps_no_offsets(config)
+            return self._catalog.keeps_no_offsets(config)
+        self._read_topic(deadline)
+        gone = [SourcePosition(p.partition, None) for p in self._table.of_connector(name)]
+        return self._alter_source(name, config, gone, deadline)
+
+    def _alter_source(
+        self, name: str, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline
+    ) -> bool:
+        """The connector has its say before anything is written. RequestError 500 with its text when it refuses."""
+        asked = self._ask(config, [(p.partition, p.offset) for p in wanted], ASK_S)
+        said = asked.result(deadline.remaining_s)
+        if said.error is not None:
+            raise RequestError(500, said.error)
+        self._write(wanted, name, deadline)
+        return bool(said.value) or self._catalog.keeps_no_offsets(config)
 
     def _stopped(self, name: str) -> Mapping[str, str]:
         snapshot = self._snapshot()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 
 from connect.api.deadline import Deadline
 from connect.cluster.cluster_parts import connector_config
 from connect.cluster.config_records import RestartRecord
+from connect.cluster.connector_calls import Method, Positions
 from connect.cluster.connector_offsets import ConnectorOffsets
 from connect.cluster.membership import View
 from connect.cluster.operations import (
@@ -32,6 +33,8 @@ from connect.runtime.worker_config import WorkerConfig
 TICK_S: Final = 0.25
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _logger = structlog.get_logger(__name__)
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 
 
 class Herder:
@@ -42,7 +45,11 @@ class Herder:
         self._parts = self._settler.parts
         self._requests = Requests(self._parts)
         self._offsets = ConnectorOffsets(
-            around.offset_log, around.group_offsets, around.catalog, lambda: self._parts.configs.snapshot
+            around.offset_log,
+            around.group_offsets,
+            around.catalog,
+            lambda: self._parts.configs.snapshot,
+            lambda config, positions, timeout_s: self._ask("alter_offsets", config, timeout_s, positions),
         )
         self._caught_up = threading.Event()
         self._cluster_id = ""
@@ -162,7 +169,7 @@ class Herder:
 
         def step() -> None:
             self._requests.check_connector(name)
-            _pass_on(self._settler.connectors.restart(name), done)
+            _pass_on(self._settler.connectors.restart(name), done, lambda restarted: restarted)
 
         self._parts.loop.submit(f"restarting connector {name}", step).add_done_callback(partial(_pass_error, done))
         return done
@@ -203,22 +210,29 @@ class Herder:
     def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
         """Let the connector try its configuration."""
         done: Future[Mapping[str, Sequence[str]]] = Future()
+        _pass_on(self._ask("check", config, timeout_s), done, _findings)
+        return done
+
+    def _ask(
+        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()
+    ) -> Future[CallResult]:
+        done: Future[CallResult] = Future()
 
         def step() -> None:
-            answer = self._parts.calls.ask("check", config, timeout_s)
-            answer.add_done_callback(lambda a: done.set_result(_findings(a.result())))
+            _pass_on(self._parts.calls.ask(method, config, timeout_s, positions), done, lambda result: result)
 
-        self._parts.loop.submit("checking a configuration", step).add_done_callback(partial(_pass_error, done))
+        asking = self._parts.loop.submit(f"asking a connector: {method}", step)
+        asking.add_done_callback(partial(_pass_error, done))
         return done
 
 
-def _pass_on(answer: Future[None], done: Future[None]) -> None:
-    def finish(finished: Future[None]) -> None:
+def _pass_on(answer: Future[_Given], done: Future[_Made], make: Callable[[_Given], _Made]) -> None:
+    def finish(finished: Future[_Given]) -> None:
         error = finished.exception()
         if error is not None:
             done.set_exception(error)
         else:
-            done.set_result(None)
+            done.set_result(make(finished.result()))
 
     answer.add_done_callback(finish)
 

@@ -11,7 +11,7 @@ import yaml
 
 from connect.api.config import text_of
 from connect.api.errors import ConfigError
-from connect.cluster.java_properties import parse_properties
+from connect.runtime.java_properties import parse_properties
 
 _PLUGINS: Final = "plug-ins are Python packages: pip install them next to the worker"
 _GROUP: Final = "workers share a plain consumer group: see session.timeout.ms"

@@ -23,7 +23,7 @@ from typing import Any, assert_never
 
 from connect.api.connector import Connector, OffsetsConnector
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.api.records import SourcePosition
 from connect.plugins import Catalog
 from connect.runtime.build import build_connector
@@ -103,7 +103,7 @@ class Host:
             self._send(CallResult(call.id, None, problems, hide(str(error)), hide(traceback.format_exc())))
         except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is the caller's answer
             hide = self._clients.providers.hide
-            text = hide(f"{type(error).__name__}: {error}")
+            text = hide(str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}")
             self._send(CallResult(call.id, error=text, trace=hide(traceback.format_exc())))
 
     def _send(self, message: Message) -> None:

@@ -153,6 +153,8 @@ def decode(line: bytes) -> Message:
         raise ValueError(f"Unknown message: {line[:80]!r}")
     if kind is TaskState and members["state"] is not None:
         members["state"] = State(members["state"])
+    if kind is Call:
+        members["positions"] = tuple((partition, offset) for partition, offset in members["positions"])
     if kind is CallResult:
         members["problems"] = tuple(ConfigProblem(**p) for p in members["problems"])
     message: Message = kind(**members)

@@ -163,6 +163,7 @@ class World:
         self.hosts, self.silent_on, self.levels = [], set(), []
         self.pids = itertools.count(100)
         self.calls = []
+        self.alter_offsets = lambda call: CallResult(call.id, False)
         self.plan_tasks = lambda config: [config] * int(config.get("tasks.max", "1"))
 
     def launch(self, name, listener):
@@ -172,6 +173,8 @@ class World:
 
     def answer(self, call):
         self.calls.append(call)
+        if call.method == "alter_offsets":
+            return self.alter_offsets(call)
         value = self.plan_tasks(dict(call.config)) if call.method == "task_configs" else None
         return value if isinstance(value, CallResult) else CallResult(call.id, value)
 

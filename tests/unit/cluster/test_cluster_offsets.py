@@ -4,6 +4,7 @@ from cluster_fakes import World
 from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
 from connect.cluster.operations import NotFoundError, PartitionOffset, RequestError, TargetState
+from connect.runtime.messages import CallResult
 
 GROUP = "connect-c"
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -45,6 +46,30 @@ def test_a_sources_altered_offset_is_written_under_the_stored_key_bytes(world, h
     assert world.offsets.records[1:] == [(b'["c",{"y":1,"x":2}]', b'{"position":7}'), (b'["c",{"z":1}]', None)]
     assert herder.reset_offsets("c").result(5) is True
     assert herder.offsets("c").result(5) == []
+
+
+def test_a_source_is_asked_before_its_offsets_are_altered_or_reset(world, herder):
+    create(herder)
+    herder.alter_offsets("c", [PartitionOffset({"file": "a"}, {"position": 7})]).result(5)
+    herder.reset_offsets("c").result(5)
+    asked = [list(call.positions) for call in world.calls if call.method == "alter_offsets"]
+    assert asked == [[({"file": "a"}, {"position": 7})], [({"file": "a"}, None)]]
+
+
+def test_what_a_source_refuses_is_not_written(world, herder):
+    create(herder)
+    world.alter_offsets = lambda call: CallResult(call.id, error="Offset objects should contain the key 'position'")
+    with pytest.raises(RequestError, match=r"^Offset objects should contain the key 'position'$") as failed:
+        herder.alter_offsets("c", [PartitionOffset({"file": "a"}, {})]).result(5)
+    assert failed.value.status == 500
+    assert world.offsets.records == []
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_source_says_whether_its_offsets_are_all_there_is_to_alter(world, herder, whole):
+    create(herder, kind="Other")
+    world.alter_offsets = lambda call: CallResult(call.id, whole)
+    assert herder.alter_offsets("c", [PartitionOffset({"file": "a"}, None)]).result(5) is whole
 
 
 def test_a_sinks_offsets_are_its_groups(world, herder):

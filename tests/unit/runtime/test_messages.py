@@ -26,6 +26,7 @@ from connect.runtime.messages import (
         StopTask("c", 1, 2, 5.0),
         SetPaused("c", 1, 2, True),
         Call(1, "check", {"k": "v"}, 10.0),
+        Call(2, "alter_offsets", {"k": "v"}, 10.0, (({"f": "a"}, {"p": 1}), ({"f": "b"}, None))),
         HostReady(42),
         TaskState("c", 0, 1, State.FAILED, "trace\nlines", True),
         TaskState("c", 0, 1, None),
