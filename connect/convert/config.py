@@ -36,12 +36,12 @@ class JsonConfig(Config):
         doc="Whether a null field that has a default value is replaced by it.",
     )  # fmt: skip
     schema_content: String | None = key(
-        "schema.content", None, importance="high", group="Schemas", display_name="Schema Content",
+        "schema.content", None, importance="high", group="Schemas", display_name="Schema Content", internal=True,
         doc="A JSON schema that every message read has; the messages then carry the payload alone (KIP-1054).",
     )  # fmt: skip
     coercion: Annotated[String, one_of(*Coercion)] = key(
         "converter.coercion", Coercion.STRICT.value, importance="low", group="Serialization",
-        display_name="Coercion",
+        display_name="Coercion", internal=True,
         doc="strict: a value that does not fit its schema rejects the row. java: it is changed as Java's converter "
         "does, for example \"abc\" read as an int32 becomes 0.",
     )  # fmt: skip
@@ -61,6 +61,7 @@ class StringConfig(Config):
     )  # fmt: skip
     coercion: Annotated[String, one_of(*Coercion)] = key(
         "converter.coercion", Coercion.STRICT.value, importance="low", group="Encoding", display_name="Coercion",
+        internal=True,
         doc="strict: bytes that are no text in the encoding, and characters it does not have, reject the row. java: "
         "they become U+FFFD and ?.",
     )  # fmt: skip
