@@ -42,8 +42,8 @@ class JsonConverter:
 
     A null row is a tombstone and becomes null bytes whatever its schema, where Java writes the four bytes `null`, an
     envelope with a null payload or the schema's default: a Column has one null. `encode_row` does as Java.
-    A key has Java's bytes, as partitions and compaction go by them; a value has Java's JSON, but the text of a number
-    or an escape may be another one (1e10 for 1.0E10).
+    A key has Java's bytes, as partitions and compaction go by them; so has a value with a schema, unless it holds
+    decimals as numbers.
     """
 
     def __init__(self, config: JsonConfig, *, is_key: bool = False) -> None:
@@ -88,7 +88,7 @@ class JsonConverter:
 
     def _payloads(self, column: Column) -> pa.BinaryArray:
         columnar = self._encode_columns(column) if column.is_arrow or column.schema is not None else None
-        if columnar is not None and not (self._is_key and may_differ_from_java(columnar, column.schema)):
+        if columnar is not None and not (self._is_key and may_differ_from_java(column.schema)):
             return columnar
         write = writer(column.schema, self._writing)
         return pa.array(each(column.rows(), lambda value: write(value).encode()), pa.binary())

@@ -1,7 +1,7 @@
 """Arrow columns to JSON texts, one per row, without a Python object per row.
 
-Equal to `json_write` after parsing; the text differs only where JSON allows it (1e10 for 1.0E10, UTF-8 for escapes).
-polars' `json_encode` writes the text; here the columns are brought into the types it writes without loss.
+The bytes are those of `json_write`, but for numeric decimals. polars' `json_encode` writes the text; here the columns
+are brought into the types it writes without loss, and what Java writes in another way is changed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
 from connect.convert.columns import NotColumnarError, base64_of, list_of, struct_of, unscaled_of
+from connect.convert.java_columns import PLAIN_MAX, PLAIN_MIN, java_escapes, java_numbers
 from connect.convert.java_text import json_string
 from connect.convert.json_write import Writing
 
-_OTHER_TEXT = r"\\u|[\xf0-\xf4]"
 _WRAPPED = len('{"v":')
 
 
@@ -30,18 +30,18 @@ class _TextNeededError(Exception):
 
 def encode_columns(array: pa.Array, schema: Schema, writing: Writing) -> pa.BinaryArray:
     """The JSON of every row, null for a null row. NotColumnarError: the row path must write this batch."""
-    texts = _text(array, schema, writing).cast(pa.binary())
+    texts = java_escapes(_text(array, schema, writing).cast(pa.binary()))
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.binary())) if array.null_count else texts
 
 
-def may_differ_from_java(texts: pa.BinaryArray, schema: Schema | None) -> bool:
-    """Whether Java may have written other bytes for the same JSON: numbers with fractions, escapes, non-BMP text."""
-    return schema is None or _has_fractions(schema) or pc.any(pc.match_substring_regex(texts, _OTHER_TEXT)).as_py()
+def may_differ_from_java(schema: Schema | None) -> bool:
+    """Whether Java may have written other bytes for the same JSON: decimals as numbers, values without a schema."""
+    return schema is None or _has_decimals(schema)
 
 
-def _has_fractions(schema: Schema) -> bool:
+def _has_decimals(schema: Schema) -> bool:
     inner = [f.schema for f in schema.fields] + [part for part in (schema.keys, schema.items) if part is not None]
-    return schema.type in {Type.FLOAT32, Type.FLOAT64} or schema.name == s.DECIMAL or any(map(_has_fractions, inner))
+    return schema.name == s.DECIMAL or any(map(_has_decimals, inner))
 
 
 def _text(array: pa.Array, schema: Schema, writing: Writing) -> pa.StringArray:
@@ -125,7 +125,8 @@ def _float_text(array: pa.Array, schema: Schema) -> pa.StringArray:
     finite = pc.is_finite(floats)
     infinite = pc.if_else(pc.greater(floats, 0), pa.scalar('"Infinity"'), pa.scalar('"-Infinity"'))
     special = pc.if_else(pc.is_nan(floats), pa.scalar('"NaN"'), infinite)
-    return pc.if_else(finite, _plain_text(pc.if_else(finite, floats, pa.scalar(None, floats.type))), special)
+    numbers = pc.if_else(finite, floats, pa.scalar(None, floats.type))
+    return pc.if_else(finite, java_numbers(_plain_text(numbers), numbers), special)
 
 
 def _writable(name: str) -> str:
@@ -196,7 +197,9 @@ def _exact(array: pa.Array, target: Any) -> pa.Array:
 
 def _float(array: pa.Array, schema: Schema) -> pa.Array:
     floats = _exact(array, arrow_type(schema))
-    if pc.all(pc.is_finite(floats)).as_py() is False:
+    sizes = pc.abs(floats)
+    plain = pc.or_(pc.equal(sizes, 0), pc.and_(pc.greater_equal(sizes, PLAIN_MIN), pc.less(sizes, PLAIN_MAX)))
+    if pc.all(plain).as_py() is False:
         raise _TextNeededError
     return floats
 

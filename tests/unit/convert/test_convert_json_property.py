@@ -67,6 +67,8 @@ def test_columns_and_rows_are_written_as_the_same_json(
     json_converter = converter(schemas_enable=enable, decimal_format=decimals)
     by_rows = pa.array([None if row is None else json_converter.encode_row(schema, row) for row in rows], pa.binary())
     by_columns = json_converter.encode("t", arrow_column(schema, rows))
+    if decimals == "BASE64":
+        assert by_columns.to_pylist() == by_rows.to_pylist()
     assert same(loaded(by_columns), loaded(by_rows))
 
 
