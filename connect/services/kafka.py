@@ -121,6 +121,9 @@ def server_properties(ports: Mapping[str, int], *, data_folder: Path) -> dict[st
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
+        # 50 partitions each, the default, cost the first group and the first transaction of a broker 4 s.
+        "offsets.topic.num.partitions": "4",
+        "transaction.state.log.num.partitions": "4",
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
