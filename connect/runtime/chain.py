@@ -14,6 +14,8 @@ from connect.runtime.isolate import isolate
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MANY_RUNS = 16
+"""Above so many runs of selected rows it pays to try the transform on all of them at once."""
 Reject = Callable[[str, Batch, Mapping[int, Exception]], None]
 """Called with the transform's class name, the batch it was given, and the bad rows in it."""
 
@@ -31,10 +33,33 @@ class Link:
         """The batch with the selected rows transformed, the others as they were, in order."""
         if self.predicate is None:
             return list(self.transform.apply(batch))
+        selected = self._selected(self.predicate, batch)
+        count = selected.true_count
+        if count == 0:
+            return [batch]
+        if count == len(batch):
+            return list(self.transform.apply(batch))
+        return self._apply_to_some(batch, selected)
+
+    def _selected(self, predicate: Predicate, batch: Batch) -> pa.BooleanArray:
+        import pyarrow.compute as pc
+
+        answers = pc.fill_null(predicate.test(batch), False)
+        return pc.invert(answers) if self.negate else answers
+
+    def _apply_to_some(self, batch: Batch, selected: pa.BooleanArray) -> list[Batch]:
+        import pyarrow.compute as pc
+
+        runs = _runs(selected)
+        if len(runs) > MANY_RUNS:
+            # A transform that drops all it is given leaves the others as one batch, in order.
+            chosen = batch.take(pc.indices_nonzero(selected).to_pylist())
+            if not any(len(made) for made in self.transform.apply(chosen)):
+                return [batch.take(pc.indices_nonzero(pc.invert(selected)).to_pylist())]
         done: list[Batch] = []
-        for start, stop, selected in _runs(self.predicate.test(batch)):
-            part = batch if stop - start == len(batch) else batch.slice(start, stop)
-            done.extend(self.transform.apply(part) if selected != self.negate else [part])
+        for start, stop, chosen_run in runs:
+            part = batch.slice(start, stop)
+            done.extend(self.transform.apply(part) if chosen_run else [part])
         return done
 
 
@@ -53,13 +78,10 @@ def apply_chain(links: Sequence[Link], batch: Batch, reject: Reject) -> list[Bat
     return batches
 
 
-def _runs(mask: pa.BooleanArray) -> list[tuple[int, int, bool]]:
+def _runs(selected: pa.BooleanArray) -> list[tuple[int, int, bool]]:
     """Consecutive equal answers as (start, stop, answer)."""
-    answers = mask.to_pylist()
-    runs: list[tuple[int, int, bool]] = []
-    for i, answer in enumerate(answers):
-        if runs and runs[-1][2] == bool(answer):
-            runs[-1] = (runs[-1][0], i + 1, bool(answer))
-        else:
-            runs.append((i, i + 1, bool(answer)))
-    return runs
+    import pyarrow.compute as pc
+
+    encoded = pc.run_end_encode(selected)
+    ends = encoded.run_ends.to_pylist()
+    return list(zip([0, *ends[:-1]], ends, encoded.values.to_pylist(), strict=True))

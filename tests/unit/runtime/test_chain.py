@@ -59,6 +59,27 @@ def test_negate_turns_the_predicate_round():
     assert values(apply_chain(links, batch(1, 20), no_reject)) == [2, 20]
 
 
+class DropAll:
+    def apply(self, batch):
+        return []
+
+
+class Odd:
+    def test(self, batch):
+        return pc.equal(pc.bit_wise_and(batch.values.arrow(), 1), 1)
+
+
+def test_dropping_scattered_rows_leaves_one_batch():
+    made = apply_chain([Link("filter", DropAll(), Odd())], batch(*range(100)), no_reject)
+    assert len(made) == 1
+    assert values(made) == list(range(0, 100, 2))
+
+
+def test_scattered_rows_are_transformed_in_place():
+    made = apply_chain([Link("add", AddOne(), Odd())], batch(*range(100)), no_reject)
+    assert values(made) == [n + n % 2 for n in range(100)]
+
+
 def test_a_batch_whose_rows_are_all_dropped_is_gone():
     assert apply_chain([Link("drop", DropOdd())], batch(1, 3), no_reject) == []
 
