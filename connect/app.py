@@ -32,6 +32,7 @@ from connect.kafka.membership_consumer import MembershipConsumer
 from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
+from connect.runtime.config_providers import config_providers
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS
 
@@ -101,7 +102,8 @@ class Worker:
         from connect.rest.server import RestServer
 
         try:
-            self._rest = RestServer(self._config, self.herder, self._catalog)
+            providers = config_providers(self._config.originals, self._catalog)
+            self._rest = RestServer(self._config, self.herder, self._catalog, resolve=providers.resolve)
         except ConfigError as error:
             raise StartError(str(error)) from error
         return self._rest.start()

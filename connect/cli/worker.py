@@ -18,13 +18,16 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
     from connect.api.errors import ConfigError
     from connect.app import run_worker
     from connect.cluster.worker_file import read_worker_file
+    from connect.plugins import Catalog
+    from connect.runtime.config_providers import config_providers
     from connect.runtime.worker_config import WorkerConfig
     from connect.telemetry.logs import set_up_logs
 
     set_up_logs("json" if log_format == "json" else "text", log_level)
     try:
         given = read_worker_file(file, overrides)
-        config = WorkerConfig.parse(given.properties)
+        providers = config_providers(given.properties, Catalog.installed())
+        config = WorkerConfig.parse(providers.resolve(given.properties))
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
     sys.exit(run_worker(config, given.notes))

@@ -7,12 +7,12 @@ all of them at once. What only the outside world can tell is `Operations.check`'
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.config import HIDDEN
-from connect.api.errors import ConnectError
+from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
 from connect.cluster.operations import RequestError
 from connect.cluster.validation_clients import OverrideValueError, client_overrides
@@ -80,7 +80,7 @@ class Validator:
         """
         plugin = self.plugin(config)
         raw = {key: value for key, value in config.items() if value is not None}
-        given = dict(self.resolve(raw)) if self.resolve else raw
+        given, unreadable = self._resolved(raw)
         framework = self._framework(plugin, given)
         transforms = dict(embedded(self.catalog, TRANSFORMS, given))
         predicates = dict(embedded(self.catalog, PREDICATES, given))
@@ -94,7 +94,16 @@ class Validator:
         own_groups = dict.fromkeys(d.group for d in definitions if d.group)
         groups = tuple(dict.fromkeys((*groups, *transforms, *predicates, *own_groups)))
         found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos))
-        return self._with_placeholders(_with_nulls(found, config), raw, given)
+        return self._with_placeholders(_with_nulls(found, config), raw, given).with_errors(unreadable)
+
+    def _resolved(self, raw: Mapping[str, str]) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
+        """The configuration with the values of config providers, and the errors of those that cannot be read."""
+        if self.resolve is None:
+            return raw, {}
+        try:
+            return self.resolve(raw), {}
+        except ConfigError as error:
+            return raw, {problem.key: (problem.message,) for problem in error.problems}
 
     def _framework(self, plugin: Plugin, given: Mapping[str, str]) -> list[Info]:
         errors: dict[str, list[str]] = {k: list(v) for k, v in key_errors(framework_config(plugin.kind), given).items()}

@@ -16,6 +16,7 @@ from sample_plugins import (
     worker_config,
 )
 
+from connect.api.errors import ConfigError
 from connect.cluster.operations import RequestError
 from connect.cluster.validation import PROVIDED_VALUE, Validator
 from connect.cluster.validation_infos import ConfigInfos
@@ -334,3 +335,12 @@ def test_the_400_text_lists_every_error() -> None:
         "You can also find the above list of errors at the endpoint "
         "`/connector-plugins/{connectorType}/config/validate`"
     )
+
+
+def test_a_secret_that_cannot_be_read_is_an_error_of_its_key() -> None:
+    def resolve(keys: Mapping[str, str]) -> Mapping[str, str]:
+        raise ConfigError("Could not read properties from file /gone: No such file or directory.", key="topics")
+
+    keys = SINK | {"topics": "${file:/gone:topics}"}
+    found = Validator(catalog(), worker_config(config_providers="file"), resolve).validate(keys)
+    assert errors(found) == {"topics": ["Could not read properties from file /gone: No such file or directory."]}
