@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import click
@@ -21,6 +22,8 @@ def demo(kill: bool, seed: int | None, leave: bool, rows: int | None) -> None:
     from connect.services import ServiceError
 
     console = Console()
+    # Asked to end is asked to clean up, however it is asked.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         stay = sys.stdout.isatty() and not leave
         code = run(DemoPlan(kill_moments(kill=kill, seed=seed), stay, rows), console)
