@@ -5,7 +5,6 @@ Each rule looks at the raw texts, so that one broken key does not hide what is w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from connect.api.config import text_of
 from connect.api.errors import ConfigProblem
 from connect.api.plugin import Capability, Plugin, PluginKind
+from connect.javatext.regex import JavaPatternError, compile_pattern
 from connect.runtime.worker_config import WorkerConfig
 
 Properties = Mapping[str, str]
@@ -21,14 +21,6 @@ BOTH: Final = "topics and topics.regex are mutually exclusive options, but both 
 NEITHER: Final = "Must configure one of topics or topics.regex"
 _CREATION = "topic.creation."
 _CREATION_DEFAULTS: Final = ("replication.factor", "partitions")
-_JAVA_ONLY: Final = (
-    (re.compile(r"\\[pP]\{[^}]*\}"), r"\\w"),
-    (re.compile(r"\(\?<(?=[A-Za-z])"), "(?P<"),
-    (re.compile(r"\\k<(\w+)>"), r"(?P=\1)"),
-    (re.compile(r"\\Q.*?(?:\\E|$)", re.DOTALL), "q"),
-    (re.compile(r"\\[zZG]"), ""),
-    (re.compile(r"\\[hHvRX]"), r"\\s"),
-)
 
 
 def broken_rules(plugin: Plugin, given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
@@ -40,13 +32,6 @@ def broken_rules(plugin: Plugin, given: Properties, worker: WorkerConfig) -> Ite
 def comma_separated(text: str | None) -> list[str]:
     """The parts of a LIST value."""
     return [part.strip() for part in text.split(",")] if text and text.strip() else []
-
-
-def java_pattern(text: str) -> re.Pattern[str]:
-    """A Java regular expression, near enough to find those that are no pattern at all. re.error when it is none."""
-    for java, python in _JAVA_ONLY:
-        text = java.sub(python, text)
-    return re.compile(text)
 
 
 def _aliases(given: Properties) -> Iterator[ConfigProblem]:
@@ -83,8 +68,8 @@ def _dead_letters(topics: list[str], regex: str, dlq: str) -> Iterator[ConfigPro
     if not regex:
         return
     try:
-        pattern = java_pattern(regex)
-    except re.error as error:
+        pattern = compile_pattern(regex)
+    except JavaPatternError as error:
         invalid = f"Invalid value {regex} for configuration {TOPICS_REGEX}: Invalid regex: {error}"
         yield ConfigProblem(TOPICS_REGEX, invalid)
         return
@@ -160,7 +145,7 @@ def _replication_or_partitions(key: str, text: str | None) -> Iterator[ConfigPro
 def _patterns(key: str, text: str | None) -> Iterator[ConfigProblem]:
     for pattern in comma_separated(text):
         try:
-            java_pattern(pattern)
-        except re.error as error:
+            compile_pattern(pattern)
+        except JavaPatternError as error:
             invalid = f"Invalid value {text_of(text)} for configuration {key}: Invalid regex: {error}"
             yield ConfigProblem(key, invalid)

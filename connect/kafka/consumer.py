@@ -69,7 +69,7 @@ class BatchConsumer:
         on_revoked: OnPartitions,
         on_lost: OnPartitions,
     ) -> None:
-        """Join the group. `topics`: names, or one regular expression (Python's) that must match whole names.
+        """Join the group. `topics`: names, or one regular expression (Java's) that must match whole names.
 
         on_assigned: partitions that are new here; `seek` and `pause` may be called inside. on_revoked: still owned,
         `commit` works inside. on_lost: already another member's. What a callback raises, the next `poll` raises.

@@ -1,14 +1,14 @@
-"""Which topics a regular expression means now. librdkafka's own expressions know neither \\d nor (?:…), Java's do."""
+"""Which topics a Java regular expression means now. librdkafka's own ones know neither \\d nor (?:…)."""
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaException
 
 from connect.api.deadline import Deadline
+from connect.javatext.regex import compile_pattern
 
 _INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Kafka's own topics; exclude.internal.topics keeps them from matching in Java too."""
@@ -24,7 +24,7 @@ class TopicPattern:
 
     def __init__(self, consumer: Consumer, expression: str, *, refresh_s: float) -> None:
         self._consumer = consumer
-        self._expression = re.compile(expression)
+        self._expression = compile_pattern(expression)
         self._refresh_s = refresh_s
         self._names: frozenset[str] = frozenset()
         self._next_s = 0.0

@@ -278,7 +278,7 @@ def test_a_pattern_finds_topics_that_are_made_later(clients, unique):
     first = clients.topic(f"{unique}-orders-1")
     clients.topic(f"{unique}-other")
     consumer = clients.consumer(unique, metadata_max_age_ms="1000")
-    member = Member(consumer, rf"(?:{unique}-orders-\d+)")
+    member = Member(consumer, rf"\Q{unique}\E-(?:orders-\p{{Digit}}+)")
     member.until(consumer.assignment)
     assert {tp.topic for tp in consumer.assignment()} == {first}
 
