@@ -32,7 +32,10 @@ Ask = Callable[[Mapping[str, str], Positions, float], Future[CallResult]]
 
 
 class GroupOffsets(Protocol):
-    """What is asked of consumer groups; `connect.kafka.topics.TopicAdmin` is the real one."""
+    """What is asked of topics and consumer groups; `connect.kafka.topics.TopicAdmin` is the real one."""
+
+    def topics(self, deadline: Deadline) -> dict[str, int]:
+        """The number of partitions of every topic there is."""
 
     def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
         """What a group has committed."""

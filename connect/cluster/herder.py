@@ -15,6 +15,7 @@ from connect.cluster.cluster_parts import connector_config
 from connect.cluster.config_records import RestartRecord
 from connect.cluster.connector_calls import Method, Positions
 from connect.cluster.connector_offsets import ConnectorOffsets
+from connect.cluster.dry_run import DryRun
 from connect.cluster.membership import View
 from connect.cluster.operations import (
     ConnectorInfo,
@@ -24,7 +25,9 @@ from connect.cluster.operations import (
     Saved,
     Stage,
     TargetState,
+    TaskPlan,
 )
+from connect.cluster.removal import Removal
 from connect.cluster.requests import Requests
 from connect.cluster.settling import Settler, Surroundings
 from connect.runtime.messages import CallResult, TaskId
@@ -51,6 +54,8 @@ class Herder:
             lambda: self._parts.configs.snapshot,
             lambda config, positions, timeout_s: self._ask("alter_offsets", config, timeout_s, positions),
         )
+        self._removal = Removal(self._parts, self._requests, self._offsets, self._settler.tasks.has_runs)
+        self._dry_run = DryRun(partial(self._ask, "task_configs"), around.group_offsets)
         self._caught_up = threading.Event()
         self._cluster_id = ""
 
@@ -71,6 +76,8 @@ class Herder:
         if self._caught_up.is_set():
             self._caught_up.clear()
             self._settler.stop(deadline)
+        self._removal.close()
+        self._dry_run.close()
         self._offsets.close()
         self._parts.statuses.close()
         self._parts.configs.close()
@@ -153,6 +160,10 @@ class Herder:
         """Remove a connector."""
         return self._parts.loop.submit(f"deleting connector {name}", partial(self._requests.delete, name))
 
+    def delete_with_offsets(self, name: str) -> Future[None]:
+        """Stop a connector, forget its offsets, remove it."""
+        return self._removal.remove(name)
+
     def set_target(self, name: str, target: TargetState) -> Future[None]:
         """Pause, resume or stop."""
         step = partial(self._requests.set_target, name, target)
@@ -212,6 +223,10 @@ class Herder:
         done: Future[Mapping[str, Sequence[str]]] = Future()
         _pass_on(self._ask("check", config, timeout_s), done, _findings)
         return done
+
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
+        """What a configuration would lead to."""
+        return self._dry_run.plan(name, config, timeout_s)
 
     def _ask(
         self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()

@@ -106,6 +106,14 @@ class PartitionOffset:
     offset: Mapping[str, object] | None
 
 
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """What a configuration would lead to: its tasks' configurations, and the topics it names that do not exist."""
+
+    tasks: Sequence[Mapping[str, str]]
+    new_topics: Sequence[str]
+
+
 class Operations(Protocol):
     """A cluster of workers, seen from one of them. Reads answer at once from what this worker has read so far."""
 
@@ -148,6 +156,12 @@ class Operations(Protocol):
     def delete(self, name: str) -> Future[None]:
         """Remove a connector. NotFoundError."""
 
+    def delete_with_offsets(self, name: str) -> Future[None]:
+        """Stop a connector, forget its offsets, remove it. NotFoundError.
+
+        RequestError when its offsets cannot be forgotten: it is stopped then, but still there.
+        """
+
     def set_target(self, name: str, target: TargetState) -> Future[None]:
         """Pause, resume or stop. NotFoundError "Unknown connector X"."""
 
@@ -183,6 +197,12 @@ class Operations(Protocol):
 
     def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
         """Let the connector try reach and rights in a task host: messages by key, none if all is well."""
+
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
+        """Ask the connector for its tasks, and Kafka which topics are missing; nothing is stored or made.
+
+        RequestError: the connector plans no tasks, and why. ConnectError: Kafka does not answer.
+        """
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         """The last metrics of this worker's tasks, by `name-0`."""

@@ -48,6 +48,10 @@ class TaskRuns:
         """The task is this worker's to run."""
         return task in self._assigned
 
+    def has_runs(self, connector: str) -> bool:
+        """Tasks of a connector run here, or have yet to end. From any thread."""
+        return any(task.connector == connector for task in tuple(self._running))
+
     def restart(self, tasks: Collection[TaskId]) -> None:
         """Run these tasks anew; those of other workers are left to them."""
         for task in tasks:

@@ -14,7 +14,7 @@ from connect.rest.context import context_of, remaining_s
 from connect.rest.waiting import WaitTimeoutError, apart, finished, within
 
 log = logging.getLogger(__name__)
-_GRACE_S = 2.0
+GRACE_S = 2.0
 CLASS = "connector.class"
 """The key that carries what concerns no key in particular."""
 
@@ -28,7 +28,7 @@ async def checked(request: web.Request, config: Mapping[str, str | None]) -> Con
     given = {key: value for key, value in config.items() if value is not None}
     timeout_s = min(context.check_timeout_s, remaining_s(request) / 2)
     try:
-        found = await within(context.operations.check(given, timeout_s), timeout_s + _GRACE_S)
+        found = await within(context.operations.check(given, timeout_s), timeout_s + GRACE_S)
     except (WaitTimeoutError, TimeoutError):
         return _not_tried(infos, f"did not end in {timeout_s:.0f} s, so whether it would work is not known")
     except (ConnectError, RequestError) as error:

@@ -93,8 +93,10 @@ async def patch_config(request: web.Request) -> web.Response:
 
 
 async def delete(request: web.Request) -> web.Response:
-    """Remove a connector; its offsets stay."""
-    await finished(request, context_of(request).operations.delete(name_of(request)))
+    """Remove a connector; its offsets stay, unless `reset_offsets=true` has it stopped and its offsets forgotten."""
+    operations, name = context_of(request).operations, name_of(request)
+    removal = operations.delete_with_offsets if flag(request, "reset_offsets") else operations.delete
+    await finished(request, removal(name))
     return empty_answer(204)
 
 

@@ -129,6 +129,9 @@ SCHEMAS: Final[Mapping[str, Any]] = {
             changed=_map(_object("from to", **{"from": _TEXT, "to": _TEXT})),
             removed=_ref("Config"),
         ),
+        tasks={"type": ["array", "null"], "items": _ref("Config")},
+        new_topics={"type": ["array", "null"], "items": _TEXT},
+        plan_error=_TEXT_OR_NULL,
     ),
     "Logger": _object("level last_modified", level=_TEXT, last_modified={"type": ["integer", "null"]}),
     "Loggers": _map(_ref("Logger")),
@@ -139,11 +142,14 @@ SCHEMAS: Final[Mapping[str, Any]] = {
 _C = "/connectors/{name}"
 _P = "/connector-plugins"
 _L = "/admin/loggers"
-_DRY_RUN: Final = {"dry_run": {**_BOOL, "description": "Answer 200 with a Validation and its changes; store nothing."}}
+_DRY_RUN: Final = {
+    "dry_run": {**_BOOL, "description": "Answer 200 with a Validation, changes and the plan; store nothing."}
+}
 
 QUERIES: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("GET", "/connectors"): {"expand": _list(_enum("info", "status"))},
     ("POST", "/connectors"): _DRY_RUN,
+    ("DELETE", _C): {"reset_offsets": {**_BOOL, "description": "Stop it and forget its offsets, too."}},
     ("PUT", f"{_C}/config"): _DRY_RUN,
     ("PATCH", f"{_C}/config"): _DRY_RUN,
     ("POST", f"{_C}/restart"): {"includeTasks": _BOOL, "onlyFailed": _BOOL},

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
-from connect.cluster.operations import NotFoundError
+from connect.api.errors import ConnectError
+from connect.cluster.operations import NotFoundError, RequestError
 from connect.rest.answers import json_answer
-from connect.rest.checking import checked, restored, with_problems
-from connect.rest.context import context_of
+from connect.rest.checking import GRACE_S, checked, restored, with_problems
+from connect.rest.context import context_of, remaining_s
 from connect.rest.secrets import Secrets
+from connect.rest.waiting import WaitTimeoutError, within
+
+_NOT_PLANNED: Final[dict[str, Any]] = {"tasks": None, "new_topics": None, "plan_error": None}
+"""What there is to say of tasks and topics where the configuration has errors."""
 
 
 async def preview(request: web.Request, name: str, config: Mapping[str, str | None]) -> web.Response:
-    """The answer of validation, and `changes` against what is stored; secrets are masked on both sides."""
+    """The answer of validation, `changes` against what is stored, and the connector's own plan; secrets are masked.
+
+    Of a configuration without errors `tasks` are the configurations of its tasks and `new_topics` the topics it names
+    that do not exist; `plan_error` says why these are not known.
+    """
     whole, problems = await restored(request, name, config)
     infos = with_problems(await checked(request, whole), problems)
     context = context_of(request)
@@ -24,7 +33,28 @@ async def preview(request: web.Request, name: str, config: Mapping[str, str | No
     except NotFoundError:
         stored = {}
     wanted = {key: value for key, value in whole.items() if value is not None}
-    return json_answer(infos.as_json() | {"changes": changes(stored, wanted, context.secrets)})
+    planned = _NOT_PLANNED if infos.error_count else await _planned(request, name, wanted)
+    return json_answer(infos.as_json() | {"changes": changes(stored, wanted, context.secrets)} | planned)
+
+
+async def _planned(request: web.Request, name: str, config: Mapping[str, str]) -> dict[str, Any]:
+    context = context_of(request)
+    timeout_s = min(context.check_timeout_s, remaining_s(request) / 2)
+    try:
+        plan = await within(context.operations.plan(name, config, timeout_s), timeout_s + GRACE_S)
+    except (WaitTimeoutError, TimeoutError):
+        return _NOT_PLANNED | {"plan_error": f"The connector's task plan was not ready in {timeout_s:.0f} s."}
+    except (ConnectError, RequestError) as error:
+        return _NOT_PLANNED | {"plan_error": str(error)}
+    classes = {key: config[key] for key in ("connector.class",) if key in config}
+    tasks = [_masked(task, classes, context.secrets) for task in plan.tasks]
+    return {"tasks": tasks, "new_topics": list(plan.new_topics), "plan_error": None}
+
+
+def _masked(task: Mapping[str, str], classes: Mapping[str, str], secrets: Secrets) -> dict[str, str]:
+    """A task need not repeat the connector's class, by whose declarations its secrets are known."""
+    shown = secrets.mask({**classes, **task})
+    return {key: shown[key] for key in task}
 
 
 def changes(stored: Mapping[str, str], wanted: Mapping[str, str], secrets: Secrets) -> dict[str, Any]:

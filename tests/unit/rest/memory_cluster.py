@@ -20,6 +20,7 @@ from connect.cluster.operations import (
     Stage,
     Status,
     TargetState,
+    TaskPlan,
 )
 from connect.runtime.messages import State, TaskId
 
@@ -53,6 +54,7 @@ class MemoryOperations:
         self.check_error: Exception | None = None
         self.checked: list[Mapping[str, str]] = []
         self.check_is_stuck = False
+        self.plan_error: Exception | None = None
         self.asked_while_stuck = threading.Event()
 
     def _done(self, value: T) -> Future[T]:
@@ -114,6 +116,12 @@ class MemoryOperations:
         del self.cluster.configs[name]
         del self.cluster.targets[name]
         return self._done(None)
+
+    def delete_with_offsets(self, name: str) -> Future[None]:
+        self.require_leader()
+        self._config(name)
+        self.cluster.offsets.pop(name, None)
+        return self.delete(name)
 
     def set_target(self, name: str, target: TargetState) -> Future[None]:
         self._known(name, f"Unknown connector {name}")
@@ -177,6 +185,12 @@ class MemoryOperations:
         if self.check_error is not None:
             return self._failed(self.check_error)
         return Future() if self.check_is_stuck else self._done(self.problems)
+
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
+        if self.plan_error is not None:
+            return self._failed(self.plan_error)
+        tasks = [{**config, "task.id": str(number)} for number in range(int(config.get("tasks.max", "1")))]
+        return self._done(TaskPlan(tasks, [config["topic"]] if "topic" in config else []))
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         return {

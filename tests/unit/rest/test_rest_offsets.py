@@ -38,6 +38,15 @@ def test_null_forgets_one_partition(rest: Rest) -> None:
     assert rest.get(PATH) == {"offsets": []}
 
 
+def test_a_connector_may_be_deleted_with_its_offsets(rest: Rest) -> None:
+    for query, left in (("", [PartitionOffset(ENTRY["partition"], ENTRY["offset"])]), ("?reset_offsets=true", None)):
+        rest.create("a", "STOPPED")
+        rest("PATCH", PATH, {"offsets": [ENTRY]})
+        assert rest("DELETE", f"/connectors/a{query}").status_code == 204
+        assert rest.operations.cluster.offsets.get("a") == left
+    refused(rest("DELETE", "/connectors/a?reset_offsets=true"), 404, "Connector a not found")
+
+
 def test_large_whole_numbers_stay_exact(rest: Rest) -> None:
     rest.create("a", "STOPPED")
     entry = {"partition": {}, "offset": {"position": 2**63 - 1}}

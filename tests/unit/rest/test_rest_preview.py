@@ -5,6 +5,8 @@ from __future__ import annotations
 from conftest import Rest, refused
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
+from connect.cluster.operations import RequestError
+
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 
 
@@ -45,3 +47,21 @@ def test_a_changed_secret_shows_neither_value(rest: Rest) -> None:
     assert "hunter" not in answer.text
     kept = rest("PUT", "/connectors/v/config?dry_run=true", rest.get("/connectors/v/config"))
     assert kept.json()["changes"] == {"added": {}, "changed": {}, "removed": {}}
+
+
+def test_the_plan_of_a_right_configuration_is_shown_and_secrets_in_tasks_are_masked(rest: Rest) -> None:
+    body = rest("POST", "/connectors?dry_run=true", {"name": "a", "config": CONFIG | {"tasks.max": "2"}}).json()
+    assert [task["task.id"] for task in body["tasks"]] == ["0", "1"]
+    assert (body["new_topics"], body["plan_error"]) == (["t"], None)
+    vault = {"connector.class": VAULT_SOURCE, "connection.url": "u", "connection.password": "hunter2"}
+    answer = rest("PUT", "/connectors/v/config?dry_run=true", vault)
+    assert answer.json()["tasks"][0]["connection.password"] == "[hidden]"
+    assert "hunter" not in answer.text
+
+
+def test_a_plan_that_fails_is_said_and_a_wrong_configuration_is_not_planned(rest: Rest) -> None:
+    rest.operations.plan_error = RequestError(400, "no tables")
+    body = rest("POST", "/connectors?dry_run=true", {"name": "a", "config": CONFIG}).json()
+    assert (body["tasks"], body["new_topics"], body["plan_error"]) == (None, None, "no tables")
+    wrong = rest("PUT", "/connectors/a/config?dry_run=true", {"connector.class": FILE_SOURCE}).json()
+    assert (wrong["tasks"], wrong["plan_error"]) == (None, None)

@@ -1,0 +1,58 @@
+"""What a configuration would lead to, found out without storing it: the connector's tasks, the topics that are missing.
+
+Topics are those that the configuration names; what a connector makes up while it runs (a prefix and a table) is not
+known before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.cluster.cluster_parts import too_many_tasks, with_placeholders
+from connect.cluster.connector_offsets import GroupOffsets
+from connect.cluster.operations import RequestError, TaskPlan
+from connect.runtime.messages import CallResult
+
+_TOPICS: Final = ("topic", "topics", "errors.deadletterqueue.topic.name", "offsets.storage.topic")
+Ask = Callable[[Mapping[str, str], float], Future[CallResult]]
+"""Asks the connector of a configuration for the configurations of its tasks, within so many seconds."""
+
+
+class DryRun:
+    """Any thread may ask. Works on threads of its own: a slow broker must not hold up the herder."""
+
+    def __init__(self, ask: Ask, admin: Callable[[Mapping[str, str]], GroupOffsets]) -> None:
+        self._ask = ask
+        self._admin = admin
+        self._closing = threading.Event()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="dry-run")
+
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
+        """See `Operations.plan`."""
+        return self._threads.submit(self._plan, name, config, timeout_s)
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for nothing more."""
+        self._closing.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> TaskPlan:
+        deadline = Deadline.after(timeout_s, self._closing)
+        said = self._ask(config, timeout_s).result(deadline.remaining_s)
+        problems = "\n".join(problem.message for problem in said.problems) or said.error
+        tasks = with_placeholders(said.value or (), config)
+        problem = problems or too_many_tasks(name, config, len(tasks))
+        if problem is not None:
+            raise RequestError(400, problem)
+        there = self._admin(config).topics(deadline)
+        return TaskPlan(tasks, [topic for topic in named_topics(config, tasks) if topic not in there])
+
+
+def named_topics(config: Mapping[str, str], tasks: Sequence[Mapping[str, str]]) -> list[str]:
+    """The topics that a connector's and its tasks' configurations name, sorted."""
+    values = [given[key] for given in (config, *tasks) for key in _TOPICS if given.get(key)]
+    return sorted({topic.strip() for value in values for topic in value.split(",") if topic.strip()})
