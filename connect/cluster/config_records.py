@@ -1,7 +1,7 @@
 """The records of the config topic: values <-> exact bytes. No I/O, no state.
 
-Source: org.apache.kafka.connect.storage.KafkaConfigBackingStore (Kafka 4.1). `placement-` and `worker-` records are
-ours; a Java worker skips them as keys it does not know.
+Source: org.apache.kafka.connect.storage.KafkaConfigBackingStore (Kafka 4.1). `placement-`, `worker-` and `history-`
+records are ours; a Java worker skips them as keys it does not know.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from connect.cluster.operations import TargetState
+from connect.cluster.operations import Author, ConfigVersion, TargetState
 from connect.cluster.record_json import RecordFormatError, compact_json, json_object, member
 from connect.runtime.messages import TaskId
 
@@ -100,6 +100,15 @@ class WorkerRecord:
     slots: Sequence[int]
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigHistoryRecord:
+    """A version of a connector's configuration; None forgets it."""
+
+    name: str
+    number: int
+    version: ConfigVersion | None
+
+
 ConfigRecord = (
     ConnectorRecord
     | TaskRecord
@@ -111,6 +120,7 @@ ConfigRecord = (
     | SessionKeyRecord
     | PlacementRecord
     | WorkerRecord
+    | ConfigHistoryRecord
 )
 
 
@@ -145,6 +155,8 @@ def encode(record: ConfigRecord) -> KeyedBytes:  # noqa: C901 - one case per kin
             return _keyed(f"placement-{name}", None if slots is None else {"slots": list(slots)})
         case WorkerRecord(worker_id, url, slots):
             return _keyed(f"worker-{worker_id}", {"url": url, "slots": list(slots)})
+        case ConfigHistoryRecord(name, number, version):
+            return _keyed(f"history-config-{name}-{number}", None if version is None else _version_members(version))
 
 
 def decode(key: bytes | None, value: bytes | None) -> ConfigRecord:
@@ -171,6 +183,11 @@ def _target_members(target: TargetState) -> Mapping[str, object]:
     # Workers older than 3.5 read only `state` and know no STOPPED.
     old = TargetState.PAUSED if target is TargetState.STOPPED else target
     return {"state": old.value, "state.v2": target.value}
+
+
+def _version_members(version: ConfigVersion) -> Mapping[str, object]:
+    author = {} if version.author is None else {"who": version.author.who, "changed_ms": version.author.changed_ms}
+    return {"properties": dict(version.config), **author}
 
 
 def _present(value: bytes | None) -> Mapping[str, Any]:
@@ -253,6 +270,17 @@ def _worker(worker_id: str, value: bytes | None) -> WorkerRecord:
     return WorkerRecord(worker_id, member(members, "url", str), tuple(slots))
 
 
+def _history(text: str, value: bytes | None) -> ConfigHistoryRecord:
+    name, number = parse_task_id(text)
+    if value is None:
+        return ConfigHistoryRecord(name, number, None)
+    members = json_object(value)
+    author = None
+    if "who" in members:
+        author = Author(member(members, "who", str), member(members, "changed_ms", int))
+    return ConfigHistoryRecord(name, number, ConfigVersion(number, _properties(members), author))
+
+
 # Java looks for target-state- first, then connector-, task-, commit-.
 _READERS: Final[Mapping[str, Callable[[str, bytes | None], ConfigRecord]]] = {
     "target-state-": _target,
@@ -264,4 +292,5 @@ _READERS: Final[Mapping[str, Callable[[str, bytes | None], ConfigRecord]]] = {
     "logger-cluster-": _logger,
     "placement-": _placement,
     "worker-": _worker,
+    "history-config-": _history,
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from connect.cluster.config_records import (
     CommitRecord,
+    ConfigHistoryRecord,
     ConfigRecord,
     ConnectorRecord,
     FencingRecord,
@@ -19,7 +20,7 @@ from connect.cluster.config_records import (
     TaskRecord,
     WorkerRecord,
 )
-from connect.cluster.operations import TargetState
+from connect.cluster.operations import ConfigVersion, TargetState
 from connect.runtime.messages import TaskId
 
 Properties = Mapping[str, str]
@@ -43,6 +44,8 @@ class ConfigSnapshot:
     placements: Mapping[TaskId, int] = field(default_factory=dict)
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict)
     """The slots each worker holds; a slot is in at most one."""
+    history: Mapping[str, Mapping[int, ConfigVersion]] = field(default_factory=dict)
+    """The recorded versions of each connector's configuration, by number."""
 
     def target(self, name: str) -> TargetState:
         """What a connector should be."""
@@ -72,12 +75,13 @@ class ConfigState:
         self._session_key: SessionKeyRecord | None = None
         self._placements: dict[str, Sequence[int | None]] = {}
         self._workers: dict[str, WorkerRecord] = {}
+        self._history: dict[str, Mapping[int, ConfigVersion]] = {}
 
     def advance(self, offset: int) -> None:
         """The record at this offset was seen, whatever it held."""
         self._next_offset = offset + 1
 
-    def apply(self, record: ConfigRecord) -> None:
+    def apply(self, record: ConfigRecord) -> None:  # noqa: C901 - one case per kind of record
         """Take a record in; restarts and log levels are events, not state, and change nothing."""
         match record:
             case ConnectorRecord(name, properties):
@@ -98,6 +102,8 @@ class ConfigState:
                 self._apply_placement(name, slots)
             case WorkerRecord():
                 self._claim(record)
+            case ConfigHistoryRecord():
+                self._apply_history(record)
             case _:
                 pass
 
@@ -120,6 +126,7 @@ class ConfigState:
             session_key=self._session_key,
             placements=placements,
             workers=dict(self._workers),
+            history=dict(self._history),
         )
 
     def _apply_connector(self, name: str, properties: Properties | None) -> None:
@@ -148,6 +155,16 @@ class ConfigState:
             self._placements.pop(name, None)
         else:
             self._placements[name] = tuple(slots)
+
+    def _apply_history(self, record: ConfigHistoryRecord) -> None:
+        # A snapshot may hold the map that is there: it is replaced, never changed.
+        kept = {n: v for n, v in self._history.get(record.name, {}).items() if n != record.number}
+        if record.version is not None:
+            kept[record.number] = record.version
+        if kept:
+            self._history[record.name] = kept
+        else:
+            self._history.pop(record.name, None)
 
     def _claim(self, record: WorkerRecord) -> None:
         taken = frozenset(record.slots)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -10,8 +11,10 @@ import structlog
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connect.cluster.config_history import added, removed
 from connect.cluster.config_records import (
     CommitRecord,
+    ConfigHistoryRecord,
     ConfigRecord,
     ConnectorRecord,
     LoggerRecord,
@@ -23,7 +26,7 @@ from connect.cluster.config_records import (
 )
 from connect.cluster.config_state import ConfigSnapshot, ConfigState
 from connect.cluster.log import MakeLog, RecordLog
-from connect.cluster.operations import TargetState
+from connect.cluster.operations import Author, TargetState
 from connect.cluster.record_json import RecordFormatError
 from connect.runtime.messages import TaskId
 
@@ -91,15 +94,18 @@ class ConfigStore:
         self._log.read_to_end(Deadline.after(WRITE_TIMEOUT_S))
         return self.snapshot
 
-    def put_connector(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> None:
-        """Store a connector's configuration; `target` is its first target state."""
+    def put_connector(
+        self, name: str, config: Mapping[str, str], target: TargetState | None = None, who: str = "rest"
+    ) -> None:
+        """Store a connector's configuration and its version in the history; `target` is its first target state."""
         # The target goes first: a worker that sees the connector must not start it before it knows.
         first = () if target is None else (TargetRecord(name, target),)
-        self._write([*first, ConnectorRecord(name, config)])
+        author = Author(who, time.time_ns() // 1_000_000)
+        self._write([*first, ConnectorRecord(name, config), *added(name, self.snapshot, config, author)])
 
     def remove_connector(self, name: str) -> None:
-        """Delete a connector and its target state."""
-        self._write([ConnectorRecord(name, None), TargetRecord(name, None)])
+        """Delete a connector, its target state and its history."""
+        self._write([ConnectorRecord(name, None), TargetRecord(name, None), *removed(name, self.snapshot)])
 
     def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Replace a connector's tasks at once: nobody sees some of the new ones without the others."""
@@ -150,6 +156,8 @@ class ConfigStore:
                 self._listener.restart_requested(record)
             case LoggerRecord():
                 self._listener.log_level_requested(record)
+            case ConfigHistoryRecord():
+                pass  # nothing has to be done anew because of it
             case _:
                 self._listener.config_changed()
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from connect.api.deadline import Deadline
+from connect.cluster import config_history
 from connect.cluster.cluster_parts import connector_config
 from connect.cluster.config_records import RestartRecord
 from connect.cluster.connector_calls import Method, Positions
@@ -18,6 +19,7 @@ from connect.cluster.connector_offsets import ConnectorOffsets
 from connect.cluster.dry_run import DryRun
 from connect.cluster.membership import View
 from connect.cluster.operations import (
+    ConfigVersion,
     ConnectorInfo,
     ConnectorStatus,
     NotFoundError,
@@ -140,20 +142,28 @@ class Herder:
         """The last metrics of this worker's tasks."""
         return self._parts.supervisor.figures()
 
+    def config_versions(self, name: str) -> Sequence[ConfigVersion]:
+        """The last configurations of a connector."""
+        snapshot = self._parts.configs.snapshot
+        connector_config(snapshot, name)
+        return config_history.versions(name, snapshot)
+
     # --- changes ---
 
     def ping(self) -> Future[None]:
         """Done when the herder thread gets to it."""
         return self._parts.loop.submit("answering a health check", lambda: None)
 
-    def create(self, name: str, config: Mapping[str, str], initial_state: TargetState | None) -> Future[Saved]:
+    def create(
+        self, name: str, config: Mapping[str, str], initial_state: TargetState | None, who: str = "rest"
+    ) -> Future[Saved]:
         """Store a new configuration."""
-        step = partial(self._requests.create, name, config, initial_state)
+        step = partial(self._requests.create, name, config, initial_state, who)
         return self._parts.loop.submit(f"creating connector {name}", step)
 
-    def save(self, name: str, config: Mapping[str, str]) -> Future[Saved]:
+    def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
         """Store a configuration."""
-        step = partial(self._requests.save, name, config)
+        step = partial(self._requests.save, name, config, who)
         return self._parts.loop.submit(f"writing the configuration of connector {name}", step)
 
     def delete(self, name: str) -> Future[None]:

@@ -114,6 +114,23 @@ class TaskPlan:
     new_topics: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who changed something, as the request says it (address and program), and when, in epoch milliseconds."""
+
+    who: str
+    changed_ms: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ConfigVersion:
+    """A configuration that a connector had or has; `config` is raw. No author: it was not written through REST here."""
+
+    version: int
+    config: Mapping[str, str]
+    author: Author | None = None
+
+
 class Operations(Protocol):
     """A cluster of workers, seen from one of them. Reads answer at once from what this worker has read so far."""
 
@@ -147,11 +164,16 @@ class Operations(Protocol):
     def status(self, name: str) -> ConnectorStatus:
         """NotFoundError: no worker has written a status yet."""
 
-    def create(self, name: str, config: Mapping[str, str], initial_state: TargetState | None) -> Future[Saved]:
+    def create(
+        self, name: str, config: Mapping[str, str], initial_state: TargetState | None, who: str = "rest"
+    ) -> Future[Saved]:
         """Store a new, already validated configuration. RequestError 409 when the name is taken."""
 
-    def save(self, name: str, config: Mapping[str, str]) -> Future[Saved]:
-        """Store a validated configuration, new or changed."""
+    def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
+        """Store a validated configuration, new or changed; `who` goes into its history."""
+
+    def config_versions(self, name: str) -> Sequence[ConfigVersion]:
+        """The last configurations of a connector, oldest first; the last one is the present. NotFoundError."""
 
     def delete(self, name: str) -> Future[None]:
         """Remove a connector. NotFoundError."""

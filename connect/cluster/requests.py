@@ -28,21 +28,21 @@ class Requests:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def create(self, name: str, config: Mapping[str, str], initial: TargetState | None) -> Saved:
+    def create(self, name: str, config: Mapping[str, str], initial: TargetState | None, who: str) -> Saved:
         """A new connector."""
         self.require_leader()
         if name in self._parts.configs.snapshot.connectors:
             raise RequestError(409, f"Connector {name} already exists")
-        self._parts.configs.put_connector(name, {**config, "name": name}, initial)
+        self._parts.configs.put_connector(name, {**config, "name": name}, initial, who)
         return Saved(created=True, info=self._parts.info(name))
 
-    def save(self, name: str, config: Mapping[str, str]) -> Saved:
+    def save(self, name: str, config: Mapping[str, str], who: str) -> Saved:
         """A new or changed connector; its target state stays."""
         self.require_leader()
         known = self._parts.configs.snapshot.connectors.get(name)
         new = {**config, "name": config.get("name", name)}
         if new != known:
-            self._parts.configs.put_connector(name, new)
+            self._parts.configs.put_connector(name, new, who=who)
         return Saved(created=known is None, info=self._parts.info(name))
 
     def delete(self, name: str) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.cluster.auto_restart import RestartPolicy
 from connect.cluster.cluster_parts import ConnectorCatalog, Limits, Parts
+from connect.cluster.config_history import orphans
 from connect.cluster.config_records import LoggerRecord, RestartRecord
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.config_store import ConfigStore
@@ -193,6 +194,9 @@ class Settler:
             # The leader before this one may have written a moment ago.
             snapshot = self.parts.configs.refresh()
             self._placer.forget(snapshot)
+            gone = orphans(snapshot)
+            if gone:
+                self.parts.configs.put(*gone)
             self._led = True
         if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):
             self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))

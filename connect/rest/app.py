@@ -10,6 +10,7 @@ from aiohttp import ClientSession, web
 from connect.rest import (
     connector_state,
     connectors,
+    history,
     internal,
     loggers,
     metrics,
@@ -29,7 +30,19 @@ from connect.runtime.worker_config import WorkerConfig
 
 ROUTES: tuple[Route, ...] = tuple(
     route
-    for resource in (root, connectors, connector_state, tasks, topics, offsets, plugins, loggers, internal, metrics)
+    for resource in (
+        root,
+        connectors,
+        connector_state,
+        history,
+        tasks,
+        topics,
+        offsets,
+        plugins,
+        loggers,
+        internal,
+        metrics,
+    )
     for route in resource.ROUTES
 )
 

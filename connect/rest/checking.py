@@ -48,6 +48,15 @@ async def restored(
     return context.secrets.restore(config, stored)
 
 
+async def ready(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
+    """The configuration as it is stored; RequestError 400 lists what is wrong with it."""
+    whole, problems = await restored(request, name, config)
+    infos = with_problems(await checked(request, whole), problems)
+    if infos.error_count:
+        raise RequestError(400, infos.message())
+    return {key: value for key, value in whole.items() if value is not None}
+
+
 def with_problems(infos: ConfigInfos, problems: tuple[ConfigProblem, ...]) -> ConfigInfos:
     """The same with further problems."""
     return infos.with_errors({problem.key: (problem.message,) for problem in problems})

@@ -12,7 +12,8 @@ from aiohttp import web
 
 from connect.cluster.operations import NotFoundError, RequestError, Saved
 from connect.rest.answers import empty_answer, info_json, json_answer, status_json
-from connect.rest.checking import checked, restored, with_problems
+from connect.rest.author import who
+from connect.rest.checking import ready
 from connect.rest.context import context_of
 from connect.rest.json_body import read_config, read_create, read_texts
 from connect.rest.preview import preview
@@ -44,8 +45,8 @@ async def create(request: web.Request) -> web.Response:
         if name in context.operations.connectors():
             raise RequestError(409, f"Connector {name} already exists")
         return await preview(request, name, config)
-    ready = await _ready(request, name, config)
-    saved = await finished(request, context.operations.create(name, ready, body.initial_state))
+    wanted = await ready(request, name, config)
+    saved = await finished(request, context.operations.create(name, wanted, body.initial_state, who(request)))
     return _saved(request, saved)
 
 
@@ -69,8 +70,8 @@ async def put_config(request: web.Request) -> web.Response:
     context.operations.require_leader()
     if flag(request, "dry_run"):
         return await preview(request, name, config)
-    ready = await _ready(request, name, config)
-    return _saved(request, await finished(request, context.operations.save(name, ready)))
+    wanted = await ready(request, name, config)
+    return _saved(request, await finished(request, context.operations.save(name, wanted, who(request))))
 
 
 async def patch_config(request: web.Request) -> web.Response:
@@ -87,8 +88,8 @@ async def patch_config(request: web.Request) -> web.Response:
         config = _named(name, {key: value for key, value in merged.items() if value is not None})
         if flag(request, "dry_run"):
             return await preview(request, name, config)
-        ready = await _ready(request, name, config)
-        saved = await finished(request, context.operations.save(name, ready))
+        wanted = await ready(request, name, config)
+        saved = await finished(request, context.operations.save(name, wanted, who(request)))
     return json_answer(info_json(saved.info, context.secrets))
 
 
@@ -111,15 +112,6 @@ def _expanded(request: web.Request, name: str, wanted: set[str]) -> dict[str, An
     except NotFoundError:
         return None
     return entry
-
-
-async def _ready(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
-    """The configuration as it is stored; RequestError 400 lists what is wrong with it."""
-    whole, problems = await restored(request, name, config)
-    infos = with_problems(await checked(request, whole), problems)
-    if infos.error_count:
-        raise RequestError(400, infos.message())
-    return {key: value for key, value in whole.items() if value is not None}
 
 
 def _named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:

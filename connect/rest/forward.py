@@ -14,13 +14,14 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from yarl import URL
 
 from connect.cluster.operations import NotLeaderError, RequestError
+from connect.rest.author import ORIGIN, origin
 from connect.rest.context import context_of, remaining_s
 from connect.rest.routing import conflict, flag
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LOOK_S: Final = 0.1
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
-PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT)
+PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT, hdrs.USER_AGENT)
 PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)
 NO_LEADER: Final = (
     "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
@@ -54,6 +55,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
     base = leader_url.rstrip("/")
     url = URL(base + request.rel_url.raw_path, encoded=True).with_query(query)
     headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
+    headers[ORIGIN] = origin(request)
     timeout = ClientTimeout(total=max(remaining_s(request), 0.001))
     try:
         async with request.app[CLIENT].request(

@@ -43,6 +43,11 @@ _BOOL: Final = {"type": "boolean"}
 _STATE: Final = _enum("UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING")
 _KEY_TYPE: Final = _enum("BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD")
 _TASK: Final = _object("connector task", connector=_TEXT, task=_INT)
+_CHANGES: Final = _object(
+    added=_ref("Config"),
+    changed=_map(_object("from to", **{"from": _TEXT, "to": _TEXT})),
+    removed=_ref("Config"),
+)
 
 SCHEMAS: Final[Mapping[str, Any]] = {
     "Error": _object("error_code message", error_code=_INT, message=_TEXT_OR_NULL),
@@ -124,14 +129,24 @@ SCHEMAS: Final[Mapping[str, Any]] = {
                 value=_ref("Value"),
             )
         ),
-        changes=_object(
-            added=_ref("Config"),
-            changed=_map(_object("from to", **{"from": _TEXT, "to": _TEXT})),
-            removed=_ref("Config"),
-        ),
+        changes=_CHANGES,
         tasks={"type": ["array", "null"], "items": _ref("Config")},
         new_topics={"type": ["array", "null"], "items": _TEXT},
         plan_error=_TEXT_OR_NULL,
+    ),
+    "History": _object(
+        "name configs",
+        name=_TEXT,
+        configs=_list(
+            _object(
+                "version changed_ms who config changes",
+                version=_INT,
+                changed_ms={"type": ["integer", "null"]},
+                who=_TEXT_OR_NULL,
+                config=_ref("Config"),
+                changes={"oneOf": [_CHANGES, {"type": "null"}]},
+            )
+        ),
     ),
     "Logger": _object("level last_modified", level=_TEXT, last_modified={"type": ["integer", "null"]}),
     "Loggers": _map(_ref("Logger")),
@@ -152,6 +167,7 @@ QUERIES: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("DELETE", _C): {"reset_offsets": {**_BOOL, "description": "Stop it and forget its offsets, too."}},
     ("PUT", f"{_C}/config"): _DRY_RUN,
     ("PATCH", f"{_C}/config"): _DRY_RUN,
+    ("PUT", f"{_C}/rollback/{{version}}"): _DRY_RUN,
     ("POST", f"{_C}/restart"): {"includeTasks": _BOOL, "onlyFailed": _BOOL},
     ("GET", _P): {"connectorsOnly": _BOOL},
     ("GET", f"{_P}/{{plugin}}/config"): {"version": _TEXT},
@@ -169,6 +185,8 @@ BODIES: Final[Mapping[tuple[str, str], Bodies]] = {
     ("GET", f"{_C}/config"): Bodies({"200": "Config"}),
     ("PUT", f"{_C}/config"): Bodies({"200": "Connector", "201": "Connector"}, "Config"),
     ("PATCH", f"{_C}/config"): Bodies({"200": "Connector"}, "ConfigPatch"),
+    ("GET", f"{_C}/history"): Bodies({"200": "History"}),
+    ("PUT", f"{_C}/rollback/{{version}}"): Bodies({"200": "Connector"}),
     ("GET", f"{_C}/status"): Bodies({"200": "Status"}),
     ("PUT", f"{_C}/pause"): Bodies({"202": None}),
     ("PUT", f"{_C}/resume"): Bodies({"202": None}),

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from connect.cluster.operations import (
+    Author,
+    ConfigVersion,
     ConnectorInfo,
     ConnectorStatus,
     NotFoundError,
@@ -32,6 +34,7 @@ class Cluster:
     """What all workers share."""
 
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    versions: dict[str, list[ConfigVersion]] = field(default_factory=dict)
     targets: dict[str, TargetState] = field(default_factory=dict)
     offsets: dict[str, list[PartitionOffset]] = field(default_factory=dict)
     topics: dict[str, list[str]] = field(default_factory=dict)
@@ -98,23 +101,30 @@ class MemoryOperations:
         tasks = dict.fromkeys(range(self._task_count(name)), one)
         return ConnectorStatus(name, one, tasks, self.info(name).type)
 
-    def create(self, name: str, config: Mapping[str, str], initial_state: TargetState | None) -> Future[Saved]:
+    def create(
+        self, name: str, config: Mapping[str, str], initial_state: TargetState | None, who: str = "rest"
+    ) -> Future[Saved]:
         self.require_leader()
         if name in self.cluster.configs:
             return self._failed(RequestError(409, f"Connector {name} already exists"))
         self.cluster.targets[name] = initial_state or TargetState.STARTED
-        return self._store(name, config)
+        return self._store(name, config, who)
 
-    def save(self, name: str, config: Mapping[str, str]) -> Future[Saved]:
+    def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
         self.require_leader()
         self.cluster.targets.setdefault(name, TargetState.STARTED)
-        return self._store(name, config)
+        return self._store(name, config, who)
+
+    def config_versions(self, name: str) -> Sequence[ConfigVersion]:
+        self._config(name)
+        return self.cluster.versions[name]
 
     def delete(self, name: str) -> Future[None]:
         self.require_leader()
         self._config(name)
         del self.cluster.configs[name]
         del self.cluster.targets[name]
+        del self.cluster.versions[name]
         return self._done(None)
 
     def delete_with_offsets(self, name: str) -> Future[None]:
@@ -199,9 +209,11 @@ class MemoryOperations:
             for n in range(self._task_count(name))
         }
 
-    def _store(self, name: str, config: Mapping[str, str]) -> Future[Saved]:
+    def _store(self, name: str, config: Mapping[str, str], who: str) -> Future[Saved]:
         created = name not in self.cluster.configs
         self.cluster.configs[name] = dict(config)
+        versions = self.cluster.versions.setdefault(name, [])
+        versions.append(ConfigVersion(len(versions) + 1, dict(config), Author(who, 1_700_000_000_000)))
         info = self.info(name)
         return self._done(Saved(created, replace(info, tasks=[]) if created else info))
 

@@ -1,0 +1,53 @@
+"""The versions of a connector's configuration: which there are, and what to write for a further one. Pure.
+
+They are records of the config topic, so every worker knows them and they are stored as the configuration itself is. A
+configuration that came another way (from a Java worker, from a time before there was a history) gets its version when
+it is first seen to differ from the last one recorded; nobody knows then who wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from connect.cluster.config_records import ConfigHistoryRecord
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.operations import Author, ConfigVersion
+
+KEPT: Final = 20
+"""Versions kept of each connector; older ones become tombstones."""
+
+
+def versions(name: str, snapshot: ConfigSnapshot) -> list[ConfigVersion]:
+    """All versions, oldest first; the last is the present configuration."""
+    recorded = [version for _, version in sorted(snapshot.history.get(name, {}).items())]
+    present = snapshot.connectors.get(name)
+    if present is None or (recorded and recorded[-1].config == present):
+        return recorded
+    return [*recorded, ConfigVersion(_following(recorded), present)]
+
+
+def added(name: str, snapshot: ConfigSnapshot, config: Mapping[str, str], author: Author) -> list[ConfigHistoryRecord]:
+    """What to write when a configuration is stored over the snapshot: its version, and tombstones of the oldest."""
+    before = versions(name, snapshot)
+    known = snapshot.history.get(name, {})
+    unrecorded = [version for version in before if version.version not in known]
+    new = ConfigVersion(_following(before), config, author)
+    written = [ConfigHistoryRecord(name, version.version, version) for version in (*unrecorded, new)]
+    surplus = [version.version for version in [*before, new][:-KEPT]]
+    return [*written, *(ConfigHistoryRecord(name, number, None) for number in surplus)]
+
+
+def removed(name: str, snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
+    """What to write when a connector is deleted: its old configurations must not outlive it, they may hold secrets."""
+    return [ConfigHistoryRecord(name, number, None) for number in sorted(snapshot.history.get(name, {}))]
+
+
+def orphans(snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
+    """What to write for connectors that went another way, deleted by a Java worker."""
+    gone = snapshot.history.keys() - snapshot.connectors.keys()
+    return [record for name in sorted(gone) for record in removed(name, snapshot)]
+
+
+def _following(recorded: list[ConfigVersion]) -> int:
+    return recorded[-1].version + 1 if recorded else 1

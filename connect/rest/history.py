@@ -1,0 +1,66 @@
+"""`/connectors/{name}/history` and `/connectors/{name}/rollback/{version}`: what was, and a way back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from aiohttp import web
+
+from connect.cluster.operations import ConfigVersion, NotFoundError
+from connect.rest.answers import info_json, json_answer
+from connect.rest.author import who
+from connect.rest.checking import ready
+from connect.rest.context import context_of
+from connect.rest.preview import changes, preview
+from connect.rest.routing import Route, flag, name_of, segment
+from connect.rest.secrets import Secrets
+from connect.rest.waiting import finished
+
+
+async def get_history(request: web.Request) -> web.Response:
+    """The last versions of the configuration, oldest first, with what each changed; secrets are masked."""
+    context, name = context_of(request), name_of(request)
+    versions = context.operations.config_versions(name)
+    return json_answer({"name": name, "configs": _versions(versions, context.secrets)})
+
+
+async def rollback(request: web.Request) -> web.Response:
+    """Store an old version of the configuration again, as a new version; with `dry_run=true` say what that changes."""
+    context, name = context_of(request), name_of(request)
+    context.operations.require_leader()
+    config = _found(context.operations.config_versions(name), name, segment(request, 4)).config
+    if flag(request, "dry_run"):
+        return await preview(request, name, dict(config))
+    wanted = await ready(request, name, dict(config))
+    saved = await finished(request, context.operations.save(name, wanted, who(request)))
+    return json_answer(info_json(saved.info, context.secrets))
+
+
+def _found(versions: Sequence[ConfigVersion], name: str, text: str) -> ConfigVersion:
+    for version in versions:
+        if str(version.version) == text:
+            return version
+    known = ", ".join(str(version.version) for version in versions)
+    raise NotFoundError(f"Connector {name} has no version {text}. The versions kept are {known}.")
+
+
+def _versions(versions: Sequence[ConfigVersion], secrets: Secrets) -> list[dict[str, Any]]:
+    differences = [None, *(changes(before.config, after.config, secrets) for before, after in pairwise(versions))]
+    return [
+        {
+            "version": version.version,
+            "changed_ms": None if version.author is None else version.author.changed_ms,
+            "who": None if version.author is None else version.author.who,
+            "config": secrets.mask(version.config),
+            "changes": difference,
+        }
+        for version, difference in zip(versions, differences, strict=True)
+    ]
+
+
+ROUTES = (
+    Route("GET", "/connectors/{name}/history", get_history),
+    Route("PUT", "/connectors/{name}/rollback/{version}", rollback),
+)

@@ -1,0 +1,69 @@
+"""The history of a connector, and rolling back."""
+
+from __future__ import annotations
+
+from conftest import Rest, refused
+from sample_plugins import FILE_SOURCE, VAULT_SOURCE
+
+CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
+
+
+def test_versions_say_who_changed_what(rest: Rest) -> None:
+    rest.create("a", x="1")
+    rest("PUT", "/connectors/a/config", CONFIG | {"x": "2"}, headers={"User-Agent": "kcctl/1\t"})
+    history = rest.get("/connectors/a/history")
+    assert (history["name"], [c["version"] for c in history["configs"]]) == ("a", [1, 2])
+    first, second = history["configs"]
+    assert first["changes"] is None
+    assert first["config"] == CONFIG | {"name": "a", "x": "1"}
+    assert second["changes"] == {"added": {}, "changed": {"x": {"from": "1", "to": "2"}}, "removed": {}}
+    assert (second["who"], second["changed_ms"]) == ("127.0.0.1 (kcctl/1)", 1_700_000_000_000)
+
+
+def test_secrets_are_masked_in_every_version(rest: Rest) -> None:
+    vault = {"connector.class": VAULT_SOURCE, "connection.url": "u"}
+    for password in ("hunter2", "hunter3"):
+        rest("PUT", "/connectors/v/config", vault | {"connection.password": password})
+    answer = rest("GET", "/connectors/v/history")
+    assert "hunter" not in answer.text
+    changed = answer.json()["configs"][1]["changes"]["changed"]
+    assert changed == {"connection.password": {"from": "[hidden]", "to": "[hidden]"}}
+
+
+def test_a_rollback_stores_the_old_configuration_with_its_secrets_as_a_new_version(rest: Rest) -> None:
+    vault = {"connector.class": VAULT_SOURCE, "connection.url": "u"}
+    for password in ("hunter2", "hunter3"):
+        rest("PUT", "/connectors/v/config", vault | {"connection.password": password})
+    preview = rest("PUT", "/connectors/v/rollback/1?dry_run=true").json()
+    assert list(preview["changes"]["changed"]) == ["connection.password"]
+    assert rest.operations.cluster.configs["v"]["connection.password"] == "hunter3"
+
+    answer = rest("PUT", "/connectors/v/rollback/1")
+
+    assert (answer.status_code, answer.json()["config"]["connection.password"]) == (200, "[hidden]")
+    assert rest.operations.cluster.configs["v"]["connection.password"] == "hunter2"
+    assert [c["version"] for c in rest.get("/connectors/v/history")["configs"]] == [1, 2, 3]
+
+
+def test_a_version_that_is_wrong_by_now_is_not_rolled_back_to(rest: Rest) -> None:
+    rest.create("a", x="1")
+    rest("PUT", "/connectors/a/config", CONFIG)
+    rest.operations.problems = {"topic": ["is gone"]}
+    assert "is gone" in refused(rest("PUT", "/connectors/a/rollback/1"), 400)
+    assert "x" not in rest.get("/connectors/a/config")
+
+
+def test_what_is_not_there(rest: Rest) -> None:
+    refused(rest("GET", "/connectors/x/history"), 404, "Connector x not found")
+    refused(rest("PUT", "/connectors/x/rollback/1"), 404, "Connector x not found")
+    rest.create("a")
+    text = "Connector a has no version 7. The versions kept are 1."
+    refused(rest("PUT", "/connectors/a/rollback/7"), 404, text)
+
+
+def test_who_stays_who_when_a_worker_sends_the_request_on(two: tuple[Rest, Rest]) -> None:
+    _, follower = two
+    follower("PUT", "/connectors/a/config", CONFIG, headers={"User-Agent": "kcctl/1"})
+    assert follower.get("/connectors/a/history")["configs"][0]["who"] == "127.0.0.1 (kcctl/1)"
+    follower("PUT", "/connectors/a/config?forward=true", CONFIG, headers={"X-Forwarded-For": "10.9.8.7"})
+    assert follower.get("/connectors/a/history")["configs"][1]["who"].startswith("10.9.8.7 (python-requests")
