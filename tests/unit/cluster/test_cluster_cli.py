@@ -72,3 +72,30 @@ def test_a_taken_port_ends_the_start_with_the_key_to_change(run, tmp_path):
     assert answer.returncode == 1
     assert str(port) in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+@pytest.fixture
+def provided(tmp_path):
+    """The first lines of a worker's file that asks Java's file provider, and a file with a secret."""
+    secrets = tmp_path / "secrets.properties"
+    secrets.write_text("ttl=hush-hush\n")
+    provider = "org.apache.kafka.common.config.provider.FileConfigProvider"
+    return f"config.providers=file\nconfig.providers.file.class={provider}\n", secrets
+
+
+def test_placeholders_of_a_workers_file_are_resolved_before_it_is_checked(run, tmp_path, provided):
+    lines, secrets = provided
+    file = tmp_path / "w.properties"
+    file.write_text(f"{lines}session.timeout.ms=${{file:{secrets}:ttl}}\n")
+    answer = run(file)
+    assert answer.returncode == 1
+    assert "hush-hush for configuration session.timeout.ms" in answer.stderr
+
+
+def test_a_secret_that_cannot_be_read_ends_the_start_with_its_key(run, tmp_path, provided):
+    file = tmp_path / "w.properties"
+    file.write_text(f"{provided[0]}sasl.password=${{file:{tmp_path}/gone.properties:password}}\n")
+    answer = run(file)
+    assert answer.returncode == 1
+    assert "sasl.password" in answer.stderr
+    assert "gone.properties" in answer.stderr
