@@ -24,8 +24,10 @@ from connect.cluster.operations import (
     ConnectorStatus,
     NotFoundError,
     PartitionOffset,
+    Rebalance,
     Saved,
     Stage,
+    StateChange,
     TargetState,
     TaskPlan,
 )
@@ -147,6 +149,15 @@ class Herder:
         snapshot = self._parts.configs.snapshot
         connector_config(snapshot, name)
         return config_history.versions(name, snapshot)
+
+    def state_changes(self, name: str) -> Sequence[StateChange]:
+        """The last changes of state of a connector and its tasks."""
+        connector_config(self._parts.configs.snapshot, name)
+        return self._parts.statuses.state_changes(name)
+
+    def rebalances(self) -> Sequence[Rebalance]:
+        """The last rebalances."""
+        return self._parts.statuses.rebalances()
 
     # --- changes ---
 

@@ -131,6 +131,27 @@ class ConfigVersion:
     author: Author | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A state that a connector (`task` None) or a task came into; `number` counts its changes."""
+
+    number: int
+    task: int | None
+    status: Status
+    changed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """The workers that were there after work was shared anew, sorted, by `host:port`; `number` counts rebalances."""
+
+    number: int
+    generation: int
+    leader: str
+    workers: Sequence[str]
+    changed_ms: int
+
+
 class Operations(Protocol):
     """A cluster of workers, seen from one of them. Reads answer at once from what this worker has read so far."""
 
@@ -174,6 +195,12 @@ class Operations(Protocol):
 
     def config_versions(self, name: str) -> Sequence[ConfigVersion]:
         """The last configurations of a connector, oldest first; the last one is the present. NotFoundError."""
+
+    def state_changes(self, name: str) -> Sequence[StateChange]:
+        """The last changes of state of a connector and its tasks, oldest first. NotFoundError."""
+
+    def rebalances(self) -> Sequence[Rebalance]:
+        """The last rebalances of the group of workers, oldest first."""
 
     def delete(self, name: str) -> Future[None]:
         """Remove a connector. NotFoundError."""

@@ -200,6 +200,7 @@ class Settler:
             self._led = True
         if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):
             self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))
+        self.parts.statuses.put_rebalance(view.generation, self.parts.worker_id, view.urls)
         self.connectors.settle(snapshot)
         self._placer.settle(self.parts.configs.snapshot, view)
         return self.parts.configs.snapshot

@@ -1,6 +1,7 @@
 """The records of the status topic: values <-> exact bytes. No I/O, no state.
 
-Source: org.apache.kafka.connect.storage.KafkaStatusBackingStore (Kafka 4.1).
+Source: org.apache.kafka.connect.storage.KafkaStatusBackingStore (Kafka 4.1). `history-` records are ours; a Java
+worker skips them as keys it does not know.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from connect.cluster.config_records import KeyedBytes, parse_task_id
-from connect.cluster.operations import Status
+from connect.cluster.operations import Rebalance, StateChange, Status
 from connect.cluster.record_json import RecordFormatError, compact_json, json_object, member
 from connect.runtime.messages import State, TaskId
 
 _CONNECTOR: Final = "status-connector-"
 _TASK: Final = "status-task-"
 _TOPIC: Final = "status-topic-"
+_HISTORY: Final = "history-state-"
+_REBALANCE: Final = "history-rebalance-"
+_ITSELF: Final = "connector"
 _TOPIC_CONNECTOR: Final = ":connector-"  # a topic's name cannot hold a colon
 
 
@@ -53,7 +57,25 @@ class TopicRecord:
     use: TopicUse | None
 
 
-StatusRecord = ConnectorStatusRecord | TaskStatusRecord | TopicRecord
+@dataclass(frozen=True, slots=True)
+class StateHistoryRecord:
+    """A change of state of a connector (`task` None) or a task, in a slot of its ring; None forgets it."""
+
+    name: str
+    task: int | None
+    slot: int
+    change: StateChange | None
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceRecord:
+    """A rebalance, in a slot of the ring of rebalances."""
+
+    slot: int
+    rebalance: Rebalance
+
+
+StatusRecord = ConnectorStatusRecord | TaskStatusRecord | TopicRecord | StateHistoryRecord | RebalanceRecord
 
 
 def encode(record: StatusRecord) -> KeyedBytes:
@@ -65,6 +87,11 @@ def encode(record: StatusRecord) -> KeyedBytes:
             return _keyed(_TASK + str(task), None if status is None else _status_members(status))
         case TopicRecord(connector, topic, use):
             return _keyed(_TOPIC + topic + _TOPIC_CONNECTOR + connector, _topic_members(connector, topic, use))
+        case StateHistoryRecord(name, task, slot, change):
+            key = f"{_HISTORY}{name}-{_ITSELF if task is None else task}-{slot}"
+            return _keyed(key, None if change is None else _change_members(change))
+        case RebalanceRecord(slot, rebalance):
+            return _keyed(f"{_REBALANCE}{slot}", _rebalance_members(rebalance))
 
 
 def decode(key: bytes | None, value: bytes | None) -> StatusRecord:
@@ -81,6 +108,10 @@ def decode(key: bytes | None, value: bytes | None) -> StatusRecord:
         return TaskStatusRecord(parse_task_id(text.removeprefix(_TASK)), _status(value))
     if text.startswith(_TOPIC):
         return _topic(text.removeprefix(_TOPIC), value)
+    if text.startswith(_HISTORY):
+        return _change(text.removeprefix(_HISTORY), value)
+    if text.startswith(_REBALANCE):
+        return _rebalance(text.removeprefix(_REBALANCE), value)
     raise RecordFormatError("unknown kind of key")
 
 
@@ -133,3 +164,45 @@ def _topic(text: str, value: bytes | None) -> TopicRecord:
     members = member(json_object(value), "topic", dict)
     use = TopicUse(member(members, "task", int), member(members, "discoverTimestamp", int))
     return TopicRecord(connector, topic, use)
+
+
+def _change_members(change: StateChange) -> Mapping[str, object]:
+    return {**_status_members(change.status), "number": change.number, "changed_ms": change.changed_ms}
+
+
+def _change(text: str, value: bytes | None) -> StateHistoryRecord:
+    whose, slot = parse_task_id(text)
+    if whose.endswith(f"-{_ITSELF}"):
+        name, task = whose.removesuffix(f"-{_ITSELF}"), None
+    else:
+        name, task = parse_task_id(whose)
+    status = _status(value)
+    if value is None or status is None:
+        return StateHistoryRecord(name, task, slot, None)
+    members = json_object(value)
+    change = StateChange(member(members, "number", int), task, status, member(members, "changed_ms", int))
+    return StateHistoryRecord(name, task, slot, change)
+
+
+def _rebalance_members(rebalance: Rebalance) -> Mapping[str, object]:
+    return {
+        "number": rebalance.number,
+        "generation": rebalance.generation,
+        "leader": rebalance.leader,
+        "workers": list(rebalance.workers),
+        "changed_ms": rebalance.changed_ms,
+    }
+
+
+def _rebalance(text: str, value: bytes | None) -> RebalanceRecord:
+    if value is None or not (text.isascii() and text.isdigit()):
+        raise RecordFormatError("a rebalance without a value, or without a number in its key")
+    members = json_object(value)
+    rebalance = Rebalance(
+        number=member(members, "number", int),
+        generation=member(members, "generation", int),
+        leader=member(members, "leader", str),
+        workers=tuple(str(worker) for worker in member(members, "workers", list)),
+        changed_ms=member(members, "changed_ms", int),
+    )
+    return RebalanceRecord(int(text), rebalance)

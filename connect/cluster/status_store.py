@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TypeVar
 
@@ -16,10 +16,13 @@ import structlog
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.cluster.log import MakeLog, RecordLog
-from connect.cluster.operations import Status
+from connect.cluster.operations import Rebalance, StateChange, Status
 from connect.cluster.record_json import RecordFormatError
+from connect.cluster.state_history import StateHistory
 from connect.cluster.status_records import (
     ConnectorStatusRecord,
+    RebalanceRecord,
+    StateHistoryRecord,
     StatusRecord,
     TaskStatusRecord,
     TopicRecord,
@@ -54,6 +57,7 @@ class StatusStore:
         self._connectors: dict[str, Status] = {}
         self._tasks: dict[str, dict[int, Status]] = {}
         self._topics: dict[str, dict[str, TopicUse]] = {}
+        self._history = StateHistory()
         self._make_log = make_log
         self._opened: RecordLog | None = None
 
@@ -87,47 +91,78 @@ class StatusStore:
     def names(self) -> frozenset[str]:
         """Every connector that anything is known of."""
         with self._lock:
-            return frozenset(self._connectors) | frozenset(self._tasks) | frozenset(self._topics)
+            return (
+                frozenset(self._connectors) | frozenset(self._tasks) | frozenset(self._topics) | self._history.names()
+            )
 
     def topics(self, name: str) -> Mapping[str, TopicUse]:
         """The topics a connector used."""
         with self._lock:
             return dict(self._topics.get(name, {}))
 
+    def state_changes(self, name: str) -> Sequence[StateChange]:
+        """The last changes of state of a connector and its tasks, oldest first."""
+        with self._lock:
+            return self._history.changes(name)
+
+    def rebalances(self) -> Sequence[Rebalance]:
+        """The last rebalances, oldest first."""
+        with self._lock:
+            return self._history.rebalances()
+
     def put_connector(self, name: str, status: Status) -> None:
         """Report a connector's status. UNASSIGNED and FAILED yield to a worker of a later generation."""
         if not _is_safe(status) or may_replace(status, self.connector(name)):
             self._send(ConnectorStatusRecord(name, status))
+            self._note(name, None, status)
 
     def put_task(self, task: TaskId, status: Status) -> None:
         """Report a task's status. UNASSIGNED and FAILED yield to a worker of a later generation."""
         known = self._tasks.get(task.connector, {}).get(task.task)
         if not _is_safe(status) or may_replace(status, known):
             self._send(TaskStatusRecord(task, status))
+            self._note(task.connector, task.task, status)
+
+    def put_rebalance(self, generation: int, leader: str, workers: Collection[str]) -> None:
+        """Remember who is there, unless that is what was last remembered; for the leader."""
+        with self._lock:
+            record = self._history.rebalanced(generation, leader, tuple(sorted(workers)), _now_ms())
+        if record is not None:
+            self._send(record)
 
     def forget_task(self, task: TaskId) -> None:
         """Remove a task's status."""
         self._send(TaskStatusRecord(task, None))
 
     def forget(self, name: str) -> None:
-        """Remove all statuses of a connector and the topics it used."""
+        """Remove all statuses of a connector, their history and the topics it used."""
         for number in self.tasks(name):
             self._send(TaskStatusRecord(TaskId(name, number), None))
         for topic in self.topics(name):
             self._send(TopicRecord(name, topic, None))
         if self.connector(name) is not None:
             self._send(ConnectorStatusRecord(name, None))
+        with self._lock:
+            history = self._history.forgotten(name)
+        for record in history:
+            self._send(record)
 
     def use_topic(self, task: TaskId, topic: str) -> None:
         """Remember that a connector uses a topic."""
         if topic not in self._topics.get(task.connector, {}):
-            self._send(TopicRecord(task.connector, topic, TopicUse(task.task, int(time.time() * 1000))))
+            self._send(TopicRecord(task.connector, topic, TopicUse(task.task, _now_ms())))
 
     def reset_topics(self, name: str, deadline: Deadline) -> None:
         """Forget the topics a connector used. The log's errors."""
         for written in [self._send(TopicRecord(name, topic, None)) for topic in self.topics(name)]:
             written.result(deadline.remaining_s)
         self._log.read_to_end(deadline)
+
+    def _note(self, name: str, task: int | None, status: Status) -> None:
+        with self._lock:
+            record = self._history.changed(name, task, status, _now_ms())
+        if record is not None:
+            self._send(record)
 
     def _send(self, record: StatusRecord) -> Future[None]:
         written = self._log.put(*encode(record))
@@ -160,6 +195,8 @@ class StatusStore:
                 _set(topics, topic, use)
                 if not topics:
                     del self._topics[connector]
+            case StateHistoryRecord() | RebalanceRecord():
+                self._history.apply(record)
 
 
 def _set(members: dict[_K, _V], key: _K, value: _V | None) -> None:
@@ -167,6 +204,10 @@ def _set(members: dict[_K, _V], key: _K, value: _V | None) -> None:
         members.pop(key, None)
     else:
         members[key] = value
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _is_safe(status: Status) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from connect.cluster.operations import ConfigVersion, NotFoundError
+from connect.cluster.operations import ConfigVersion, NotFoundError, Rebalance, StateChange
 from connect.rest.answers import info_json, json_answer
 from connect.rest.author import who
 from connect.rest.checking import ready
@@ -20,10 +20,17 @@ from connect.rest.waiting import finished
 
 
 async def get_history(request: web.Request) -> web.Response:
-    """The last versions of the configuration, oldest first, with what each changed; secrets are masked."""
+    """Versions of the configuration with what each changed, states, rebalances; oldest first, secrets are masked."""
     context, name = context_of(request), name_of(request)
     versions = context.operations.config_versions(name)
-    return json_answer({"name": name, "configs": _versions(versions, context.secrets)})
+    return json_answer(
+        {
+            "name": name,
+            "configs": _versions(versions, context.secrets),
+            "states": [_state_json(change) for change in context.operations.state_changes(name)],
+            "rebalances": [_rebalance_json(rebalance) for rebalance in context.operations.rebalances()],
+        }
+    )
 
 
 async def rollback(request: web.Request) -> web.Response:
@@ -58,6 +65,25 @@ def _versions(versions: Sequence[ConfigVersion], secrets: Secrets) -> list[dict[
         }
         for version, difference in zip(versions, differences, strict=True)
     ]
+
+
+def _state_json(change: StateChange) -> dict[str, Any]:
+    return {
+        "task": change.task,
+        "state": change.status.state.value,
+        "worker_id": change.status.worker_id,
+        "trace": change.status.trace,
+        "changed_ms": change.changed_ms,
+    }
+
+
+def _rebalance_json(rebalance: Rebalance) -> dict[str, Any]:
+    return {
+        "generation": rebalance.generation,
+        "leader": rebalance.leader,
+        "workers": list(rebalance.workers),
+        "changed_ms": rebalance.changed_ms,
+    }
 
 
 ROUTES = (

@@ -135,7 +135,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         plan_error=_TEXT_OR_NULL,
     ),
     "History": _object(
-        "name configs",
+        "name configs states rebalances",
         name=_TEXT,
         configs=_list(
             _object(
@@ -145,6 +145,25 @@ SCHEMAS: Final[Mapping[str, Any]] = {
                 who=_TEXT_OR_NULL,
                 config=_ref("Config"),
                 changes={"oneOf": [_CHANGES, {"type": "null"}]},
+            )
+        ),
+        states=_list(
+            _object(
+                "task state worker_id trace changed_ms",
+                task={"type": ["integer", "null"]},
+                state=_STATE,
+                worker_id=_TEXT,
+                trace=_TEXT_OR_NULL,
+                changed_ms=_INT,
+            )
+        ),
+        rebalances=_list(
+            _object(
+                "generation leader workers changed_ms",
+                generation=_INT,
+                leader=_TEXT,
+                workers=_list(_TEXT),
+                changed_ms=_INT,
             )
         ),
     ),

@@ -17,9 +17,11 @@ from connect.cluster.operations import (
     NotFoundError,
     NotLeaderError,
     PartitionOffset,
+    Rebalance,
     RequestError,
     Saved,
     Stage,
+    StateChange,
     Status,
     TargetState,
     TaskPlan,
@@ -118,6 +120,17 @@ class MemoryOperations:
     def config_versions(self, name: str) -> Sequence[ConfigVersion]:
         self._config(name)
         return self.cluster.versions[name]
+
+    def state_changes(self, name: str) -> Sequence[StateChange]:
+        self._config(name)
+        failed = Status(State.FAILED, "127.0.0.1:8083", "Trace: boom")
+        return [
+            StateChange(1, None, Status(State.RUNNING, "127.0.0.1:8083"), 1_700_000_000_000),
+            StateChange(1, 0, failed, 1_700_000_000_001),
+        ]
+
+    def rebalances(self) -> Sequence[Rebalance]:
+        return [Rebalance(1, 7, "127.0.0.1:8083", ("127.0.0.1:8083",), 1_700_000_000_000)]
 
     def delete(self, name: str) -> Future[None]:
         self.require_leader()

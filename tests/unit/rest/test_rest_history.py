@@ -20,6 +20,18 @@ def test_versions_say_who_changed_what(rest: Rest) -> None:
     assert (second["who"], second["changed_ms"]) == ("127.0.0.1 (kcctl/1)", 1_700_000_000_000)
 
 
+def test_states_and_rebalances_are_told(rest: Rest) -> None:
+    rest.create("a")
+    history = rest.get("/connectors/a/history")
+    here = {"worker_id": "127.0.0.1:8083"}
+    assert history["states"] == [
+        {"task": None, "state": "RUNNING", **here, "trace": None, "changed_ms": 1_700_000_000_000},
+        {"task": 0, "state": "FAILED", **here, "trace": "Trace: boom", "changed_ms": 1_700_000_000_001},
+    ]
+    (rebalance,) = history["rebalances"]
+    assert (rebalance["generation"], rebalance["workers"]) == (7, ["127.0.0.1:8083"])
+
+
 def test_secrets_are_masked_in_every_version(rest: Rest) -> None:
     vault = {"connector.class": VAULT_SOURCE, "connection.url": "u"}
     for password in ("hunter2", "hunter3"):

@@ -1,0 +1,89 @@
+"""The last changes of state of connectors and tasks, and the last rebalances: which there are, what to write next.
+
+Each connector, each task and the group of workers has a ring of keys, so that compaction of the status topic bounds
+the history by itself. No I/O, no clock, no threads: whoever owns it guards it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from connect.cluster.operations import Rebalance, StateChange, Status
+from connect.cluster.status_records import RebalanceRecord, StateHistoryRecord
+
+STATES_KEPT: Final = 10
+"""Changes kept of each connector and of each task."""
+REBALANCES_KEPT: Final = 20
+
+
+class StateHistory:
+    """Folds records. Also knows what was handed out to be written, so that two quick changes get two places."""
+
+    def __init__(self) -> None:
+        self._changes: dict[str, dict[tuple[int | None, int], StateChange]] = {}
+        self._newest: dict[tuple[str, int | None], StateChange] = {}
+        self._rebalances: dict[int, Rebalance] = {}
+        self._newest_rebalance: Rebalance | None = None
+
+    def names(self) -> frozenset[str]:
+        """The connectors of which changes are known."""
+        return frozenset(self._changes)
+
+    def changes(self, name: str) -> Sequence[StateChange]:
+        """The changes of a connector and of its tasks, oldest first."""
+        return sorted(self._changes.get(name, {}).values(), key=lambda change: (change.changed_ms, change.number))
+
+    def rebalances(self) -> Sequence[Rebalance]:
+        """The rebalances, oldest first."""
+        return sorted(self._rebalances.values(), key=lambda rebalance: rebalance.number)
+
+    def changed(self, name: str, task: int | None, status: Status, now_ms: int) -> StateHistoryRecord | None:
+        """What to write for a status that is being reported; None: it says nothing new."""
+        newest = self._newest.get((name, task))
+        if newest is not None and _gist(newest.status) == _gist(status):
+            return None
+        number = 1 if newest is None else newest.number + 1
+        change = StateChange(number, task, status, now_ms)
+        self._newest[name, task] = change
+        return StateHistoryRecord(name, task, number % STATES_KEPT, change)
+
+    def rebalanced(self, generation: int, leader: str, workers: Sequence[str], now_ms: int) -> RebalanceRecord | None:
+        """What to write for the group as the leader sees it; None: it is as it was."""
+        newest = self._newest_rebalance
+        if newest is not None and (newest.generation, newest.leader, newest.workers) == (generation, leader, workers):
+            return None
+        number = 1 if newest is None else newest.number + 1
+        self._newest_rebalance = Rebalance(number, generation, leader, workers, now_ms)
+        return RebalanceRecord(number % REBALANCES_KEPT, self._newest_rebalance)
+
+    def forgotten(self, name: str) -> list[StateHistoryRecord]:
+        """What to write for a connector that is no more."""
+        return [StateHistoryRecord(name, task, slot, None) for task, slot in self._changes.get(name, {})]
+
+    def apply(self, record: StateHistoryRecord | RebalanceRecord) -> None:
+        """Take in what was read."""
+        if isinstance(record, RebalanceRecord):
+            self._rebalances[record.slot] = record.rebalance
+            if self._newest_rebalance is None or self._newest_rebalance.number <= record.rebalance.number:
+                self._newest_rebalance = record.rebalance
+        elif record.change is None:
+            self._forget(record)
+        else:
+            self._changes.setdefault(record.name, {})[record.task, record.slot] = record.change
+            newest = self._newest.get((record.name, record.task))
+            if newest is None or newest.number <= record.change.number:
+                self._newest[record.name, record.task] = record.change
+
+    def _forget(self, record: StateHistoryRecord) -> None:
+        changes = self._changes.get(record.name, {})
+        gone = changes.pop((record.task, record.slot), None)
+        if not changes:
+            self._changes.pop(record.name, None)
+        # What was handed out since and not yet read back is still the newest.
+        if gone is not None and self._newest.get((record.name, record.task)) == gone:
+            del self._newest[record.name, record.task]
+
+
+def _gist(status: Status) -> tuple[object, ...]:
+    return status.state, status.worker_id, status.trace
