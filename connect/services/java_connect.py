@@ -1,0 +1,154 @@
+"""Apache Kafka's own Connect worker, in Java: what ours is compared with and takes over from."""
+
+import http.client
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
+
+from connect.services.ivy import Artifact, fetch
+from connect.services.java import find_java
+from connect.services.kafka import KAFKA_VERSION, QUICK_START_JVM, as_properties
+from connect.services.ports import LOOPBACK
+from connect.services.supervised import SupervisedService
+
+WORKER: Final = (
+    Artifact("org.apache.kafka", "connect-runtime", KAFKA_VERSION),
+    Artifact("org.apache.kafka", "connect-json", KAFKA_VERSION),
+    Artifact("org.apache.kafka", "connect-transforms", KAFKA_VERSION),
+    # As with the broker, log4j comes without the bridge from the logging interface.
+    Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
+)
+# In a folder of its own: it becomes the plug-in path, and a worker opens every jar it finds there.
+PLUGINS: Final = (Artifact("org.apache.kafka", "connect-file", KAFKA_VERSION, transitive=False),)
+
+_LOG4J: Final = """\
+status=error
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=[%d] %p %m (%c)%n
+logger.clients.name=org.apache.kafka.clients
+logger.clients.level=warn
+rootLogger.level=info
+rootLogger.appenderRef.console.ref=console
+"""
+
+
+@dataclass(frozen=True)
+class JavaConnectEndpoint:
+    """Where the REST interface is."""
+
+    url: str
+
+
+@dataclass(frozen=True)
+class InternalTopics:
+    """The three topics that hold all that a Connect cluster knows."""
+
+    configs: str
+    offsets: str
+    status: str
+
+
+class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
+    """One distributed worker with the file connectors and the JSON converter.
+
+    `properties` override the worker properties (see `worker_properties`), key by key. What it knows is in the topics,
+    not in its data folder, so a new one with the same `group_id` and `topics` goes on where another stopped.
+    """
+
+    name: ClassVar[str] = "java-connect"
+    port_names: ClassVar[tuple[str, ...]] = ("rest",)
+    # Tasks have 5 s to stop by Kafka Connect's default, and their offsets are stored after that.
+    stop_grace_s: ClassVar[float] = 30.0
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        group_id: str,
+        topics: InternalTopics,
+        data_folder: Path | None = None,
+        ports: Mapping[str, int] | None = None,
+        properties: Mapping[str, str] | None = None,
+        heap_mib: int = 512,
+        jvm_options: Sequence[str] = QUICK_START_JVM,
+    ) -> None:
+        super().__init__(data_folder=data_folder, ports=ports)
+        self._bootstrap_servers = bootstrap_servers
+        self._group_id = group_id
+        self._topics = topics
+        self._properties = dict(properties or {})
+        self._jvm_options = (f"-Xmx{heap_mib}m", *jvm_options)
+
+    def prepare(self) -> None:
+        find_java()
+        _worker_jars()
+        _plugin_jars()
+
+    def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
+        del deadline_s
+        log4j_path, properties_path = folder / "log4j2.properties", folder / "worker.properties"
+        log4j_path.write_text(_LOG4J)
+        defaults = worker_properties(
+            self._bootstrap_servers, ports, group_id=self._group_id, topics=self._topics, plugin_path=_plugin_jars()
+        )
+        properties_path.write_text(as_properties({**defaults, **self._properties}))
+        java = [str(find_java().launcher), *self._jvm_options, f"-Dlog4j2.configurationFile={log4j_path.as_uri()}"]
+        java += ["-cp", f"{_worker_jars()}/*", "org.apache.kafka.connect.cli.ConnectDistributed"]
+        return [*java, str(properties_path)]
+
+    def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> JavaConnectEndpoint:
+        del folder
+        return JavaConnectEndpoint(url=f"http://{LOOPBACK}:{ports['rest']}")
+
+    def _answers(self, endpoint: JavaConnectEndpoint, timeout_s: float) -> bool:
+        connection = http.client.HTTPConnection(urlsplit(endpoint.url).netloc, timeout=timeout_s)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):  # still starting
+            return False
+        finally:
+            connection.close()
+
+
+def worker_properties(
+    bootstrap_servers: str,
+    ports: Mapping[str, int],
+    *,
+    group_id: str,
+    topics: InternalTopics,
+    plugin_path: Path,
+) -> dict[str, str]:
+    """Return the properties of a worker: Kafka Connect's defaults but for addresses, replication and quick starts."""
+    json_converter = "org.apache.kafka.connect.json.JsonConverter"
+    return {
+        "bootstrap.servers": bootstrap_servers,
+        "group.id": group_id,
+        "config.storage.topic": topics.configs,
+        "offset.storage.topic": topics.offsets,
+        "status.storage.topic": topics.status,
+        "config.storage.replication.factor": "1",
+        "offset.storage.replication.factor": "1",
+        "status.storage.replication.factor": "1",
+        "key.converter": json_converter,
+        "value.converter": json_converter,
+        "listeners": f"http://{LOOPBACK}:{ports['rest']}",
+        "rest.advertised.host.name": LOOPBACK,
+        "plugin.path": str(plugin_path),
+        # By its default the worker reads every class of every jar (KIP-898).
+        "plugin.discovery": "service_load",
+        # Tasks of a worker that is gone are not kept for it for 5 minutes.
+        "scheduled.rebalance.max.delay.ms": "0",
+    }
+
+
+def _worker_jars() -> Path:
+    return fetch(f"java-connect-{KAFKA_VERSION}", WORKER)
+
+
+def _plugin_jars() -> Path:
+    return fetch(f"java-connect-file-{KAFKA_VERSION}", PLUGINS)
