@@ -165,6 +165,13 @@ class Herder:
         """Done when the herder thread gets to it."""
         return self._parts.loop.submit("answering a health check", lambda: None)
 
+    def catch_up(self) -> Future[None]:
+        """Done when the config topic is read to its end."""
+        return self._parts.loop.submit("reading what the leader wrote", self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._parts.configs.refresh()
+
     def create(
         self, name: str, config: Mapping[str, str], initial_state: TargetState | None, who: str = "rest"
     ) -> Future[Saved]:

@@ -173,6 +173,9 @@ class Operations(Protocol):
     def ping(self) -> Future[None]:
         """Done when the herder thread gets to it: the worker is healthy."""
 
+    def catch_up(self) -> Future[None]:
+        """Done when this worker knows all that is in the config topic now. The log's errors."""
+
     def connectors(self) -> Sequence[str]:
         """The names of all connectors."""
 

@@ -10,9 +10,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import structlog
 from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from yarl import URL
 
+from connect.api.errors import ConnectError
 from connect.cluster.operations import NotLeaderError, RequestError
 from connect.rest.author import ORIGIN, origin
 from connect.rest.context import context_of, remaining_s
@@ -20,9 +22,12 @@ from connect.rest.routing import conflict, flag
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LOOK_S: Final = 0.1
+_CATCH_UP_S: Final = 5.0
+_SUCCESS: Final = range(200, 300)
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
 PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT, hdrs.USER_AGENT)
 PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)
+_logger = structlog.get_logger(__name__)
 NO_LEADER: Final = (
     "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
 )
@@ -71,6 +76,8 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
     except (ClientError, TimeoutError) as error:
         why = str(error) or type(error).__name__
         raise RequestError(500, f"IO Error trying to forward REST request: {why}") from error
+    if response.status in _SUCCESS:
+        await _catch_up(request)
     answer = web.Response(status=response.status, body=body or None)
     for name in PASSED_BACK:
         if name in response.headers:
@@ -79,3 +86,12 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
         here = f"{request.scheme}://{request.host}"
         answer.headers[hdrs.LOCATION] = answer.headers[hdrs.LOCATION].replace(base, here, 1)
     return answer
+
+
+async def _catch_up(request: web.Request) -> None:
+    """Who writes through this worker can read it from this worker. What the leader did stands without it."""
+    caught_up = asyncio.wrap_future(context_of(request).operations.catch_up())
+    try:
+        await asyncio.wait_for(caught_up, min(_CATCH_UP_S, remaining_s(request)))
+    except (ConnectError, TimeoutError) as error:
+        _logger.warning("behind_the_leader", path=request.path, error=str(error) or type(error).__name__)

@@ -61,6 +61,8 @@ class MemoryOperations:
         self.check_is_stuck = False
         self.plan_error: Exception | None = None
         self.asked_while_stuck = threading.Event()
+        self.caught_up = 0
+        self.catch_up_error: Exception | None = None
 
     def _done(self, value: T) -> Future[T]:
         future: Future[T] = Future()
@@ -81,6 +83,10 @@ class MemoryOperations:
 
     def ping(self) -> Future[None]:
         return self._done(None)
+
+    def catch_up(self) -> Future[None]:
+        self.caught_up += 1
+        return self._done(None) if self.catch_up_error is None else self._failed(self.catch_up_error)
 
     def connectors(self) -> Sequence[str]:
         return list(self.cluster.configs)

@@ -9,6 +9,8 @@ from conftest import Rest, ServerMaker, at, refused
 from memory_cluster import Cluster, MemoryOperations
 from sample_plugins import FILE_SOURCE
 
+from connect.api.errors import RetriableError
+
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 Two = tuple[Rest, Rest]
@@ -35,6 +37,20 @@ def test_only_the_leader_checks_a_configuration(two: Two) -> None:
     follower("PUT", "/connectors/a/config", CONFIG)
     assert len(leader.operations.checked) == 1
     assert follower.operations.checked == []
+
+
+def test_a_follower_knows_what_was_written_through_it(two: Two) -> None:
+    _, follower = two
+    assert follower("PUT", "/connectors/a/config", CONFIG).status_code == 201
+    assert follower.operations.caught_up == 1
+    assert follower("PUT", "/connectors/a/config", {"connector.class": FILE_SOURCE}).status_code == 400
+    assert follower.operations.caught_up == 1
+
+
+def test_what_the_leader_did_is_told_also_when_the_follower_cannot_read_it(two: Two) -> None:
+    _, follower = two
+    follower.operations.catch_up_error = RetriableError("Topic c was not read to its end in time.")
+    assert follower("PUT", "/connectors/a/config", CONFIG).status_code == 201
 
 
 def test_errors_of_the_leader_come_back_as_they_are(two: Two) -> None:
