@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
 from e2e_worker import WorkerProcess, wait_for
 
 from connect.services import KafkaEndpoint
@@ -112,11 +113,11 @@ class Rest:
         wait_for(stored, SLOW_S, f"offset {offset} of {name}")
 
     def _call(self, method: str, path: str, body: object = None) -> requests.Response:
-        def answered() -> requests.Response | None:
+        def answered() -> list[requests.Response]:
             answer = requests.request(method, f"{self._url}/connectors{path}", json=body, timeout=SLOW_S)
-            return None if answer.status_code == requests.codes.conflict else answer  # a rebalance: ask again
+            return [] if answer.status_code == requests.codes.conflict else [answer]  # a rebalance: ask again
 
-        answer = wait_for(answered, SLOW_S, f"{method} {path}")
+        [answer] = wait_for(answered, SLOW_S, f"{method} {path}")
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
 
@@ -133,14 +134,25 @@ def append(file: Path, lines: Iterable[str]) -> None:
 
 def lines_in(kafka: KafkaEndpoint, topic: str) -> list[str]:
     """The committed values of a topic of one partition, in order; none while there is no such topic."""
+    return [message.value().decode() for message in _messages(kafka, topic, [0])]
+
+
+def keys_in(kafka: KafkaEndpoint, topic: str) -> list[bytes]:
+    """The keys of all committed records of a topic that exists."""
+    partitions = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic).topics[topic].partitions
+    return [message.key() for message in _messages(kafka, topic, partitions)]
+
+
+def _messages(kafka: KafkaEndpoint, topic: str, partitions: Iterable[int]) -> list[Message]:
     settings = {
         "bootstrap.servers": kafka.bootstrap_servers, "group.id": "unused", "enable.auto.commit": False,
         "enable.partition.eof": True, "isolation.level": "read_committed", "allow.auto.create.topics": False,
     }  # fmt: skip
-    values: list[str] = []
+    messages: list[Message] = []
+    unfinished = set(partitions)
     consumer = Consumer(settings)
     try:
-        consumer.assign([TopicPartition(topic, 0, 0)])
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in unfinished])
         limit_s = time.monotonic() + SLOW_S
         while time.monotonic() < limit_s:
             message = consumer.poll(1)
@@ -148,8 +160,11 @@ def lines_in(kafka: KafkaEndpoint, topic: str) -> list[str]:
                 continue
             if message.error() is not None:
                 assert message.error().code() in {KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART}
-                return values
-            values.append(message.value().decode())
+                unfinished.discard(message.partition())
+                if not unfinished:
+                    return messages
+                continue
+            messages.append(message)
     finally:
         consumer.close()
     raise AssertionError(f"no end of topic {topic} within {SLOW_S} s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ from interop_cluster import (
     Rest,
     append,
     java_worker,
+    keys_in,
     lines_in,
     our_worker,
     sink,
@@ -31,6 +33,8 @@ from connect.services.java_connect import JavaConnectService
 from connect.services.process import Command, SupervisedProcess
 
 pytestmark = pytest.mark.timeout(600)
+NEW = "new ü 😀"
+"""Its name is in the keys of all internal topics, in characters that JSON writers write in different ways."""
 SOURCES = ("running", "paused", "stopped", "deleted")
 GIVES_UP = re.compile(r"Uncaught exception in herder work thread, exiting:.*\n.*InconsistentGroupProtocolException")
 
@@ -48,13 +52,13 @@ class Journey:
     logs: dict[str, str] = field(default_factory=dict)
 
     def file(self, name: str) -> Path:
-        return self.folder / f"{name}.txt"
+        return self.folder / f"{_ascii(name)}.txt"
 
     def topic(self, name: str) -> str:
-        return f"{self.group}-{name}"
+        return f"{self.group}-{_ascii(name)}"
 
     def write(self, name: str, text: str) -> None:
-        lines = [f"{name} {text} {n}" for n in range(5)]
+        lines = [f"{_ascii(name)} {text} {n}" for n in range(5)]
         append(self.file(name), lines)
         self.written.setdefault(name, []).extend(lines)
 
@@ -98,25 +102,29 @@ class Journey:
         rest.delete("/deleted")
         rest.put("/paused/resume")
         rest.put("/stopped/resume")
-        self.write("new", "under ours")
-        rest.create("new", source(self.file("new"), self.topic("new")))
-        self.wait_until_read(rest, "paused", "stopped", "new")
-        rest.put("/new/pause")
+        self.write(NEW, "under ours")
+        rest.create(NEW, source(self.file(NEW), self.topic(NEW)))
+        self.wait_until_read(rest, "paused", "stopped", NEW)
+        rest.put(f"/{NEW}/pause")
         rest.put("/running/config", {**source(self.file("running"), self.topic("running")), "batch.size": "500"})
         rest.put("/stopped/stop")
         rest.wait_for_states(
-            {"running": "RUNNING", "sink": "RUNNING", "paused": "RUNNING", "stopped": "STOPPED", "new": "PAUSED"}
+            {"running": "RUNNING", "sink": "RUNNING", "paused": "RUNNING", "stopped": "STOPPED", NEW: "PAUSED"}
         )
         self.views["ours at the end"] = rest.view()
 
     def run_java_again(self, rest: Rest) -> None:
         self.views["Java again"] = rest.view_once_it_is(self.views["ours at the end"])
-        for name in ("running", "paused", "stopped", "new"):
+        for name in ("running", "paused", "stopped", NEW):
             self.write(name, "under Java again")
         rest.put("/stopped/resume")
-        rest.put("/new/resume")
-        self.wait_until_read(rest, "running", "paused", "stopped", "new")
+        rest.put(f"/{NEW}/resume")
+        self.wait_until_read(rest, "running", "paused", "stopped", NEW)
         self.wait_until_sunk(rest)
+
+
+def _ascii(name: str) -> str:
+    return re.sub("[^a-z]", "", name)
 
 
 @pytest.fixture(scope="module")
@@ -147,13 +155,25 @@ def test_java_goes_on_with_all_that_ours_left(journey: Journey) -> None:
     assert journey.views["Java again"] == journey.views["ours at the end"]
 
 
-@pytest.mark.parametrize("name", ["running", "paused", "stopped", "new"])
+@pytest.mark.parametrize("name", ["running", "paused", "stopped", NEW], ids=_ascii)
 def test_each_line_is_in_the_topic_once(journey: Journey, name: str) -> None:
     assert journey.read(name) == journey.written[name]
 
 
+@pytest.mark.parametrize("name", ["paused", "stopped"])
+def test_ours_reads_nothing_for_a_connector_that_java_paused_or_stopped(journey: Journey, name: str) -> None:
+    assert journey.read_while_not_running[name] == journey.written[name][:5]
+
+
 def test_each_line_is_written_once_by_the_sink(journey: Journey) -> None:
     assert journey.sunk() == journey.written["running"]
+
+
+@pytest.mark.parametrize("name", ["running", "paused", "stopped", NEW], ids=_ascii)
+def test_both_store_the_offsets_of_a_file_under_one_key(journey: Journey, name: str) -> None:
+    keys = [key for key in keys_in(journey.kafka, f"{journey.group}-offsets") if json.loads(key)[0] == name]
+    assert len(keys) > 1
+    assert len(set(keys)) == 1, "Java looks offsets up by the bytes of their key"
 
 
 def test_java_skips_only_the_records_that_are_ours_alone(journey: Journey) -> None:
