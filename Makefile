@@ -28,7 +28,7 @@ check: setup ## Format, lint, types, imports, unit tests: under a minute
 	$(BIN)/python -m pytest -q -n 2 tests/unit tests/shape tests/golden
 
 test: check ## Every test, on real Kafka and S3
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --ignore=tests/unit --ignore=tests/shape --ignore=tests/golden --ignore=tests/chaos $(ARGS)
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --ignore=tests/unit --ignore=tests/shape --ignore=tests/golden --ignore=tests/chaos $(ARGS)
 
 bench: setup ## Rows per second and CPU beside the peers; writes bench.json
 	$(BIN)/python -m tests.bench $(ARGS)

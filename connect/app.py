@@ -43,6 +43,7 @@ ATTEMPT_S: Final = 15.0
 CONTACT_S: Final = 3.0
 """librdkafka cannot be interrupted while it waits for a first broker; this bounds how long a stop waits for it."""
 PAUSE_S: Final = 1.0
+SIGNAL_LATENCY_S: Final = 0.5
 JOIN_S: Final = 15.0
 """A worker counts as ready after this time even when it has no part in the work yet: there may be more than slots."""
 STOP_MARGIN_S: Final = 10.0
@@ -199,7 +200,9 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
         if not asked.is_set():
             sys.stdout.write(f"Connect worker ready: {url}\n")
             sys.stdout.flush()
-        asked.wait()
+        # A signal that another thread received is seen only when this one runs again.
+        while not asked.wait(SIGNAL_LATENCY_S):
+            continue
     except StartError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1

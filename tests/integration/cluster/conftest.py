@@ -80,7 +80,7 @@ class WorkerProcess:
     def runs(self, name: str, tasks: int = 2) -> Callable[[], bool]:
         return lambda: self.states(name) == ("RUNNING", ["RUNNING"] * tasks)
 
-    def stop(self, timeout_s: float = 30) -> int:
+    def stop(self, timeout_s: float = 90) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout_s)
