@@ -181,7 +181,7 @@ def finish(life: Life, log: list[Row]) -> None:
     life.flush()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(log=logs(), rules=RULES | SELDOM_FULL, actions=ACTIONS, parquet=st.booleans())
 def test_any_cuts_clocks_crashes_and_rivals_leave_each_row_in_exactly_one_object(log, rules, actions, parquet):
     lives = [Life(Bucket(), rules, format=ParquetFormat("none") if parquet else JsonFormat(Compression()))]
