@@ -18,6 +18,8 @@ Settings = Mapping[str, str | int | float | bool]
 
 _WAIT_S: Final = 0.1
 """How long one wait for delivery events may last, so that a stop is seen soon."""
+_BEGUN_S: Final = 5.0
+"""How long an abort waits for its rows; the brokers know of a new transaction's partitions well before."""
 
 
 class ProducerPath(Protocol):
@@ -158,8 +160,9 @@ class BatchProducer:
         self._transact("committing a transaction", self._path.commit_transaction, deadline)
 
     def abort(self, deadline: Deadline) -> None:
-        """Throw away the open transaction; rows still queued are dropped. RetriableError: call again."""
+        """Throw away the open transaction: nobody reads its rows. RetriableError: call again."""
         self._partly = None
+        self._await_begun(deadline.sooner(_BEGUN_S))
         self._transact("aborting a transaction", self._path.abort_transaction, deadline)
 
     def purge(self) -> None:
@@ -185,6 +188,17 @@ class BatchProducer:
             if fatal is not None:
                 raise _ended(fatal) from error
             raise _refused(error.args[0], batch) from error
+
+    def _await_begun(self, deadline: Deadline) -> None:
+        """Until its rows are acknowledged, or one failed.
+
+        A broker that is still ending the transaction before does not know of this one yet; librdkafka would ask it to
+        abort all the same, and that answer (INVALID_TXN_STATE) ends the producer for good.
+        """
+        while self.outstanding and self._path.failure() is None and self._path.fatal() is None:
+            if deadline.expired:
+                return
+            self._path.drain(0, min(_WAIT_S, deadline.remaining_s))
 
     def _transact(self, doing: str, call: Callable[[float], None], deadline: Deadline) -> None:
         """Call with short timeouts, so that a stop is seen; librdkafka resumes the same call where it was."""

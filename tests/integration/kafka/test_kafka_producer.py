@@ -221,11 +221,27 @@ def test_a_committed_transaction_is_read_whole_and_an_aborted_one_not(clients, t
     for rows, ends in (([b"a1", b"a2"], producer.abort), ([b"c1", b"c2"], producer.commit), ([b"a3"], producer.abort)):
         producer.begin()
         producer.send(values(topic, rows), in_s(10))
-        producer.flush(in_s(20))  # the rows are in the log: what is tested is who may read them
         ends(in_s(20))
 
     (got,) = clients.read(topic, 2)
     assert got.values.to_pylist() == [b"c1", b"c2"]
+
+
+def test_an_abort_right_after_sending_leaves_the_producer_well(clients, topic_name, values, path, unique):
+    """The broker may not know of the partition yet: it is still ending the transaction before."""
+    topic = clients.topic(topic_name)
+    producer = clients.producer(transactional_id=unique, path=path)
+    producer.init_transactions(in_s(20))
+
+    for round_ in range(5):
+        for ends in (producer.abort, producer.commit, producer.abort, producer.abort):
+            producer.begin()
+            producer.send(values(topic, [b"%s-%d" % (ends.__name__.encode(), round_)]), in_s(10))
+            ends(in_s(20))
+        producer.begin()
+        producer.abort(in_s(20))
+
+    assert read_values(clients, topic, 5) == [b"commit-%d" % round_ for round_ in range(5)]
 
 
 def test_a_second_producer_of_the_same_transactional_id_fences_the_first(clients, topic_name, values, path, unique):
