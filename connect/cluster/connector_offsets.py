@@ -19,6 +19,7 @@ from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.connector_calls import Positions
 from connect.cluster.log import MakeLog, RecordLog
 from connect.cluster.operations import PartitionOffset, RequestError, TargetState
+from connect.runtime.ledger import partition_key
 from connect.runtime.messages import CallResult
 from connect.runtime.offset_records import OffsetTable
 
@@ -80,6 +81,10 @@ class ConnectorOffsets:
         """Forget all offsets; whether these are all the connector has. RequestError, NotFoundError."""
         return self._threads.submit(self._reset, name)
 
+    def replace(self, name: str, config: Mapping[str, str], offsets: Sequence[PartitionOffset]) -> Future[bool]:
+        """Let a connector that is about to be created stand exactly here; whether that is all it has. RequestError."""
+        return self._threads.submit(self._replace, name, config, offsets)
+
     def close(self) -> None:
         """Let go of the offsets topic."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -119,13 +124,49 @@ class ConnectorOffsets:
     def _alter_source(
         self, name: str, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline
     ) -> bool:
-        """The connector has its say before anything is written. RequestError 500 with its text when it refuses."""
+        whole = self._approved(config, wanted, deadline, refused=500)
+        self._write(wanted, name, deadline)
+        return whole
+
+    def _approved(
+        self, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline, *, refused: int
+    ) -> bool:
+        """The connector has its say before anything is written. RequestError with its text when it refuses."""
         asked = self._ask(config, [(p.partition, p.offset) for p in wanted], ASK_S)
         said = asked.result(deadline.remaining_s)
         if said.error is not None:
-            raise RequestError(500, said.error)
-        self._write(wanted, name, deadline)
+            raise RequestError(refused, said.error)
         return bool(said.value) or self._catalog.keeps_no_offsets(config)
+
+    def _replace(self, name: str, config: Mapping[str, str], offsets: Sequence[PartitionOffset]) -> bool:
+        deadline = Deadline.after(TIMEOUT_S)
+        if self._catalog.kind(config) == "sink":
+            self._replace_group(name, config, sink_offsets.parsed(offsets), deadline)
+            return self._catalog.keeps_no_offsets(config)
+        wanted = [SourcePosition(o.partition, o.offset) for o in offsets]
+        whole = self._approved(config, wanted, deadline, refused=400)
+        self._read_topic(deadline)
+        given = {partition_key(position.partition) for position in wanted}
+        stored = self._table.of_connector(name)
+        gone = [SourcePosition(p.partition, None) for p in stored if partition_key(p.partition) not in given]
+        self._write([*gone, *wanted], name, deadline)
+        return whole
+
+    def _replace_group(
+        self, name: str, config: Mapping[str, str], wanted: Mapping[TopicPartition, int | None], deadline: Deadline
+    ) -> None:
+        admin, group = self._admin(config), _group(name, config)
+        # Looked at before the old offsets go: those of a topic that does not exist cannot be set.
+        sizes = admin.topics(deadline)
+        missing = sorted(str(tp.topic) + f"-{tp.partition}" for tp in wanted if tp.partition >= sizes.get(tp.topic, 0))
+        if missing:
+            text = f"Initial offsets cannot be set for partitions that do not exist: {', '.join(missing)}"
+            raise RequestError(400, text)
+        with _TellMembers(name):
+            admin.delete_group(group, deadline.sooner(10))
+            target = {tp: offset for tp, offset in wanted.items() if offset is not None}
+            if target:
+                admin.alter_group_offsets(group, target, deadline.sooner(10))
 
     def _stopped(self, name: str) -> Mapping[str, str]:
         snapshot = self._snapshot()

@@ -16,6 +16,7 @@ from connect.cluster.cluster_parts import connector_config
 from connect.cluster.config_records import RestartRecord
 from connect.cluster.connector_calls import Method, Positions
 from connect.cluster.connector_offsets import ConnectorOffsets
+from connect.cluster.creation import Creation
 from connect.cluster.dry_run import DryRun
 from connect.cluster.membership import View
 from connect.cluster.operations import (
@@ -59,6 +60,7 @@ class Herder:
             lambda config, positions, timeout_s: self._ask("alter_offsets", config, timeout_s, positions),
         )
         self._removal = Removal(self._parts, self._requests, self._offsets, self._settler.tasks.has_runs)
+        self._creation = Creation(self._parts, self._requests, self._offsets, self._settler.tasks.has_runs)
         self._dry_run = DryRun(partial(self._ask, "task_configs"), around.group_offsets)
         self._caught_up = threading.Event()
         self._cluster_id = ""
@@ -81,6 +83,7 @@ class Herder:
             self._caught_up.clear()
             self._settler.stop(deadline)
         self._removal.close()
+        self._creation.close()
         self._dry_run.close()
         self._offsets.close()
         self._parts.statuses.close()
@@ -173,9 +176,16 @@ class Herder:
         self._parts.configs.refresh()
 
     def create(
-        self, name: str, config: Mapping[str, str], initial_state: TargetState | None, who: str = "rest"
+        self,
+        name: str,
+        config: Mapping[str, str],
+        initial_state: TargetState | None,
+        who: str = "rest",
+        initial_offsets: Sequence[PartitionOffset] | None = None,
     ) -> Future[Saved]:
         """Store a new configuration."""
+        if initial_offsets is not None:
+            return self._creation.create(name, config, initial_state, initial_offsets, who)
         step = partial(self._requests.create, name, config, initial_state, who)
         return self._parts.loop.submit(f"creating connector {name}", step)
 

@@ -84,6 +84,8 @@ class Saved:
 
     created: bool
     info: ConnectorInfo
+    offsets_whole: bool | None = None
+    """Initial offsets were set, and they are all the connector has; False: not known. None: none were given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +191,17 @@ class Operations(Protocol):
         """NotFoundError: no worker has written a status yet."""
 
     def create(
-        self, name: str, config: Mapping[str, str], initial_state: TargetState | None, who: str = "rest"
+        self,
+        name: str,
+        config: Mapping[str, str],
+        initial_state: TargetState | None,
+        who: str = "rest",
+        initial_offsets: Sequence[PartitionOffset] | None = None,
     ) -> Future[Saved]:
-        """Store a new, already validated configuration. RequestError 409 when the name is taken."""
+        """Store a new, already validated configuration. RequestError 409 when the name is taken.
+
+        `initial_offsets` replace what is stored under the name; RequestError when they cannot, and nothing is created.
+        """
 
     def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
         """Store a validated configuration, new or changed; `who` goes into its history."""

@@ -27,19 +27,33 @@ class Requests:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._reserved: set[str] = set()
 
-    def create(self, name: str, config: Mapping[str, str], initial: TargetState | None, who: str) -> Saved:
-        """A new connector."""
+    def create(
+        self, name: str, config: Mapping[str, str], initial: TargetState | None, who: str, *, reserved: bool = False
+    ) -> Saved:
+        """A new connector; `reserved`: the caller holds the name."""
         self.require_leader()
-        if name in self._parts.configs.snapshot.connectors:
-            raise RequestError(409, f"Connector {name} already exists")
+        self._check_free(name, reserved=reserved)
         self._parts.configs.put_connector(name, {**config, "name": name}, initial, who)
         return Saved(created=True, info=self._parts.info(name))
+
+    def reserve(self, name: str) -> None:
+        """Hold a name for a connector that is about to be created."""
+        self.require_leader()
+        self._check_free(name, reserved=False)
+        self._reserved.add(name)
+
+    def free(self, name: str) -> None:
+        """Hold a name no longer."""
+        self._reserved.discard(name)
 
     def save(self, name: str, config: Mapping[str, str], who: str) -> Saved:
         """A new or changed connector; its target state stays."""
         self.require_leader()
         known = self._parts.configs.snapshot.connectors.get(name)
+        if known is None:
+            self._check_free(name, reserved=False)
         new = {**config, "name": config.get("name", name)}
         if new != known:
             self._parts.configs.put_connector(name, new, who=who)
@@ -99,6 +113,10 @@ class Requests:
     def set_log_level(self, logger: str, level: str) -> None:
         """Set a log level on every worker that is up."""
         self._parts.configs.put(LoggerRecord(logger, level))
+
+    def _check_free(self, name: str, *, reserved: bool) -> None:
+        if name in self._parts.configs.snapshot.connectors or (name in self._reserved and not reserved):
+            raise RequestError(409, f"Connector {name} already exists")
 
     def require_leader(self) -> None:
         """NotLeaderError unless this worker leads."""

@@ -22,7 +22,7 @@ CLASS = "connector.class"
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
     """Everything that is wrong. What cannot be tried counts as an error of `connector.class`, never as a failure."""
     context = context_of(request)
-    infos = await finished(request, apart(context.validator.validate, config))
+    infos = await finished(request, apart(context.validator.validate, config), "validating the configuration")
     if infos.error_count:
         return infos
     given = {key: value for key, value in config.items() if value is not None}

@@ -36,7 +36,8 @@ async def restart(request: web.Request) -> web.Response:
     operations, name = context_of(request).operations, name_of(request)
     include_tasks, only_failed = flag(request, "includeTasks"), flag(request, "onlyFailed")
     if not include_tasks and not only_failed:
-        await finished(request, operations.restart_connector(name))
+        doing = f"asking connector {name} for its tasks, to restart it"
+        await finished(request, operations.restart_connector(name), doing)
         return empty_answer(204)
     future = operations.restart(name, include_tasks=include_tasks, only_failed=only_failed)
     return json_answer(status_json(await finished(request, future)), 202)

@@ -16,6 +16,7 @@ from connect.rest.author import who
 from connect.rest.checking import ready
 from connect.rest.context import context_of
 from connect.rest.json_body import read_config, read_create, read_texts
+from connect.rest.offsets import initial_offsets, outcome
 from connect.rest.preview import preview
 from connect.rest.routing import Route, flag, name_of
 from connect.rest.waiting import finished
@@ -46,8 +47,10 @@ async def create(request: web.Request) -> web.Response:
             raise RequestError(409, f"Connector {name} already exists")
         return await preview(request, name, config)
     wanted = await ready(request, name, config)
-    saved = await finished(request, context.operations.create(name, wanted, body.initial_state, who(request)))
-    return _saved(request, saved)
+    given = body.initial_offsets
+    offsets = None if given is None else initial_offsets(given, context.catalog, wanted)
+    creating = context.operations.create(name, wanted, body.initial_state, who(request), offsets)
+    return _saved(request, await finished(request, creating, f"setting the initial offsets of connector {name}"))
 
 
 async def get(request: web.Request) -> web.Response:
@@ -97,7 +100,7 @@ async def delete(request: web.Request) -> web.Response:
     """Remove a connector; its offsets stay, unless `reset_offsets=true` has it stopped and its offsets forgotten."""
     operations, name = context_of(request).operations, name_of(request)
     removal = operations.delete_with_offsets if flag(request, "reset_offsets") else operations.delete
-    await finished(request, removal(name))
+    await finished(request, removal(name), f"deleting connector {name}")
     return empty_answer(204)
 
 
@@ -128,7 +131,10 @@ def _trimmed(name: str) -> str:
 
 
 def _saved(request: web.Request, saved: Saved) -> web.Response:
-    answer = json_answer(info_json(saved.info, context_of(request).secrets), 201 if saved.created else 200)
+    answer_json = info_json(saved.info, context_of(request).secrets)
+    if saved.offsets_whole is not None:
+        answer_json["offsets_status"] = outcome(whole=saved.offsets_whole, done="altered")
+    answer = json_answer(answer_json, 201 if saved.created else 200)
     if saved.created:
         path = f"/connectors/{quote(saved.info.name, safe='')}"
         answer.headers["Location"] = f"{request.scheme}://{request.host}{path}"

@@ -19,10 +19,12 @@ from connect.cluster.operations import NotLeaderError, RequestError
 from connect.rest.author import ORIGIN, origin
 from connect.rest.context import context_of, remaining_s
 from connect.rest.routing import conflict, flag
+from connect.rest.waiting import timed_out
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LOOK_S: Final = 0.1
 _CATCH_UP_S: Final = 5.0
+_LEADER_ANSWERS_S: Final = 2.0
 _SUCCESS: Final = range(200, 300)
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
 PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT, hdrs.USER_AGENT)
@@ -61,7 +63,9 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
     url = URL(base + request.rel_url.raw_path, encoded=True).with_query(query)
     headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
     headers[ORIGIN] = origin(request)
-    timeout = ClientTimeout(total=max(remaining_s(request), 0.001))
+    # The leader's own time ends a little earlier, and its answer names the stage it is in.
+    timeout = ClientTimeout(total=remaining_s(request) + _LEADER_ANSWERS_S)
+    started_ms = time.time_ns() // 1_000_000
     try:
         async with request.app[CLIENT].request(
             request.method,
@@ -73,7 +77,9 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
             allow_redirects=False,
         ) as response:
             body = await response.read()
-    except (ClientError, TimeoutError) as error:
+    except TimeoutError:
+        raise timed_out(request, f"waiting for the answer of the leader at {leader_url}", started_ms) from None
+    except ClientError as error:
         why = str(error) or type(error).__name__
         raise RequestError(500, f"IO Error trying to forward REST request: {why}") from error
     if response.status in _SUCCESS:

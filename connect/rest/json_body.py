@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -32,15 +32,6 @@ class NumberText(str):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateRequest:
-    """The body of `POST /connectors`. `name` None: left out."""
-
-    name: str | None
-    config: Mapping[str, str | None]
-    initial_state: TargetState | None
-
-
-@dataclass(frozen=True, slots=True)
 class GivenOffset:
     """An entry of `PATCH …/offsets`; None: null or left out."""
 
@@ -48,22 +39,34 @@ class GivenOffset:
     offset: dict[str, Any] | None
 
 
+@dataclass(frozen=True, slots=True)
+class CreateRequest:
+    """The body of `POST /connectors`. `name` None: left out."""
+
+    name: str | None
+    config: Mapping[str, str | None]
+    initial_state: TargetState | None
+    initial_offsets: Sequence[GivenOffset] | None
+
+
 async def read_create(request: web.Request) -> CreateRequest:
-    """`{"name", "config", "initial_state"?}`."""
+    """`{"name", "config", "initial_state"?, "initial_offsets"?}`. RequestError 400: there are no initial offsets."""
     body = await read_json(request)
     if body is None:
         raise _null("createRequest")
     members = _object(body, "CreateConnectorRequest")
     for member in members:
-        if member not in {"name", "config", "initial_state"}:
+        if member not in {"name", "config", "initial_state", "initial_offsets"}:
             raise _refusal(f'Unrecognized field "{member}" (class CreateConnectorRequest), not marked as ignorable')
     config = members.get("config")
     texts = None if config is None else _texts(config)
     state = _initial_state(members.get("initial_state"))
+    offsets = members.get("initial_offsets")
+    given = None if offsets is None else _offsets(offsets)
     if texts is None:
         raise _null("connectorConfig")
     name = members.get("name")
-    return CreateRequest(None if name is None else _text(name, "name"), texts, state)
+    return CreateRequest(None if name is None else _text(name, "name"), texts, state, given)
 
 
 async def read_config(request: web.Request) -> dict[str, str | None]:
@@ -89,22 +92,21 @@ async def read_offsets(request: web.Request) -> list[GivenOffset]:
     for member in members:
         if member != "offsets":
             raise _refusal(f'Unrecognized field "{member}" (class ConnectorOffsets), not marked as ignorable')
-    offsets = members.get("offsets")
-    if not isinstance(offsets, list | None):
-        raise _wrong_shape("java.util.ArrayList", offsets)
-    if not offsets:
-        raise RequestError(400, "Partitions / offsets need to be provided for an alter offsets request")
-    return [_offset(entry) for entry in offsets]
+    return _offsets(members.get("offsets"))
 
 
 async def read_json(request: web.Request) -> Any:
     """The body's value; None for no body or `null`. Numbers are NumberText. RequestError 500: it is no JSON."""
     data = await request.read()
+    # As Jackson: a byte order mark or the zero bytes of UTF-16 and UTF-32 tell the encoding.
+    encoding = json.detect_encoding(data)
     try:
-        text = data.decode()
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         place = "start" if error.reason == "invalid start byte" else "middle"
-        raise _refusal(f"Invalid UTF-8 {place} byte 0x{data[error.start]:02x} at offset {error.start}") from None
+        name = "UTF-8" if encoding.startswith("utf-8") else encoding.upper()
+        byte = error.object[error.start : error.start + 1].hex()
+        raise _refusal(f"Invalid {name} {place} byte 0x{byte} at offset {error.start}") from None
     if not text.strip():
         return None
     try:
@@ -137,6 +139,14 @@ def _number(text: str) -> int | float:
     if isinstance(number, int) and not -(2**63) <= number < 2**63:
         raise _refusal(f"Numeric value ({text}) out of range of long (-9223372036854775808 - 9223372036854775807)")
     return number
+
+
+def _offsets(offsets: Any) -> list[GivenOffset]:
+    if not isinstance(offsets, list | None):
+        raise _wrong_shape("java.util.ArrayList", offsets)
+    if not offsets:
+        raise RequestError(400, "Partitions / offsets need to be provided for an alter offsets request")
+    return [_offset(entry) for entry in offsets]
 
 
 def _offset(entry: Any) -> GivenOffset:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from aiohttp import web
 
+from connect.api.plugin import PluginKind
 from connect.cluster.operations import PartitionOffset, RequestError
+from connect.plugins import Catalog
 from connect.rest.answers import json_answer
 from connect.rest.context import context_of
 from connect.rest.json_body import GivenOffset, read_offsets
@@ -25,7 +27,9 @@ _TOPIC, _PARTITION, _OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 
 async def get_offsets(request: web.Request) -> web.Response:
     """The offsets; of a sink those of its consumer group."""
-    found = await finished(request, context_of(request).operations.offsets(name_of(request)))
+    name = name_of(request)
+    reading = context_of(request).operations.offsets(name)
+    found = await finished(request, reading, f"reading the offsets of connector {name}")
     return json_answer({"offsets": [{"partition": o.partition, "offset": o.offset} for o in found]})
 
 
@@ -36,14 +40,28 @@ async def alter_offsets(request: web.Request) -> web.Response:
     operations = context_of(request).operations
     operations.require_leader()
     offsets = sink_offsets(given) if operations.info(name).type == "sink" else source_offsets(given)
-    whole = await finished(request, operations.alter_offsets(name, offsets))
+    altering = operations.alter_offsets(name, offsets)
+    whole = await finished(request, altering, f"altering the offsets of connector {name}")
     return _message(whole, "altered")
 
 
 async def reset_offsets(request: web.Request) -> web.Response:
     """Forget all offsets."""
-    whole = await finished(request, context_of(request).operations.reset_offsets(name_of(request)))
+    name = name_of(request)
+    resetting = context_of(request).operations.reset_offsets(name)
+    whole = await finished(request, resetting, f"resetting the offsets of connector {name}")
     return _message(whole, "reset")
+
+
+def initial_offsets(given: Sequence[GivenOffset], catalog: Catalog, config: Mapping[str, str]) -> list[PartitionOffset]:
+    """Offsets for a connector that is about to be created. RequestError 400 says what is wrong with them."""
+    plugin = catalog.connector(config["connector.class"].strip())
+    if plugin.kind is PluginKind.SINK:
+        return sink_offsets(given)
+    try:
+        return source_offsets(given)
+    except RequestError as error:
+        raise RequestError(400, error.message) from error
 
 
 def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
@@ -107,8 +125,13 @@ def _shown(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
+def outcome(*, whole: bool, done: str) -> str:
+    """Kafka Connect's words for offsets that were altered or reset; not `whole`: the connector may keep others."""
+    return (_WHOLE if whole else _OWN).format(done)
+
+
 def _message(whole: bool, done: str) -> web.Response:
-    return json_answer({"message": (_WHOLE if whole else _OWN).format(done)})
+    return json_answer({"message": outcome(whole=whole, done=done)})
 
 
 ROUTES = (

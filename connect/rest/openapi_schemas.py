@@ -49,6 +49,8 @@ _CHANGES: Final = _object(
     removed=_ref("Config"),
 )
 
+_OFFSETS: Final = _list(_object("partition", partition={"type": "object"}, offset={"type": ["object", "null"]}))
+
 SCHEMAS: Final[Mapping[str, Any]] = {
     "Error": _object("error_code message", error_code=_INT, message=_TEXT_OR_NULL),
     "Server": _object("version commit kafka_cluster_id", version=_TEXT, commit=_TEXT, kafka_cluster_id=_TEXT),
@@ -56,7 +58,11 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     "Config": _map(_TEXT),
     "ConfigPatch": _map(_TEXT_OR_NULL),
     "CreateConnector": _object(
-        "config", name=_TEXT, config=_ref("Config"), initial_state=_enum("RUNNING", "PAUSED", "STOPPED")
+        "config",
+        name=_TEXT,
+        config=_ref("Config"),
+        initial_state=_enum("RUNNING", "PAUSED", "STOPPED"),
+        initial_offsets=_OFFSETS,
     ),
     "Connector": _object(
         "name config tasks type",
@@ -64,6 +70,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         config=_ref("Config"),
         tasks=_list(_TASK),
         type=_enum("source", "sink", "unknown"),
+        offsets_status={**_TEXT, "description": "What became of initial_offsets; only where they were given."},
     ),
     "Connectors": {
         "oneOf": [_list(_TEXT), _map(_object(status=_ref("Status"), info=_ref("Connector")))],
@@ -82,7 +89,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     "Topics": _map(_object("topics", topics=_list(_TEXT))),
     "Offsets": _object(
         "offsets",
-        offsets=_list(_object("partition", partition={"type": "object"}, offset={"type": ["object", "null"]})),
+        offsets=_OFFSETS,
     ),
     "Message": _object("message", message=_TEXT),
     "Plugins": _list(

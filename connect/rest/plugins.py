@@ -57,6 +57,10 @@ def _plugin(request: web.Request, name: str) -> Plugin:
     catalog = context_of(request).catalog
     versions = catalog.versions(name, *LISTED)
     if not versions:
+        other = catalog.find(name)
+        if other is not None:
+            kinds = "sink, source, converter, header_converter, transformation, predicate"
+            raise RequestError(400, f"Invalid plugin type {other.kind}. Valid types are {kinds}.")
         raise NotFoundError(f"Unknown plugin {name}.")
     wanted = request.query.get("version")
     if wanted is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import UTC, datetime
@@ -22,13 +23,24 @@ class WaitTimeoutError(Exception):
     """A future was not done in time; it goes on by itself."""
 
 
-async def finished(request: web.Request, future: Future[T]) -> T:
-    """The future's result inside the request's time; RequestError 500 names what the worker does instead."""
+async def finished(request: web.Request, future: Future[T], doing: str | None = None) -> T:
+    """The future's result inside the request's time; RequestError 500 names what the worker does instead.
+
+    `doing`: what the future stands for, where that is not the herder's work; "reading the offsets of connector c".
+    """
+    started_ms = time.time_ns() // 1_000_000
     try:
         return await within(future, remaining_s(request))
     except WaitTimeoutError:
-        stage = stage_text(context_of(request).operations.stage)
-        raise RequestError(500, f"Request timed out. {stage}") from None
+        raise timed_out(request, doing, started_ms) from None
+
+
+def timed_out(request: web.Request, doing: str | None, started_ms: int) -> RequestError:
+    """The 500 that names the stage: the herder's when it is held up, else what the request waits for."""
+    stage = context_of(request).operations.stage
+    if doing is not None and stage.finished_ms is not None:
+        stage = Stage(doing, started_ms)
+    return RequestError(500, f"Request timed out. {stage_text(stage)}")
 
 
 async def within(future: Future[T], timeout_s: float) -> T:

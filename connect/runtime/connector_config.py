@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -29,7 +30,7 @@ TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC = "Topic Creation", "Exactly Once Su
 def _check_name(value: str) -> str:
     if not value:
         raise ValueError("String may not be empty")
-    control = [str(ord(char)) for char in value if ord(char) < 32 or ord(char) == 127]
+    control = [str(ord(char)) for char in value if unicodedata.category(char) == "Cc"]
     if control:
         raise ValueError(
             f"String may not contain control sequences but had the following ASCII chars: {', '.join(control)}"

@@ -111,6 +111,8 @@ class FakeHost:
             case SetPaused():
                 state = State.PAUSED if message.paused else State.RUNNING
                 self.say(TaskState(message.connector, message.task, message.run, state))
+            case Call() if message.method == "alter_offsets" and self._world.answer_later is not None:
+                self._world.answer_later(self, message)
             case Call():
                 self.say(self._world.answer(message))
 
@@ -167,6 +169,7 @@ class World:
         self.pids = itertools.count(100)
         self.calls = []
         self.alter_offsets = lambda call: CallResult(call.id, False)
+        self.answer_later = None
         self.plan_tasks = lambda config: [config] * int(config.get("tasks.max", "1"))
 
     def launch(self, name, listener):

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from cluster_fakes import World
 
@@ -126,3 +128,61 @@ def test_a_sinks_broken_offsets_are_refused(herder, given, text):
     with pytest.raises(RequestError, match=text) as failed:
         herder.alter_offsets("c", given).result(5)
     assert failed.value.status == 400
+
+
+def test_initial_offsets_replace_what_a_connector_of_that_name_left_behind(world, herder):
+    world.offsets.append(b'["c",{"y":1,"x":2}]', b'{"position":42}')
+    world.offsets.append(b'["c",{"file":"old"}]', b'{"position":9}')
+    given = [PartitionOffset({"x": 2, "y": 1}, {"position": 7}), PartitionOffset({"z": 1}, {"position": 1})]
+    saved = herder.create("c", {"connector.class": "Source", "name": "c"}, None, "me", given).result(5)
+    assert (saved.created, saved.offsets_whole) == (True, True)
+    assert world.offsets.records[2:] == [
+        (b'["c",{"file":"old"}]', None),
+        (b'["c",{"y":1,"x":2}]', b'{"position":7}'),
+        (b'["c",{"z":1}]', b'{"position":1}'),
+    ]
+    assert [list(call.positions) for call in world.calls if call.method == "alter_offsets"] == [
+        [(p.partition, p.offset) for p in given]
+    ]
+
+
+def test_a_connector_whose_initial_offsets_are_refused_is_not_created(world, herder):
+    world.offsets.append(b'["c",{"file":"old"}]', b'{"position":9}')
+    world.alter_offsets = lambda call: CallResult(call.id, error="not these")
+    with pytest.raises(RequestError, match="not these") as failed:
+        herder.create("c", {"connector.class": "Source"}, None, "me", [PartitionOffset({"a": 1}, {})]).result(5)
+    assert (failed.value.status, list(herder.connectors()), len(world.offsets.records)) == (400, [], 1)
+    create(herder)
+
+
+def test_nobody_else_takes_the_name_while_initial_offsets_are_set(world, herder):
+    refused = []
+
+    def alter(call):
+        for create_again in (herder.create, lambda *given: herder.save(*given[:2])):
+            try:
+                create_again("c", {"connector.class": "Source"}, None).result(5)
+            except RequestError as error:
+                refused.append(error.status)
+        return CallResult(call.id, True)
+
+    answers = ThreadPoolExecutor(1)
+    world.answer_later = lambda host, call: answers.submit(lambda: host.say(alter(call)))
+    given = [PartitionOffset({"a": 1}, {"position": 1})]
+    assert herder.create("c", {"connector.class": "Source"}, None, "me", given).result(10).created
+    assert refused == [409, 409]
+    with pytest.raises(RequestError, match="already exists") as failed:
+        herder.create("c", {"connector.class": "Source"}, None, "me", given).result(5)
+    assert failed.value.status == 409
+    answers.shutdown()
+
+
+def test_a_sinks_initial_offsets_are_its_groups_only_ones(world, herder):
+    world.groups.there = {"t": 2}
+    world.groups.committed[GROUP] = {T0: 5}
+    sinks = {"connector.class": "Sink", "name": "c"}
+    with pytest.raises(RequestError, match="do not exist: t-2") as failed:
+        herder.create("c", sinks, None, "me", [sink(2, 7)]).result(5)
+    assert (failed.value.status, world.groups.committed[GROUP]) == (400, {T0: 5})
+    assert herder.create("c", sinks, None, "me", [sink(1, 7), sink(0, None)]).result(5).offsets_whole is False
+    assert world.groups.committed[GROUP] == {T1: 7}

@@ -110,13 +110,22 @@ class MemoryOperations:
         return ConnectorStatus(name, one, tasks, self.info(name).type)
 
     def create(
-        self, name: str, config: Mapping[str, str], initial_state: TargetState | None, who: str = "rest"
+        self,
+        name: str,
+        config: Mapping[str, str],
+        initial_state: TargetState | None,
+        who: str = "rest",
+        initial_offsets: Sequence[PartitionOffset] | None = None,
     ) -> Future[Saved]:
         self.require_leader()
         if name in self.cluster.configs:
             return self._failed(RequestError(409, f"Connector {name} already exists"))
         self.cluster.targets[name] = initial_state or TargetState.STARTED
-        return self._store(name, config, who)
+        stored = self._store(name, config, who)
+        if initial_offsets is None:
+            return stored
+        self.cluster.offsets[name] = [given for given in initial_offsets if given.offset is not None]
+        return self._done(replace(stored.result(), offsets_whole=True))
 
     def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
         self.require_leader()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import Rest, refused
-from sample_plugins import FILE_SINK
+from sample_plugins import FILE_SINK, FILE_SOURCE
 
 from connect.cluster.operations import PartitionOffset, RequestError
 from connect.rest.json_body import GivenOffset
@@ -29,6 +29,41 @@ def test_alter_read_and_reset(rest: Rest) -> None:
     assert rest.get(PATH) == {"offsets": [ENTRY]}
     assert rest("DELETE", PATH).json() == {"message": EXTERNAL}
     assert rest.get(PATH) == {"offsets": []}
+
+
+def creation(kind: str = FILE_SOURCE, **over: Any) -> dict[str, Any]:
+    return {"name": "a", "config": {"connector.class": kind, "topic": "t", "topics": "t"}, **over}
+
+
+def test_a_connector_may_be_created_with_its_offsets(rest: Rest) -> None:
+    rest.operations.cluster.offsets["a"] = [PartitionOffset({"filename": "old"}, {"position": 9})]
+    created = rest("POST", "/connectors", creation(initial_offsets=[ENTRY], initial_state="STOPPED"))
+    assert created.status_code == 201
+    assert list(created.json()) == ["name", "config", "tasks", "type", "offsets_status"]
+    assert created.json()["offsets_status"] == "The offsets for this connector have been altered successfully"
+    assert rest.get(PATH) == {"offsets": [ENTRY]}
+    assert "offsets_status" not in rest.get("/connectors/a")
+
+
+def test_without_initial_offsets_nothing_is_said_of_them(rest: Rest) -> None:
+    assert "offsets_status" not in rest("POST", "/connectors", creation(initial_offsets=None)).json()
+
+
+@pytest.mark.parametrize(
+    ("kind", "offsets", "status", "text"),
+    [
+        (FILE_SOURCE, [], 400, NOTHING),
+        (FILE_SOURCE, [{"offset": {}}], 400, "Partition objects cannot be null"),
+        (FILE_SOURCE, "x", 500, "Cannot construct instance"),
+        (FILE_SOURCE, [ENTRY | {"z": 1}], 500, 'Unrecognized field "z"'),
+        (FILE_SINK, [ENTRY], 400, "must contain the keys 'kafka_topic' and 'kafka_partition'"),
+    ],
+)
+def test_initial_offsets_that_are_refused_leave_no_connector(
+    rest: Rest, kind: str, offsets: Any, status: int, text: str
+) -> None:
+    assert text in refused(rest("POST", "/connectors", creation(kind, initial_offsets=offsets)), status)
+    refused(rest("GET", "/connectors/a"), 404)
 
 
 def test_null_forgets_one_partition(rest: Rest) -> None:

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import Rest, ServerMaker, at, refused
 
+from connect.cluster.operations import Stage
+
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
 
@@ -228,6 +230,33 @@ def test_a_request_that_takes_too_long_names_what_the_worker_did_last(serve: Ser
         "Request timed out. The last operation the worker completed was polling the config topic, which began at "
         "2023-11-14T22:13:20.000Z and completed at 2023-11-14T22:13:20.500Z."
     )
+
+
+def test_a_request_that_waits_for_something_else_names_that(serve: ServerMaker) -> None:
+    rest = serve(worker={"rest.request.timeout.ms": "300"})
+    rest.create("a", "STOPPED")
+    rest.operations.stuck = True
+    text = refused(rest("GET", "/connectors/a/offsets"), 500)
+    assert text.startswith("Request timed out. The worker is currently reading the offsets of connector a, which began")
+    rest.operations.stage = Stage("writing to the config topic", 1_700_000_000_000)
+    text = refused(rest("GET", "/connectors/a/offsets"), 500)
+    assert text.startswith(
+        "Request timed out. The worker is currently writing to the config topic, which began at 2023"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32-le"])
+def test_a_body_may_be_in_any_encoding_of_unicode(rest: Rest, encoding: str) -> None:
+    body = json.dumps({"connector.class": FILE_SOURCE, "topic": "t", "x": "\u00fc"}, ensure_ascii=False)
+    assert rest("PUT", "/connectors/a/config", data=body.encode(encoding)).status_code == 201
+    assert rest.get("/connectors/a/config")["x"] == "\u00fc"
+
+
+@pytest.mark.parametrize("character", ["\n", "\x7f", "\x80", "\x9f"])
+def test_a_name_may_hold_no_control_character(rest: Rest, character: str) -> None:
+    body = {"name": f"a{character}b", "config": {"connector.class": FILE_SOURCE, "topic": "t"}}
+    text = refused(rest("POST", "/connectors", body), 400)
+    assert f"String may not contain control sequences but had the following ASCII chars: {ord(character)}\n" in text
 
 
 def test_an_unexpected_error_shows_its_type_only(rest: Rest) -> None:
