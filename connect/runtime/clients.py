@@ -22,6 +22,8 @@ from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.messages import TaskId
 from connect.runtime.offset_records import OffsetTable
 from connect.runtime.offset_store import OffsetStore
+from connect.runtime.topic_creation import BrokersTopics, CreatedTopics, Topics
+from connect.runtime.topic_groups import topic_groups
 from connect.runtime.worker_config import WorkerConfig
 
 log = logging.getLogger(__name__)
@@ -108,6 +110,16 @@ class Clients:
             transactional_id=f"{self.worker.group_id}-{task}" if transactional else None,
         )
         return BatchProducer(_known(settings, task))
+
+    def source_topics(self, task: TaskId, config: SourceConnectorConfig) -> Topics:
+        """Who makes the missing topics of a source task. ConfigError: its `topic.creation.*` are broken."""
+        groups = topic_groups(config) if self.worker.topic_creation_enable else ()
+        if not groups:
+            return BrokersTopics()
+        settings = admin_settings(
+            self.worker_properties, config.with_prefix("admin.override."), f"connector-adminclient-{task}"
+        )
+        return CreatedTopics(groups, lambda: TopicAdmin(_known(settings, task)), str(task))
 
     def sink_consumer(self, task: TaskId, config: Mapping[str, str]) -> BatchConsumer:
         """A consumer in the connector's group `connect-<name>`."""

@@ -21,6 +21,7 @@ from connect.runtime.backoff import delays_s
 from connect.runtime.control import Control
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import SourcePipeline
+from connect.runtime.topic_creation import Topics
 from connect.runtime.used_topics import UsedTopics
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class SourceLoop:
         flush_interval_s: float,
         flush_timeout_s: float,
         retry_delay_max_s: float,
+        topics: Topics,
         used_topics: UsedTopics,
     ) -> None:
         self._task = task
@@ -68,6 +70,7 @@ class SourceLoop:
         self._flush_interval_s = flush_interval_s
         self._flush_timeout_s = flush_timeout_s
         self._retry_delay_max_s = retry_delay_max_s
+        self._topics = topics
         self._used_topics = used_topics
         self._next_flush_s = 0.0
 
@@ -119,8 +122,11 @@ class SourceLoop:
         self._figures.add("polled_rows_total", len(batch))
         with self._figures.timed("convert_s_total"):
             encoded = self._pipeline.encode(batch)
+        unbounded = Deadline(float("inf"), stop)
+        for raw in encoded:
+            self._topics.ensure(raw.topic, unbounded)
         with self._figures.timed("send_s_total"):
-            self._delivery.send(encoded, batch.position, Deadline(float("inf"), stop))
+            self._delivery.send(encoded, batch.position, unbounded)
         self._figures.add("batches_total")
         for raw in encoded:
             self._used_topics.add(raw.topic)

@@ -166,6 +166,7 @@ class TaskRun:
             flush_interval_s=self._clients.flush_interval_s(config, exactly_once),
             flush_timeout_s=self._clients.flush_timeout_s(exactly_once),
             retry_delay_max_s=self._clients.retry_delay_max_s(config),
+            topics=self._clients.source_topics(self.id, config),
             used_topics=self.used_topics,
         )
         self._say_running()
