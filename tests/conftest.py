@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from connect.services import KafkaEndpoint, KafkaService, S3Endpoint, SeaweedS3Service
+from connect.services import (
+    KafkaEndpoint,
+    KafkaService,
+    RegistryEndpoint,
+    S3Endpoint,
+    SchemaRegistryService,
+    SeaweedS3Service,
+)
 
 _INTEGRATION = Path(__file__).parent / "integration"
 S3_BUCKET = "test-bucket"
@@ -50,6 +57,19 @@ def s3(s3_service: SeaweedS3Service) -> S3Endpoint:
 def s3_bucket(s3_service: SeaweedS3Service) -> str:
     """A bucket that exists; tests keep apart by the prefix `unique`."""
     return S3_BUCKET
+
+
+@pytest.fixture(scope="session")
+def registry_service() -> Iterator[SchemaRegistryService]:
+    """The shared schema registry itself. A test that stops or kills a registry starts one of its own."""
+    with SchemaRegistryService() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def registry(registry_service: SchemaRegistryService) -> RegistryEndpoint:
+    """Where the shared schema registry is; tests keep apart by subjects with the prefix `unique`."""
+    return registry_service.endpoint
 
 
 @pytest.fixture

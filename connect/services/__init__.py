@@ -9,6 +9,7 @@ from connect.services.errors import (
     ServiceTimeoutError,
 )
 from connect.services.kafka import KafkaEndpoint, KafkaService
+from connect.services.registry import RegistryEndpoint, SchemaRegistryService
 from connect.services.s3 import S3Endpoint, SeaweedS3Service
 from connect.services.service import Service
 
@@ -18,7 +19,9 @@ __all__ = [
     "KafkaEndpoint",
     "KafkaService",
     "PortTakenError",
+    "RegistryEndpoint",
     "S3Endpoint",
+    "SchemaRegistryService",
     "SeaweedS3Service",
     "Service",
     "ServiceError",

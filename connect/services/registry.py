@@ -1,0 +1,104 @@
+"""Apicurio Registry: a schema registry with the REST API of Confluent's, one Java process, schemas in memory."""
+
+import http.client
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
+
+from connect.services.cache import cache_folder, ensure_folder
+from connect.services.errors import ArtifactError
+from connect.services.ivy import Artifact, fetch
+from connect.services.java import find_java
+from connect.services.kafka import QUICK_START_JVM
+from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.supervised import SupervisedService
+
+REGISTRY_VERSION: Final = "2.6.13.Final"
+BUNDLE: Final = Artifact(
+    "io.apicurio", "apicurio-registry-app", REGISTRY_VERSION, packaging="tar.gz", classifier="all", transitive=False
+)
+_RUNNER: Final = f"apicurio-registry-app-{REGISTRY_VERSION}-runner.jar"
+_API: Final = "/apis/ccompat/v7"
+
+
+@dataclass(frozen=True)
+class RegistryEndpoint:
+    """Where clients find Confluent's API: the value of `schema.registry.url`."""
+
+    url: str
+
+
+class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
+    """One registry without a broker or a database: it forgets its schemas when it ends.
+
+    `properties` are Java system properties of Apicurio. Unlike Confluent's registry it takes any schema as a further
+    version of a subject until a compatibility level is set (`PUT /config/{subject}`).
+    """
+
+    name: ClassVar[str] = "schema-registry"
+    port_names: ClassVar[tuple[str, ...]] = ("http",)
+
+    def __init__(
+        self,
+        *,
+        data_folder: Path | None = None,
+        ports: Mapping[str, int] | None = None,
+        properties: Mapping[str, str] | None = None,
+        heap_mib: int = 384,
+        jvm_options: Sequence[str] = QUICK_START_JVM,
+    ) -> None:
+        super().__init__(data_folder=data_folder, ports=ports)
+        self._properties = dict(properties or {})
+        self._jvm_options = (f"-Xmx{heap_mib}m", *jvm_options)
+
+    def prepare(self) -> None:
+        find_java()
+        _program()
+
+    def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
+        del folder, deadline_s
+        properties = {
+            "quarkus.http.host": LOOPBACK,
+            "quarkus.http.port": str(ports["http"]),
+            "java.util.logging.manager": "org.jboss.logmanager.LogManager",
+            **self._properties,
+        }
+        options = [f"-D{name}={value}" for name, value in properties.items()]
+        return [str(find_java().launcher), *self._jvm_options, *options, "-jar", str(_program() / _RUNNER)]
+
+    def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> RegistryEndpoint:
+        del folder
+        return RegistryEndpoint(url=f"http://{LOOPBACK}:{ports['http']}{_API}")
+
+    def _answers(self, endpoint: RegistryEndpoint, timeout_s: float) -> bool:
+        address = urlsplit(endpoint.url)
+        if not accepts_connections(address.port or 0):
+            return False
+        connection = http.client.HTTPConnection(address.netloc, timeout=timeout_s)
+        try:
+            connection.request("GET", f"{address.path}/subjects")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):  # still starting
+            return False
+        finally:
+            connection.close()
+
+
+def _program() -> Path:
+    """The unpacked bundle in the cache; fetched and unpacked now if it is not there."""
+    return ensure_folder(
+        cache_folder() / f"schema-registry-{REGISTRY_VERSION}-program",
+        complete=lambda folder: (folder / _RUNNER).is_file(),
+        fill=_unpack,
+    )
+
+
+def _unpack(into: Path) -> None:
+    bundle = fetch(f"schema-registry-{REGISTRY_VERSION}", [BUNDLE]) / BUNDLE.file_name
+    with tarfile.open(bundle) as archive:
+        archive.extractall(into, filter="data")
+    if not (into / _RUNNER).is_file():
+        raise ArtifactError(f"{bundle} holds no {_RUNNER}.", fix="Remove that file and try again.")
