@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -43,7 +41,6 @@ ATTEMPT_S: Final = 15.0
 CONTACT_S: Final = 3.0
 """librdkafka cannot be interrupted while it waits for a first broker; this bounds how long a stop waits for it."""
 PAUSE_S: Final = 1.0
-SIGNAL_LATENCY_S: Final = 0.5
 JOIN_S: Final = 15.0
 """A worker counts as ready after this time even when it has no part in the work yet: there may be more than slots."""
 STOP_MARGIN_S: Final = 10.0
@@ -186,40 +183,6 @@ class Worker:
     def _group_offsets(self, connector: Mapping[str, str]) -> GroupOffsets:
         prefix = "admin.override."
         return self._admin({k.removeprefix(prefix): v for k, v in connector.items() if k.startswith(prefix)})
-
-
-def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
-    """Run a worker until SIGTERM or SIGINT; the exit code."""
-    if notes:
-        _logger.info("worker_file_notes", notes=list(notes))
-    worker = Worker(config)
-    asked = threading.Event()
-    _on_signals(worker, asked)
-    try:
-        url = worker.start()
-        if not asked.is_set():
-            sys.stdout.write(f"Connect worker ready: {url}\n")
-            sys.stdout.flush()
-        # A signal that another thread received is seen only when this one runs again.
-        while not asked.wait(SIGNAL_LATENCY_S):
-            continue
-    except StartError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
-    finally:
-        worker.stop()
-    return 0
-
-
-def _on_signals(worker: Worker, asked: threading.Event) -> None:
-    def ask(number: int, frame: object) -> None:
-        del frame
-        _logger.info("worker_stopping", signal=signal.Signals(number).name)
-        worker.ask_to_stop()
-        asked.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, ask)
 
 
 def _set_log_level(logger: str, level: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import shared_services
+from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
 
 from connect.services import (
     KafkaEndpoint,
@@ -17,7 +19,6 @@ from connect.services import (
 )
 
 _INTEGRATION = Path(__file__).parent / "integration"
-S3_BUCKET = "test-bucket"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,29 +29,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_service() -> Iterator[KafkaService]:
-    """The shared broker itself. A test that stops or kills a broker starts one of its own."""
+    """A broker of this test process alone, for tests of the service itself."""
     with KafkaService() as service:
         yield service
 
 
 @pytest.fixture(scope="session")
-def kafka(kafka_service: KafkaService) -> KafkaEndpoint:
-    """Where the shared broker is."""
-    return kafka_service.endpoint
+def kafka(request: pytest.FixtureRequest) -> KafkaEndpoint:
+    """Where the shared broker is: one for all processes of a run."""
+    shared = shared_services.given(request.config)
+    return shared.kafka if shared is not None else request.getfixturevalue("kafka_service").endpoint
 
 
 @pytest.fixture(scope="session")
 def s3_service() -> Iterator[SeaweedS3Service]:
-    """The shared S3 store itself, with the bucket `s3_bucket`."""
+    """An S3 store of this test process alone, with the bucket `s3_bucket`, for tests of the service itself."""
     with SeaweedS3Service() as service:
         service.create_bucket(S3_BUCKET)
         yield service
 
 
 @pytest.fixture(scope="session")
-def s3(s3_service: SeaweedS3Service) -> S3Endpoint:
-    """Where the shared S3 store is."""
-    return s3_service.endpoint
+def s3(request: pytest.FixtureRequest) -> S3Endpoint:
+    """Where the shared S3 store is: one for all processes of a run."""
+    shared = shared_services.given(request.config)
+    return shared.s3 if shared is not None else request.getfixturevalue("s3_service").endpoint
 
 
 @pytest.fixture(scope="session")

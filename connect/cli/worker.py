@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from connect.cli.stop_signals import StopSignals
+
+if TYPE_CHECKING:
+    from connect.runtime.worker_config import WorkerConfig
 
 
 @click.command()
@@ -16,7 +24,6 @@ import click
 def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: str) -> None:
     """Run a worker with the settings of FILE: YAML, or a Java .properties file as Kafka Connect takes it."""
     from connect.api.errors import ConfigError
-    from connect.app import run_worker
     from connect.cluster.worker_file import read_worker_file
     from connect.plugins import Catalog
     from connect.runtime.config_providers import config_providers
@@ -31,3 +38,33 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
     sys.exit(run_worker(config, given.notes))
+
+
+def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
+    """Run a worker until SIGTERM or SIGINT; the exit code."""
+    import structlog
+
+    from connect.app import StartError, Worker
+
+    if notes:
+        structlog.get_logger(__name__).info("worker_file_notes", notes=list(notes))
+    worker = Worker(config)
+    asked = threading.Event()
+
+    def stop() -> None:
+        worker.ask_to_stop()
+        asked.set()
+
+    StopSignals(stop).listen()
+    try:
+        url = worker.start()
+        if not asked.is_set():
+            sys.stdout.write(f"Connect worker ready: {url}\n")
+            sys.stdout.flush()
+        asked.wait()
+    except StartError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    finally:
+        worker.stop()
+    return 0

@@ -80,10 +80,15 @@ class WorkerProcess:
     def runs(self, name: str, tasks: int = 2) -> Callable[[], bool]:
         return lambda: self.states(name) == ("RUNNING", ["RUNNING"] * tasks)
 
-    def stop(self, timeout_s: float = 90) -> int:
+    def stop(self, timeout_s: float = 30) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout_s)
+        try:
+            code = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGUSR2)  # the stacks of its threads
+            eventually(lambda: "most recent call first" in self.log.read_text(), 10)
+            pytest.fail(f"still running {timeout_s} s after SIGTERM: {self.log.read_text()[-20_000:]}")
         self.close()
         return code
 

@@ -1,0 +1,59 @@
+"""The signals that ask a process to end, heard at once whatever its main thread is doing."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+import structlog
+
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+_logger = structlog.get_logger(__name__)
+
+
+class StopSignals:
+    """Calls `on_stop` when SIGTERM or SIGINT comes; a second SIGINT ends the process at once.
+
+    Python runs a signal's handler on the main thread only, and only when that one is back from the call it is in, which
+    may be a C library's wait for a broker. So the interpreter writes the signal to a pipe, which a thread reads.
+    """
+
+    def __init__(self, on_stop: Callable[[], None]) -> None:
+        self._on_stop = on_stop
+        self._incoming, self._outgoing = socket.socketpair()
+        self._outgoing.setblocking(False)
+        self._interrupts = 0
+
+    def listen(self) -> None:
+        """Begin. On the main thread, once per process. SIGUSR2 then prints the stack of every thread to stderr."""
+        for number in STOPPING:
+            signal.signal(number, _left_to_the_reader)
+        signal.set_wakeup_fd(self._outgoing.fileno(), warn_on_full_buffer=False)
+        faulthandler.register(signal.SIGUSR2, all_threads=True)
+        threading.Thread(target=self._read, name="stop-signals", daemon=True).start()
+
+    def _read(self) -> None:
+        while numbers := self._incoming.recv(64):
+            for number in numbers:
+                if number in STOPPING:
+                    self._take(signal.Signals(number))
+
+    def _take(self, number: signal.Signals) -> None:
+        self._interrupts += number == signal.SIGINT
+        if self._interrupts > 1:
+            sys.stderr.write("Interrupted again: ending without waiting for tasks.\n")
+            os._exit(128 + number)
+        # Asked first: a log that blocks must not keep the process from ending.
+        self._on_stop()
+        _logger.info("worker_stopping", signal=number.name)
+
+
+def _left_to_the_reader(number: int, frame: FrameType | None) -> None:
+    """Only there so that the signal is noticed, and does not end the process."""

@@ -1,0 +1,59 @@
+"""One broker and one S3 store for all processes of a parallel run, owned by the process that directs them.
+
+`conftest.py` takes the hooks from here. In a run of one process nothing is shared: the fixtures start their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connect.services import KafkaEndpoint, KafkaService, S3Endpoint, SeaweedS3Service
+
+S3_BUCKET = "test-bucket"
+_WITHOUT_SERVICES = frozenset({"unit", "shape"})
+_KEY = "shared_services"
+_STACK = pytest.StashKey[ExitStack]()
+_STARTED = pytest.StashKey[Mapping[str, Any]]()
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Where the shared services are."""
+
+    kafka: KafkaEndpoint
+    s3: S3Endpoint
+
+
+def given(config: pytest.Config) -> Shared | None:
+    """The services that the directing process started; None in a run of one process."""
+    told = getattr(config, "workerinput", {}).get(_KEY)
+    return Shared(KafkaEndpoint(**told["kafka"]), S3Endpoint(**told["s3"])) if told else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a new process of the run where the services are; the first one has them started."""
+    config: pytest.Config = node.config
+    if {Path(argument).name for argument in config.args} <= _WITHOUT_SERVICES:
+        return
+    if _STARTED not in config.stash:
+        config.stash[_STARTED] = _start(config.stash.setdefault(_STACK, ExitStack()))
+    node.workerinput[_KEY] = config.stash[_STARTED]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what was started."""
+    config.stash.setdefault(_STACK, ExitStack()).close()
+
+
+def _start(stack: ExitStack) -> Mapping[str, Any]:
+    kafka = stack.enter_context(KafkaService())
+    store = stack.enter_context(SeaweedS3Service())
+    store.create_bucket(S3_BUCKET)
+    return {"kafka": asdict(kafka.endpoint), "s3": asdict(store.endpoint)}

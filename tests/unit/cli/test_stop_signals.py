@@ -1,0 +1,62 @@
+"""Signals that end a process, sent to real processes."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+BUSY = """
+import ctypes, os, sys
+from connect.cli.stop_signals import StopSignals
+StopSignals(lambda: {on_stop}).listen()
+print("ready", flush=True)
+mutex = ctypes.create_string_buffer(64)
+for _ in range(2):  # locking it again waits for ever, in C
+    ctypes.CDLL(None).pthread_mutex_lock(mutex)
+"""
+
+
+@pytest.fixture
+def start():
+    """Builds processes whose main thread is in C; what is left of them is killed in the end."""
+    processes = []
+
+    def make(on_stop):
+        process = subprocess.Popen(
+            [sys.executable, "-c", BUSY.format(on_stop=on_stop)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, start_new_session=True,
+        )  # fmt: skip
+        processes.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield make
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_a_signal_is_heard_while_the_main_thread_is_in_a_c_call(start):
+    process = start("os._exit(7)")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 7
+
+
+def test_a_second_interrupt_ends_a_process_that_does_not_stop(start):
+    process = start("print('asked', flush=True)")
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "asked\n"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert "Interrupted again" in process.stderr.read()
+
+
+def test_sigusr2_prints_the_stack_of_every_thread(start):
+    process = start("os._exit(7)")
+    process.send_signal(signal.SIGUSR2)
+    seen = ""
+    while "in <module>" not in seen:
+        seen += process.stderr.readline()
+    assert "most recent call first" in seen
+    assert process.poll() is None
