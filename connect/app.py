@@ -18,6 +18,7 @@ from connect.cluster.connector_catalog import InstalledConnectors
 from connect.cluster.connector_offsets import GroupOffsets
 from connect.cluster.group_membership import GroupMember, GroupMembership, SlotListener
 from connect.cluster.herder import Herder
+from connect.cluster.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.internal_topics import internal_topics, slots_topic
 from connect.cluster.lease import SHARE, Lease
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
@@ -59,6 +60,7 @@ class Worker:
     def __init__(self, config: WorkerConfig) -> None:
         self._config = config
         self._catalog = Catalog.installed()
+        name_java_loggers(LOG_LEVELS, self._catalog)
         self._stopping = threading.Event()
         self._lease = Lease(SHARE * config.session_timeout_ms / 1000)
         self.herder = Herder(config, self._surroundings())
@@ -174,7 +176,7 @@ class Worker:
             lease = self._lease.descriptor
             return TaskHost(name, self._config.originals, listener, lambda fd: python_host(fd, lease), lease)
 
-        return launch
+        return at_worker_levels(launch, LOG_LEVELS)
 
     def _admin(self, overrides: Mapping[str, str]) -> TopicAdmin:
         client_id = f"{self._config.group_id}-shared-admin"

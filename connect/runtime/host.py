@@ -33,7 +33,9 @@ from connect.runtime.messages import (
     CallResult,
     Figures,
     HostReady,
+    LoggersKnown,
     Message,
+    SetLogLevel,
     SetPaused,
     StartTask,
     StopTask,
@@ -46,6 +48,7 @@ from connect.runtime.messages import (
 from connect.runtime.parent_death import die_with_parent
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
+from connect.telemetry.log_levels import LOG_LEVELS
 from connect.telemetry.logs import set_up_logs
 
 log = logging.getLogger(__name__)
@@ -82,9 +85,11 @@ class Host:
             case SetPaused():
                 if (paused := self._run_of(message)) is not None:
                     paused.set_paused(message.paused)
+            case SetLogLevel():
+                LOG_LEVELS.set(message.logger, message.level)
             case Call():
                 self._callers.submit(self._call, message)
-            case HostReady() | TaskState() | TopicsUsed() | CallResult() | Figures():
+            case HostReady() | TaskState() | TopicsUsed() | CallResult() | Figures() | LoggersKnown():
                 log.warning("A worker does not send %s; ignored.", type(message).__name__)
             case _:
                 assert_never(message)
@@ -116,9 +121,13 @@ class Host:
 
     def _report(self) -> None:
         pause = threading.Event()
+        told: set[str] = set()
         while not pause.wait(self._clients.worker.metrics_sample_window_s):
             runs = list(self._runs.items())
             self._send(Figures({str(i): run.figures.snapshot() for i, run in runs}, _process_figures()))
+            if new := LOG_LEVELS.all().keys() - told:
+                self._send(LoggersKnown(sorted(new)))
+                told |= new
             for task_id, run in runs:
                 run.report_topics()
                 if not run.alive and self._runs.get(task_id) is run:

@@ -1,6 +1,7 @@
 """What a worker process and its task hosts say to each other: JSON lines over a socket pair. Values only, no I/O.
 
-Worker -> host: StartTask, StopTask, SetPaused, Call. Host -> worker: HostReady, TaskState, CallResult, Figures.
+Worker -> host: StartTask, StopTask, SetPaused, SetLogLevel, Call.
+Host -> worker: HostReady, TaskState, TopicsUsed, CallResult, Figures, LoggersKnown.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from connect.api.errors import ConfigProblem
 
@@ -66,6 +67,14 @@ class SetPaused:
     task: int
     run: int
     paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetLogLevel:
+    """Log at this level, one of `connect.telemetry.log_levels.LEVELS`; `root` is all loggers."""
+
+    logger: str
+    level: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +142,17 @@ class Figures:
     process: Mapping[str, float] = field(default_factory=dict)
 
 
-Message = StartTask | StopTask | SetPaused | Call | HostReady | TaskState | TopicsUsed | CallResult | Figures
-_KINDS = {
-    cls.__name__: cls
-    for cls in (StartTask, StopTask, SetPaused, Call, HostReady, TaskState, TopicsUsed, CallResult, Figures)
-}
+@dataclass(frozen=True, slots=True)
+class LoggersKnown:
+    """The names of the host's loggers."""
+
+    names: Sequence[str]
+
+
+ToHost = StartTask | StopTask | SetPaused | SetLogLevel | Call
+ToWorker = HostReady | TaskState | TopicsUsed | CallResult | Figures | LoggersKnown
+Message = ToHost | ToWorker
+_KINDS = {cls.__name__: cls for cls in (*get_args(ToHost), *get_args(ToWorker))}
 
 
 def encode(message: Message) -> bytes:

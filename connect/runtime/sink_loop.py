@@ -205,6 +205,7 @@ class SinkLoop:
                 durable = self._durable(deadline)
                 if durable:
                     self._consumer.commit(durable, deadline)
+                    log.debug("Committed the offsets of %d partitions.", len(durable))
                     self._figures.set("last_flush_epoch_s", time.time())
             except RetriableError as error:
                 self._figures.add("flush_failures_total")

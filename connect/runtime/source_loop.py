@@ -144,4 +144,5 @@ class SourceLoop:
                 return
         if stored:
             self._figures.set("last_flush_epoch_s", time.time())
+            log.debug("Stored the offsets of %d source partitions.", len(stored))
             self._task.stored(stored)

@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import cast
 
+import structlog
+
 from connect.api.connector import SinkTask, SourceTask
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
@@ -120,6 +122,7 @@ class TaskRun:
         self._say(State.PAUSED if paused else State.RUNNING)
 
     def _main(self) -> None:
+        structlog.contextvars.bind_contextvars(connector=self.id.connector, task=self.id.task)
         try:
             with ExitStack() as stack:
                 if self._start.kind == "source":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,12 +34,19 @@ class LoggerLevel:
     last_modified_ms: int | None
 
 
+OnSet = Callable[[str, str], None]
+"""Hears of a logger and its new level, on the thread that set it."""
+
+
 class LogLevels:
-    """Any thread may call it. `logging` itself is the state; only the times are kept here."""
+    """Any thread may call it. `logging` itself is the state; only times and what was set are kept here."""
 
     def __init__(self) -> None:
         self._modified_ms: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._settings: dict[str, str] = {}
+        self._aliases: dict[str, str] = {}
+        self._on_set: list[OnSet] = []
+        self._lock = threading.RLock()
 
     def all(self) -> dict[str, LoggerLevel]:
         """Every logger there is, by name."""
@@ -55,17 +62,50 @@ class LogLevels:
         number = LEVELS[level]
         with self._lock:
             logging.getLogger(None if name == ROOT else name)
-            changed = [(n, logger) for n, logger in _loggers().items() if name in {ROOT, n} or n.startswith(f"{name}.")]
+            self._settings = {n: known for n, known in self._settings.items() if not _covers(name, n)} | {name: level}
+            changed = {n: logger for n, logger in _loggers().items() if _covers(name, n)}
+            meant = {self._aliases[n] for n in changed if n in self._aliases} - changed.keys()
             now_ms = time.time_ns() // 1_000_000
-            for changed_name, logger in changed:
+            for changed_name, logger in changed.items():
                 logger.setLevel(number)
                 self._modified_ms[changed_name] = now_ms
-        return sorted(changed_name for changed_name, _ in changed)
+            for listener in self._on_set:
+                listener(name, level)
+            also = [below for own in sorted(meant) for below in self.set(own, level)]
+        return sorted({*changed, *also})
+
+    def name(self, names: Iterable[str]) -> None:
+        """Let loggers of these names exist, as other processes that follow these levels have them."""
+        for name in names:
+            logging.getLogger(None if name == ROOT else name)
+
+    def alias(self, name: str, own: str) -> None:
+        """Whoever sets the logger `name`, or one above it, means `own`."""
+        with self._lock:
+            self._aliases[name] = own
+            logging.getLogger(name)
+
+    def follow(self, listener: OnSet) -> None:
+        """Tell of everything that was set and still counts, in order, and from now on of what is set."""
+        with self._lock:
+            for name, level in self._settings.items():
+                listener(name, level)
+            self._on_set.append(listener)
+
+    def unfollow(self, listener: OnSet) -> None:
+        """Tell no more; nothing to do for one that does not follow."""
+        with self._lock:
+            if listener in self._on_set:
+                self._on_set.remove(listener)
 
     def _level(self, name: str, logger: logging.Logger) -> LoggerLevel:
         number = logger.getEffectiveLevel()
         level = next((known for known, least in LEVELS.items() if number >= least), "ALL")
         return LoggerLevel(level, self._modified_ms.get(name))
+
+
+def _covers(name: str, other: str) -> bool:
+    return name in {ROOT, other} or other.startswith(f"{name}.")
 
 
 LOG_LEVELS: Final = LogLevels()

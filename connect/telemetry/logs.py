@@ -11,15 +11,22 @@ import structlog
 
 FORMAT_VARIABLE: Final = "CONNECT_LOG_FORMAT"
 """Environment variable that carries the format to the task hosts: `text` or `json`."""
+LEVEL_VARIABLE: Final = "CONNECT_LOG_LEVEL"
+"""Environment variable that carries the level at the start to the task hosts."""
 
 Format = Literal["text", "json"]
 
 
-def set_up_logs(log_format: Format | None = None, level: str = "INFO") -> None:
-    """Send the lines of structlog and of `logging` to stderr. Left out, the format is the environment's, else text."""
+def set_up_logs(log_format: Format | None = None, level: str | None = None) -> None:
+    """Send the lines of structlog and of `logging` to stderr.
+
+    Left out, format and level are the environment's, else text and INFO.
+    """
     if log_format is None:
         log_format = "json" if os.environ.get(FORMAT_VARIABLE) == "json" else "text"
-    os.environ[FORMAT_VARIABLE] = log_format
+    if level is None:
+        level = os.environ.get(LEVEL_VARIABLE, "INFO")
+    os.environ |= {FORMAT_VARIABLE: log_format, LEVEL_VARIABLE: level}
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -102,6 +102,8 @@ class FileStreamSourceTask:
         at = self._position + len(self._pending)
         data = self._input.read(at, READ_SIZE_BYTES)
         self._pending += data
+        if data:
+            log.debug("Read %d bytes of %s at byte %d.", len(data), self._file or "standard input", at)
         if not data and self._pending and self._input.ends_before(at):
             # The begun line was cut off; it is read again from its start once the file is longer.
             self._pending.clear()

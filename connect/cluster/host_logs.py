@@ -1,0 +1,77 @@
+"""Task hosts log at the levels of their worker and tell it their loggers, so that one REST call reaches all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from connect.cluster.supervisor import Launch
+from connect.cluster.task_host import Host, HostListener
+from connect.plugins import Catalog
+from connect.runtime.messages import LoggersKnown, Message, SetLogLevel
+from connect.telemetry.log_levels import LogLevels
+
+FRAMEWORK: Final[Mapping[str, str]] = {
+    "org.apache.kafka.connect.runtime": "connect",
+    "org.apache.kafka.connect.storage": "connect.cluster",
+    "org.apache.kafka.connect.transforms": "connect.transforms",
+    "org.apache.kafka.clients": "connect.kafka",
+}
+"""What Kafka Connect's packages are called here."""
+
+
+def name_java_loggers(levels: LogLevels, catalog: Catalog) -> None:
+    """Let the names that a Java worker's loggers have stand for ours: a plug-in's class for the package it is in."""
+    for plugin in catalog.plugins():
+        module = plugin.factory.partition(":")[0]
+        levels.alias(plugin.name, module.rpartition(".")[0] or module)
+    for java, own in FRAMEWORK.items():
+        levels.alias(java, own)
+
+
+def at_worker_levels(launch: Launch, levels: LogLevels) -> Launch:
+    """Launches hosts that follow these levels from their first line on."""
+
+    def launched(name: str, listener: HostListener) -> Host:
+        following = _Following(listener, levels)
+        host = launch(name, following)
+        following.begin(host)
+        return host
+
+    return launched
+
+
+class _Following:
+    """Stands before a host's listener; heard on the host's reader thread."""
+
+    def __init__(self, listener: HostListener, levels: LogLevels) -> None:
+        self._listener = listener
+        self._levels = levels
+        self._follower: Callable[[str, str], None] | None = None
+        self._ended = False
+
+    def begin(self, host: Host) -> None:
+        """Tell the host what counts now and what is set later."""
+        self._follower = partial(_tell, host)
+        self._levels.follow(self._follower)
+        if self._ended:
+            self._levels.unfollow(self._follower)
+
+    def said(self, host: Host, message: Message) -> None:
+        """HostListener."""
+        if isinstance(message, LoggersKnown):
+            self._levels.name(message.names)
+        else:
+            self._listener.said(host, message)
+
+    def ended(self, host: Host, reason: str) -> None:
+        """HostListener."""
+        self._ended = True
+        if self._follower is not None:
+            self._levels.unfollow(self._follower)
+        self._listener.ended(host, reason)
+
+
+def _tell(host: Host, logger: str, level: str) -> None:
+    host.send(SetLogLevel(logger, level))
