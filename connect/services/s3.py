@@ -1,5 +1,6 @@
 """SeaweedFS as an S3 store: master, volume server, filer and S3 gateway in one process."""
 
+import http.client
 import json
 import secrets
 import shutil
@@ -20,6 +21,8 @@ _REGION: Final = "us-east-1"
 _IDENTITIES: Final = "identities.json"
 _ACTIONS: Final = ("Admin", "Read", "Write", "List", "Tagging")
 _CLIENT_TIMEOUT_S: Final = 10.0
+_PROBE: Final = "/readiness/probe"
+"""A file of the filer outside of all buckets."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,28 @@ class SeaweedS3Service(SupervisedService[S3Endpoint]):
             _client(endpoint, timeout_s=timeout_s).get_file_info(FileSelector(""))
         except OSError:  # still starting
             return False
-        return True
+        return _stores(self._ports["filer.port"], timeout_s)
 
     def _leftovers(self, ports: Mapping[str, int]) -> Sequence[Path]:
         grpc_ports = {name.partition(".")[0]: port for name, port in ports.items() if name.endswith(".grpc")}
         return [Path("/tmp", f"seaweedfs-{part}-grpc-{port}.sock") for part, port in grpc_ports.items()]  # noqa: S108
+
+
+def _stores(port: int, timeout_s: float) -> bool:
+    """Whether the filer stores and reads a file: buckets are listed before the volume server, with the data, is in."""
+    filer = http.client.HTTPConnection(LOOPBACK, port, timeout=timeout_s)
+    try:
+        for method, body in (("PUT", b"probe"), ("GET", None)):
+            filer.request(method, _PROBE, body)
+            answer = filer.getresponse()
+            answer.read()
+            if answer.status >= http.HTTPStatus.BAD_REQUEST:
+                return False
+    except (OSError, http.client.HTTPException):  # still starting
+        return False
+    finally:
+        filer.close()
+    return True
 
 
 def _ensure_identity(path: Path) -> tuple[str, str]:
