@@ -166,8 +166,18 @@ def naive_sqlite(settings: Settings) -> Figure:
     return measure(work)
 
 
-def make_database(path: Path, rows: int) -> None:
+def make_database(settings: Settings) -> Figure:
     """A SQLite table of the bench's rows."""
+    path, rows = Path(settings["database"]), int(settings["rows"])
+
+    def work() -> int:
+        _fill(path, rows)
+        return rows
+
+    return measure(work)
+
+
+def _fill(path: Path, rows: int) -> None:
     columns = ", ".join(["id INTEGER PRIMARY KEY", *(f"{n} {_sqlite_type(n)}" for n in NAMES[1:])])
     with sqlite3.connect(path) as connection:
         connection.execute(f"CREATE TABLE rows ({columns})")
@@ -197,7 +207,8 @@ def _produce(producer: Producer, topic: str, value: bytes) -> None:
 
 
 JOBS: dict[str, Callable[[Settings], Figure]] = {
-    job.__name__: job for job in (memory_to_kafka, sqlite_to_kafka, kafka_to_s3, raw_produce, raw_consume, naive_sqlite)
+    job.__name__: job
+    for job in (memory_to_kafka, sqlite_to_kafka, kafka_to_s3, raw_produce, raw_consume, naive_sqlite, make_database)
 }
 
 if __name__ == "__main__":
