@@ -12,7 +12,9 @@ import yaml
 from connect.api.config import text_of
 from connect.api.errors import ConfigError
 from connect.runtime.java_properties import parse_properties
+from connect.runtime.worker_config import BASIC_AUTH_CLASS
 
+BASIC_AUTH: Final = BASIC_AUTH_CLASS.rpartition(".")[2]
 _PLUGINS: Final = "plug-ins are Python packages: pip install them next to the worker"
 _GROUP: Final = "workers share a plain consumer group: see session.timeout.ms"
 _METRICS: Final = "metrics are served at /metrics"
@@ -20,7 +22,6 @@ _SIGNING: Final = "workers do not sign requests to each other"
 REPLACED: Final[Mapping[str, str]] = {
     "plugin.path": _PLUGINS,
     "plugin.discovery": _PLUGINS,
-    "rest.extension.classes": "put a reverse proxy in front of REST",
     "metric.reporters": _METRICS,
     "metrics.num.samples": _METRICS,
     "metrics.recording.level": _METRICS,
@@ -33,6 +34,9 @@ REPLACED: Final[Mapping[str, str]] = {
     "inter.worker.key.size": _SIGNING,
     "inter.worker.signature.algorithm": _SIGNING,
     "inter.worker.verification.algorithms": _SIGNING,
+    "auto.include.jmx.reporter": _METRICS,
+    "rest.host.name": "name the address in listeners",
+    "rest.port": "name the port in listeners",
     "offset.storage.file.filename": "offsets are kept in offset.storage.topic, also by a single worker",
     "internal.key.converter": "internal topics are always JSON without schemas",
     "internal.value.converter": "internal topics are always JSON without schemas",
@@ -63,9 +67,17 @@ def read_worker_file(path: Path, overrides: Iterable[str] = ()) -> WorkerFile:
         properties = {**parse(text), **dict(map(_override, overrides))}
     except (ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"The worker file {path} cannot be read: {error}") from error
-    return WorkerFile(
-        properties, tuple(f"{key} has no effect: {REPLACED[key]}" for key in properties if key in REPLACED)
-    )
+    return WorkerFile(properties, tuple(f"{key} has no effect: {why}" for key, why in _replaced(properties)))
+
+
+def _replaced(properties: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    for key, value in properties.items():
+        if key in REPLACED:
+            yield key, REPLACED[key]
+        elif key.startswith("metrics.context."):
+            yield key, "metrics carry group, connector and task as labels"
+        elif key == "rest.extension.classes" and value.rpartition(".")[2].strip() != BASIC_AUTH:
+            yield key, f"{BASIC_AUTH} is the one extension there is; for others put a reverse proxy in front of REST"
 
 
 def _override(text: str) -> tuple[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Final
 from weakref import WeakValueDictionary
 
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession, TCPConnector, web
 
 from connect.rest import (
     connector_state,
@@ -20,14 +21,19 @@ from connect.rest import (
     tasks,
     topics,
 )
+from connect.rest.basic_auth import basic_auth
 from connect.rest.context import CONTEXT, RestContext
+from connect.rest.cross_origin import cross_origin
 from connect.rest.errors import errors_to_http
 from connect.rest.forward import CLIENT
 from connect.rest.json_body import BODY_LIMIT_BYTES
 from connect.rest.openapi import openapi_route
+from connect.rest.response_headers import response_headers
 from connect.rest.routing import Route, add_routes
-from connect.runtime.worker_config import WorkerConfig
+from connect.rest.tls import client_context
 
+ADMIN_KEY: Final = "admin.listeners"
+"""Set, admin paths are on its listeners alone, and nowhere when it is empty."""
 ROUTES: tuple[Route, ...] = tuple(
     route
     for resource in (
@@ -49,21 +55,37 @@ ROUTES: tuple[Route, ...] = tuple(
 
 def rest_app(context: RestContext) -> web.Application:
     """The application; further routes (the web UI) may be added before it is served."""
-    app = web.Application(middlewares=[errors_to_http], client_max_size=BODY_LIMIT_BYTES)
-    app[CONTEXT] = context
+    app = _application(context)
     app[connectors.PATCHING] = WeakValueDictionary()
     app.cleanup_ctx.append(_forward_client)
-    served = [route for route in ROUTES if not route.path.startswith("/admin") or _serves_admin(context.worker)]
+    served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
     add_routes(app, (*served, openapi_route(served)))
     return app
 
 
-def _serves_admin(worker: WorkerConfig) -> bool:
-    """An empty `admin.listeners` switches the admin paths off; left out, they are on every listener."""
-    return worker.originals.get("admin.listeners", "all").strip() != ""
+def admin_app(context: RestContext) -> web.Application:
+    """The application of listeners that are for `/admin` alone."""
+    app = _application(context)
+    add_routes(app, [route for route in ROUTES if _is_admin(route)])
+    return app
+
+
+def _application(context: RestContext) -> web.Application:
+    around = (response_headers(context.worker), cross_origin(context.worker), basic_auth(context.worker))
+    middlewares = [*(one for one in around if one is not None), errors_to_http]
+    app = web.Application(middlewares=middlewares, client_max_size=BODY_LIMIT_BYTES)
+    app[CONTEXT] = context
+    return app
+
+
+def _is_admin(route: Route) -> bool:
+    return route.path.startswith("/admin")
 
 
 async def _forward_client(app: web.Application) -> AsyncIterator[None]:
-    async with ClientSession() as client:
+    worker = app[CONTEXT].worker
+    https = any(address.lower().startswith("https:") for address in worker.listeners)
+    tls = client_context(worker.originals) if https else True
+    async with ClientSession(connector=TCPConnector(ssl=tls)) as client:
         app[CLIENT] = client
         yield

@@ -1,4 +1,4 @@
-"""Sockets of the `listeners` setting, and the address other workers use.
+"""Sockets of the `listeners` and `admin.listeners` settings, and the address other workers use.
 
 Bound before anything is served: the worker's id is its advertised host and port, known only with the sockets bound.
 """
@@ -6,22 +6,45 @@ Bound before anything is served: the worker's id is its advertised host and port
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from connect.api.errors import ConfigError
+from connect.rest.tls import ADMIN_LISTENERS, LISTENERS, server_context
 from connect.runtime.worker_config import WorkerConfig
 
 _BACKLOG = 128
 _WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
+_ADMIN = "admin.listeners"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A bound socket, not yet served. `tls` None: plain http."""
+
+    bound: socket.socket
+    host: str
+    tls: ssl.SSLContext | None
+
+    @property
+    def scheme(self) -> str:
+        """`http` or `https`."""
+        return "http" if self.tls is None else "https"
+
+    @property
+    def port(self) -> int:
+        """The port it is bound to."""
+        return int(self.bound.getsockname()[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Bound sockets, not yet served. `url` is where other workers reach this one."""
+    """All listeners of a worker. `url` is where other workers reach it; `admin` None: admin paths are on `main`."""
 
-    sockets: Sequence[socket.socket]
+    main: Sequence[Listener]
+    admin: Sequence[Listener] | None
     url: str
 
     @property
@@ -32,38 +55,56 @@ class Bound:
     @property
     def ports(self) -> Sequence[int]:
         """The port of each listener."""
-        return [int(bound.getsockname()[1]) for bound in self.sockets]
+        return [listener.port for listener in self.main]
 
     def close(self) -> None:
         """Release the sockets; for a worker that never came to serve."""
-        for bound in self.sockets:
-            bound.close()
+        for listener in (*self.main, *(self.admin or ())):
+            listener.bound.close()
 
 
 def bind(worker: WorkerConfig) -> Bound:
     """Bind every listener; port 0 takes a free one. ConfigError: a listener cannot be used."""
-    sockets: list[socket.socket] = []
+    bound: list[Listener] = []
     try:
-        sockets.extend(_bound(listener) for listener in worker.listeners)
-        return Bound(sockets, _advertised(worker, int(sockets[0].getsockname()[1])))
+        main = _bind_all(worker, worker.listeners, "listeners", LISTENERS, bound)
+        admin = None
+        if _ADMIN in worker.originals:
+            admin = _bind_all(worker, worker.admin_listeners, _ADMIN, ADMIN_LISTENERS, bound)
+        return Bound(main, admin, _advertised(worker, main))
     except BaseException:
-        for bound in sockets:
-            bound.close()
+        for listener in bound:
+            listener.bound.close()
         raise
 
 
-def _bound(listener: str) -> socket.socket:
-    url = urlsplit(listener)
+def _bind_all(
+    worker: WorkerConfig, addresses: Sequence[str], key: str, tls_prefix: str, bound: list[Listener]
+) -> list[Listener]:
+    tls: ssl.SSLContext | None = None
+    found = []
+    for address in addresses:
+        url = urlsplit(address)
+        if url.scheme.lower() not in {"http", "https"} or not address.partition("://")[2]:
+            raise ConfigError(
+                f"Listener {address!r} of {key} is not of the form http://host:port or https://host:port.",
+                key=key,
+                fix="Use http or https; leave the host out to listen on all addresses.",
+            )
+        if url.scheme.lower() == "https" and tls is None:
+            tls = server_context(worker.originals, tls_prefix)
+        listener = Listener(_socket(address, key), url.hostname or "", tls if url.scheme.lower() == "https" else None)
+        bound.append(listener)
+        found.append(listener)
+    return found
+
+
+def _socket(address: str, key: str) -> socket.socket:
+    url = urlsplit(address)
     try:
         port = 8083 if url.port is None else url.port
     except ValueError as error:
-        raise ConfigError(f"Listener {listener}: {error}.", key="listeners") from error
-    if url.scheme.lower() != "http" or not listener.partition("://")[2]:
-        raise ConfigError(
-            f"Listener {listener!r} is not of the form http://host:port.",
-            key="listeners",
-            fix="Use http, and a proxy for TLS.",
-        )
+        raise ConfigError(f"Listener {address}: {error}.", key=key) from error
     host = url.hostname or ""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
@@ -74,21 +115,23 @@ def _bound(listener: str) -> socket.socket:
     except OSError as error:
         bound.close()
         raise ConfigError(
-            f"Cannot listen on {listener}: {error.strerror}.",
-            key="listeners",
+            f"Cannot listen on {address}: {error.strerror}.",
+            key=key,
             fix="Free the port, or name another; port 0 takes a free one.",
         ) from error
     return bound
 
 
-def _advertised(worker: WorkerConfig, port: int) -> str:
-    listener = urlsplit(worker.listeners[0])
-    scheme = worker.rest_advertised_listener or listener.scheme.lower()
-    host = worker.rest_advertised_host_name or listener.hostname or ""
+def _advertised(worker: WorkerConfig, main: Sequence[Listener]) -> str:
+    """As Kafka Connect: the protocol of `rest.advertised.listener`, else http where there is one, else https."""
+    schemes = [listener.scheme for listener in main]
+    scheme = (worker.rest_advertised_listener or ("http" if "http" in schemes else schemes[0])).lower()
+    listener = next((known for known in main if known.scheme == scheme), main[0])
+    host = worker.rest_advertised_host_name or listener.host
     if host in _WILDCARDS:
         host = _own_address()
     shown = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{shown}:{worker.rest_advertised_port or port}"
+    return f"{scheme}://{shown}:{worker.rest_advertised_port or listener.port}"
 
 
 def _own_address() -> str:

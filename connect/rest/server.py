@@ -12,7 +12,7 @@ from aiohttp import web
 from connect.cluster.operations import Operations
 from connect.cluster.validation import Resolve
 from connect.plugins import Catalog
-from connect.rest.app import rest_app
+from connect.rest.app import admin_app, rest_app
 from connect.rest.context import RestContext
 from connect.rest.listeners import Bound, bind
 from connect.runtime.worker_config import WorkerConfig
@@ -37,8 +37,12 @@ class RestServer:
         context = RestContext(
             operations, catalog, worker, worker_id=bound.worker_id, resolve=resolve, mask_secrets=mask_secrets
         )
-        self.app = rest_app(context)
-        self._thread = HttpThread(self.app, bound)
+        try:
+            self.app = rest_app(context)
+            self._thread = HttpThread(self.app, bound, admin_app(context) if bound.admin else None)
+        except BaseException:
+            bound.close()
+            raise
 
     @property
     def url(self) -> str:
@@ -56,10 +60,14 @@ class RestServer:
 
 
 class HttpThread:
-    """Serves an application on bound sockets from a thread of its own. Call `start` once."""
+    """Serves an application on bound sockets, and another on admin sockets, from a thread of its own.
 
-    def __init__(self, app: web.Application, bound: Bound) -> None:
+    Call `start` once.
+    """
+
+    def __init__(self, app: web.Application, bound: Bound, admin: web.Application | None = None) -> None:
         self._app = app
+        self._admin = admin
         self._bound = bound
         self._loop = asyncio.new_event_loop()
         self._started: Future[None] = Future()
@@ -95,16 +103,23 @@ class HttpThread:
             self._loop.close()
 
     async def _serve(self) -> None:
-        runner = web.AppRunner(self._app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
+        served = [(self._app, self._bound.main)]
+        if self._admin is not None:
+            served.append((self._admin, self._bound.admin or ()))
+        runners = [
+            web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S) for app, _ in served
+        ]
         try:
-            await runner.setup()
-            for bound in self._bound.sockets:
-                await web.SockSite(runner, bound).start()
+            for runner, (_, listeners) in zip(runners, served, strict=True):
+                await runner.setup()
+                for listener in listeners:
+                    await web.SockSite(runner, listener.bound, ssl_context=listener.tls).start()
         except Exception as error:  # noqa: BLE001 - `start` raises it in the caller's thread
             self._started.set_exception(error)
         else:
             self._started.set_result(None)
             await self._stopping.wait()
         finally:
-            await runner.cleanup()
+            for runner in runners:
+                await runner.cleanup()
             self._bound.close()

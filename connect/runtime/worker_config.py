@@ -27,6 +27,8 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 
 SLOTS_DEFAULT: Final = 60
+BASIC_AUTH_FILE: Final = "rest.basic.auth.file"
+BASIC_AUTH_CLASS: Final = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 
 
 class WorkerConfig(Config):
@@ -94,8 +96,38 @@ class WorkerConfig(Config):
         importance="low",
         group="Common",
     )
-    listeners: ListOf = key(
-        "listeners", ("http://:8083",), doc="REST addresses, http://host:port; port 0 takes a free one.", group="Common"
+    listeners: Annotated[ListOf, non_empty] = key(
+        "listeners",
+        ("http://:8083",),
+        doc="REST addresses, http://host:port, or https:// with listeners.https.ssl.*; port 0 takes a free one.",
+        group="Common",
+    )
+    admin_listeners: ListOf = key(
+        "admin.listeners",
+        (),
+        doc="Addresses for /admin alone; left out it is on every listener, and empty it is nowhere.",
+        importance="low",
+    )
+    access_control_allow_origin: String = key(
+        "access.control.allow.origin", "", doc="Web pages that may use REST: origins, patterns, or *.", importance="low"
+    )
+    access_control_allow_methods: String = key(
+        "access.control.allow.methods", "", doc="HTTP methods these pages may use.", importance="low"
+    )
+    response_http_headers_config: String = key(
+        "response.http.headers.config", "", doc="Headers for every answer: `add Name: value, …`.", importance="low"
+    )
+    rest_basic_auth_file: String = key(
+        BASIC_AUTH_FILE,
+        None,
+        doc="Properties file of users and passwords; with it every request needs one of them (HTTP basic).",
+        importance="low",
+    )
+    rest_extension_classes: ListOf = key(
+        "rest.extension.classes",
+        (),
+        doc=f"{BASIC_AUTH_CLASS} stands for {BASIC_AUTH_FILE}, which it needs; others have no effect.",
+        importance="low",
     )
     rest_advertised_host_name: String = key(
         "rest.advertised.host.name",
@@ -111,7 +143,7 @@ class WorkerConfig(Config):
         importance="low",
         group="Common",
     )
-    rest_advertised_listener: String = key(
+    rest_advertised_listener: Annotated[String, one_of("http", "https", ignore_case=True)] = key(
         "rest.advertised.listener", None, doc="Protocol by which other workers reach this one.", importance="low"
     )
     offset_flush_interval_ms: Annotated[Long, at_least(1)] = key(
@@ -222,6 +254,13 @@ class WorkerConfig(Config):
                 yield ConfigProblem(
                     name, f"Invalid value {topic} for configuration {name}: each internal topic needs its own."
                 )
+        classes = {name.rpartition(".")[2] for name in self.rest_extension_classes}
+        if BASIC_AUTH_CLASS.rpartition(".")[2] in classes and not self.rest_basic_auth_file:
+            yield ConfigProblem(
+                BASIC_AUTH_FILE,
+                f"rest.extension.classes asks for basic authentication, but {BASIC_AUTH_FILE} is not set. Name the "
+                "properties file of users and passwords that the JAAS section KafkaConnect names for Java workers.",
+            )
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             yield ConfigProblem(
                 "heartbeat.interval.ms",

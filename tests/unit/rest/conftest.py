@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "cluster_validation"))  # 
 from memory_cluster import Cluster, MemoryOperations
 from sample_plugins import FILE_SOURCE, catalog, worker_config
 
-from connect.rest.app import rest_app
+from connect.rest.app import admin_app, rest_app
 from connect.rest.context import RestContext
 from connect.rest.listeners import bind
 from connect.rest.server import HttpThread
@@ -29,6 +29,7 @@ class Rest:
     def __init__(self, operations: MemoryOperations, url: str) -> None:
         self.operations = operations
         self.url = url
+        self.admin_url = ""
         self.session = requests.Session()
 
     def __call__(self, method: str, path: str, body: Any = ..., **more: Any) -> requests.Response:
@@ -78,21 +79,26 @@ ServerMaker = Callable[..., Rest]
 @pytest.fixture
 def serve() -> Iterator[ServerMaker]:
     """Starts servers: `serve(operations, worker={…}, check_timeout_s=…)`."""
-    servers = []
+    servers, bounds = [], []
 
     def start(operations: MemoryOperations | None = None, worker: dict[str, str] | None = None, **more: Any) -> Rest:
         settings = worker_config(**{"listeners": "http://127.0.0.1:0", **(worker or {})})
         bound = bind(settings)
+        bounds.append(bound)
         operations = operations or MemoryOperations()
         context = RestContext(operations, catalog(), settings, worker_id=bound.worker_id, **more)
-        server = HttpThread(rest_app(context), bound)
+        server = HttpThread(rest_app(context), bound, admin_app(context) if bound.admin else None)
         server.start()
         servers.append(server)
-        return Rest(operations, server.url)
+        rest = Rest(operations, server.url)
+        rest.admin_url = "".join(f"http://127.0.0.1:{listener.port}" for listener in bound.admin or ())
+        return rest
 
     yield start
     for server in servers:
         server.stop()
+    for bound in bounds:
+        bound.close()
 
 
 @pytest.fixture

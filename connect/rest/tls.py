@@ -1,0 +1,164 @@
+"""TLS of the REST server and of the calls between workers: Kafka Connect's `listeners.https.ssl.*` keys with PEM.
+
+As in Kafka Connect, keys under the prefix count, all of them or none: without any, the worker's own `ssl.*` keys do.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from connect.api.errors import ConfigError
+
+LISTENERS: Final = "listeners.https."
+ADMIN_LISTENERS: Final = "admin.listeners.https."
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+
+
+def server_context(worker: Mapping[str, str], prefix: str = LISTENERS) -> ssl.SSLContext:
+    """What an https listener offers. ConfigError: a key is missing or cannot be used."""
+    keys = _Keys(worker, prefix)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    _set_versions(context, keys)
+    if not _load_identity(context, keys):
+        raise ConfigError(
+            f"An https listener needs a certificate, but {keys.name('ssl.keystore.location')} is not set.",
+            key=keys.name("ssl.keystore.location"),
+            fix="Name a PEM file with the key and the certificate chain, and set ssl.keystore.type=PEM beside it.",
+        )
+    wanted = keys.get("ssl.client.auth", "none").strip().lower()
+    if wanted not in _CLIENT_AUTH:
+        raise ConfigError(
+            f"Invalid value {wanted} for configuration {keys.name('ssl.client.auth')}: String must be one of: "
+            "required, requested, none",
+            key=keys.name("ssl.client.auth"),
+        )
+    if wanted != "none":
+        _load_trust(context, keys)
+    context.verify_mode = _CLIENT_AUTH[wanted]
+    return context
+
+
+def client_context(worker: Mapping[str, str]) -> ssl.SSLContext:
+    """How a worker calls another one: it trusts what its listeners' keys trust, and shows their certificate."""
+    keys = _Keys(worker, LISTENERS)
+    context = ssl.create_default_context()
+    _set_versions(context, keys)
+    _load_trust(context, keys)
+    _load_identity(context, keys)
+    context.check_hostname = bool(keys.get("ssl.endpoint.identification.algorithm", "https").strip())
+    return context
+
+
+class _Keys:
+    """The `ssl.*` keys that count for a prefix."""
+
+    def __init__(self, worker: Mapping[str, str], prefix: str) -> None:
+        own = {key.removeprefix(prefix): value for key, value in worker.items() if key.startswith(prefix)}
+        self._prefix = prefix if own else ""
+        self._values = own or worker
+
+    def get(self, key: str, default: str = "") -> str:
+        return self._values.get(key) or default
+
+    def given(self, key: str) -> str | None:
+        return self._values.get(key)
+
+    def name(self, key: str) -> str:
+        return f"{self._prefix}{key}"
+
+
+def _set_versions(context: ssl.SSLContext, keys: _Keys) -> None:
+    named = [name.strip() for name in keys.get("ssl.enabled.protocols", "TLSv1.2,TLSv1.3").split(",")]
+    versions = [_VERSIONS[name] for name in named if name in _VERSIONS]
+    if not versions:
+        key = keys.name("ssl.enabled.protocols")
+        raise ConfigError(
+            f"Invalid value {','.join(named)} for configuration {key}: none of {', '.join(_VERSIONS)}.", key=key
+        )
+    context.minimum_version, context.maximum_version = min(versions), max(versions)
+
+
+def _load_identity(context: ssl.SSLContext, keys: _Keys) -> bool:
+    """Load certificate and key; False: none are configured."""
+    chain, key = keys.get("ssl.keystore.certificate.chain"), keys.get("ssl.keystore.key")
+    location = keys.get("ssl.keystore.location")
+    if not location and not chain:
+        return False
+    # Without a password of its own OpenSSL would ask for one on the terminal, and wait.
+    password = keys.get("ssl.key.password")
+    if chain:
+        with _as_file(f"{key}\n{chain}\n") as path:
+            _load(keys.name("ssl.keystore.certificate.chain"), "", context.load_cert_chain, path, None, password)
+        return True
+    name = keys.name("ssl.keystore.location")
+    _check_pem(keys, "ssl.keystore", location, "openssl pkcs12 -in FILE -out FILE.pem -nodes")
+    _load(name, location, context.load_cert_chain, location, None, password)
+    return True
+
+
+def _load_trust(context: ssl.SSLContext, keys: _Keys) -> None:
+    certificates, location = keys.get("ssl.truststore.certificates"), keys.get("ssl.truststore.location")
+    if certificates:
+        name = keys.name("ssl.truststore.certificates")
+        _load(name, "", lambda: context.load_verify_locations(cadata=_unescaped(certificates)))
+    elif location:
+        _check_pem(keys, "ssl.truststore", location, "keytool -exportcert -rfc -keystore FILE -alias NAME")
+        _load(keys.name("ssl.truststore.location"), location, context.load_verify_locations, location)
+
+
+def _check_pem(keys: _Keys, store: str, location: str, convert: str) -> None:
+    kind = keys.get(f"{store}.type").strip().upper()
+    if kind == "PEM" or (not kind and location.lower().endswith((".pem", ".crt", ".cer"))):
+        return
+    key = keys.name(f"{store}.type")
+    raise ConfigError(
+        f"{keys.name(f'{store}.location')} is of type {kind or 'JKS'}, but the REST server reads PEM.",
+        key=key,
+        fix=f"Convert it ({convert}) and set {key}=PEM.",
+    )
+
+
+def _load(key: str, path: str, load: object, *arguments: object) -> None:
+    assert callable(load)
+    where = f"File {path} of {key}" if path else f"The value of {key}"
+    try:
+        load(*arguments)
+    except FileNotFoundError as error:
+        raise ConfigError(f"{where} does not exist.", key=key) from error
+    except (ssl.SSLError, OSError, ValueError) as error:
+        # OpenSSL's text names a reason, never a key's content.
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
+        raise ConfigError(
+            f"{where} cannot be used: {reason}.", key=key, fix="Check that it is PEM, and ssl.key.password."
+        ) from error
+
+
+def _unescaped(text: str) -> str:
+    """A properties file holds the PEM lines in one, as `\\n` or with real ends."""
+    return text.replace("\\n", "\n")
+
+
+@contextmanager
+def _as_file(text: str) -> Iterator[str]:
+    """A path to the text: in memory where the system can, as a key must not reach the disk."""
+    data = _unescaped(text).encode()
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("pem")
+        try:
+            os.write(descriptor, data)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pem"
+        path.touch(mode=0o600)
+        path.write_bytes(data)
+        yield str(path)
