@@ -33,7 +33,8 @@ test: check ## Every test, on real Kafka and S3
 bench: setup ## Rows per second and CPU beside the peers; writes bench.json
 	$(BIN)/python -m tests.bench $(ARGS)
 
-chaos: setup ## Real data moved while the worker is killed at moments drawn from ten seeds
+chaos: setup ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress
+	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done
 
 clean: ## Remove what setup made

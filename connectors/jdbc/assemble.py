@@ -16,6 +16,7 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import has_index, incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
 from connectors.jdbc.forms import DateTimes, TimestampForm, form_of_sqlite, now_us_of
+from connectors.jdbc.horizon import Horizon, horizon
 from connectors.jdbc.modes import (
     Begin,
     Bulk,
@@ -30,9 +31,10 @@ from connectors.jdbc.offsets import Offset
 from connectors.jdbc.query import Source, first_value, query_source, table_source
 from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.reading import ReadingPlan, TimestampBound
+from connectors.jdbc.safe import Guard, HeldIds, IdMarks, SnapshotPasses, TimestampMarks
 from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import ColumnPlan, Raw
-from connectors.jdbc.zone import zone
+from connectors.jdbc.zone import unrepeated_us, zone
 
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 QUERY = "the query"
@@ -41,7 +43,7 @@ QUERY = "the query"
 def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
     """How to read a table, from where its stored offset says."""
     shape = catalog.describe(database, table, config)
-    extra = () if shape.row_id is None else (shape.row_id,)
+    extra = tuple(name for name in (shape.row_id, "xmin" if shape.has_xmin else None) if name is not None)
     named = table if config.table_names_qualify and database.dialect_name != "sqlite" else TableName(None, table.name)
     source = table_source(
         named, shape.columns, quote=config.quotes_identifiers, extra=extra, suffix=config.query_suffix
@@ -75,10 +77,16 @@ class _Assembly:
         self._zone = zone(config.db_timezone)
         self._label = QUERY if table is None else f"table {table.full}"
         self._order: tuple[str, ...] = ()
+        safe = config.offset_mode == "safe" and config.mode != "bulk" and database.dialect_name != "sqlite"
+        self._horizon: Horizon | None = None
+        if safe:
+            self._horizon = horizon(database.dialect_name, config.settle_time_ms, config.safe_horizon_max_ms)
+        self._by_snapshots = safe and shape.has_xmin and not config.timestamp_delay_ms and not config.query_suffix
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
         config, shape, name = self._config, self._shape, self._table.name if self._table else ""
-        mode = self._mode(stored)
+        begin_us = self._begin_us(stored)
+        mode, guard = self._guarded(stored, begin_us)
         # Only SQLite keeps writers out while a statement is being read.
         paged = (
             self._database.dialect_name == "sqlite"
@@ -103,10 +111,41 @@ class _Assembly:
             paged=paged,
             row_id=None if shape.row_id is None else self._source.column(shape.row_id),
             bound=self._bound() if "timestamp" in config.mode else None,
+            guard=guard,
             first_wait_s=self._first_wait_s(stored),
         )
 
-    def _mode(self, stored: Offset | None) -> Mode:
+    def _guarded(self, stored: Offset | None, begin_us: int) -> tuple[Mode, Guard | None]:
+        if self._horizon is None:
+            return self._mode(stored, begin_us), None
+        if self._by_snapshots:
+            marks = IdMarks() if self._config.mode == "incrementing" else TimestampMarks(self._mark_at)
+            xmin = self._source.column("xmin")
+            passes = SnapshotPasses(lambda at: self._mode(at, begin_us), xmin, self._horizon, marks, stored)
+            return passes, passes
+        mode = self._mode(offsets.mark_of(stored), begin_us)
+        if self._config.mode != "incrementing":
+            return mode, None
+        largest = sa.select(sa.func.max(mode.order[0])).select_from(self._source.relation)
+        doing = f"looking at {self._label}"
+
+        def largest_id(database: Database) -> int | None:
+            value = database.scalar(largest, doing)
+            database.end_transaction()
+            return None if value is None else int(value)
+
+        return mode, HeldIds(largest_id, mode.order[0], self._horizon)
+
+    def _mark_at(self, instant_us: int) -> Offset:
+        columns = self._timestamp_columns()
+        walls = any(c.raw is not Raw.INSTANT for c in columns)
+        at_us = unrepeated_us(instant_us, self._zone) if walls else instant_us
+        if self._config.mode == "timestamp":
+            return offsets.timestamp(at_us)
+        return offsets.timestamp_incrementing(at_us, self._config.incrementing_initial)
+
+    def _mode(self, stored: Offset | None, begin_us: int) -> Mode:
+        self._order = ()
         match self._config.mode:
             case "bulk":
                 key = self._key()
@@ -118,10 +157,10 @@ class _Assembly:
                 column, times = self._timestamp()
                 key = self._key()
                 self._order += self._key_names()
-                return Timestamp(column, key, times, stored, self._begin_us(stored))
+                return Timestamp(column, key, times, stored, begin_us)
             case _:
                 column, times = self._timestamp()
-                begin = Begin(self._begin_us(stored), self._config.incrementing_initial)
+                begin = Begin(begin_us, self._config.incrementing_initial)
                 return TimestampIncrementing(column, self._ids(), times, stored, begin)
 
     def _key_names(self) -> tuple[str, ...]:
@@ -185,7 +224,16 @@ class _Assembly:
             sample = database.scalar(first_value(self._source, expression), f"looking at {self._label}")
             return form_of_sqlite(sample, columns[0].name, self._zone)
 
-        return TimestampBound(form, now_us, self._config.timestamp_delay_ms * 1000)
+        delay_us, observe = self._config.timestamp_delay_ms * 1000, self._horizon
+
+        def held_back(database: Database) -> int:
+            assert observe is not None
+            settled_us = observe.observe(database).settled_us - delay_us
+            return settled_us if instants else unrepeated_us(settled_us, self._zone)
+
+        if self._by_snapshots:
+            return TimestampBound(form, None)
+        return TimestampBound(form, held_back if observe else lambda database: now_us(database) - delay_us)
 
     def _begin_us(self, stored: Offset | None) -> int:
         begin_ms = self._config.begin_ms

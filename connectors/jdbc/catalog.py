@@ -32,7 +32,8 @@ class TableShape:
     """One table as reading needs it.
 
     `key`: columns that name one row, never null; empty when there are none. `row_id`: SQLite's hidden key, by the name
-    that no column hides. `indexes`: the columns of each index in order, the primary key's first.
+    that no column hides. `indexes`: the columns of each index in order, the primary key's first. `has_xmin`: a table of
+    PostgreSQL, whose rows name the transaction that wrote them.
     """
 
     columns: tuple[ColumnPlan, ...]
@@ -41,6 +42,7 @@ class TableShape:
     row_id: str | None = None
     auto_increment: str | None = None
     indexes: tuple[tuple[str, ...], ...] = ()
+    has_xmin: bool = False
 
     def find(self, name: str) -> ColumnPlan | None:
         """A column by its name, exact or else without case."""
@@ -92,7 +94,20 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     )
     if database.dialect_name == "sqlite":
         return _sqlite_shape(database, table, shape, primary, columns)
+    if database.dialect_name == "postgresql":
+        shape = replace(shape, has_xmin=_has_xmin(database, table))
     return _with_key(shape, primary)
+
+
+def _has_xmin(database: Database, table: TableName) -> bool:
+    # Functions on snapshots are of version 13; only tables with storage of this server keep the transaction.
+    kind = sa.text(
+        "SELECT current_setting('server_version_num')::int >= 130000 AND c.relkind IN ('r', 'p') AND NOT EXISTS ("
+        "SELECT FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhrelid "
+        "WHERE i.inhparent = c.oid AND p.relkind = 'f') FROM pg_catalog.pg_class c "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name"
+    ).bindparams(schema=table.schema or "", name=table.name)
+    return bool(database.scalar(kind, f"reading the kind of table {table.full}"))
 
 
 def _schemas(inspector: sa.Inspector, database: Database, config: JdbcSourceConfig) -> Sequence[str | None]:

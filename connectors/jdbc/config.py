@@ -57,6 +57,12 @@ def _check_zone(value: str) -> str:
     return value
 
 
+def _check_not_negative(value: int | None) -> int | None:
+    if value is not None and value < 0:
+        raise ValueError("Must not be negative")
+    return value
+
+
 def _check_topic_prefix(value: str) -> str:
     if len(value) > 249 or not re.fullmatch(r"[a-zA-Z0-9._-]*", value):
         raise ValueError("Must be at most 249 characters of a-z, A-Z, 0-9, '.', '_' and '-'")
@@ -231,6 +237,20 @@ class JdbcSourceConfig(ConnectorConfig):
     timestamp_delay_ms: Annotated[Long, at_least(0)] = key(
         "timestamp.delay.interval.ms", 0, importance="high", group=CONNECTOR,
         doc="Leave rows younger than this for a later read: time for their transactions to commit.",
+    )  # fmt: skip
+    offset_mode: Annotated[String, one_of("safe", "confluent")] = key(
+        "offset.mode", "safe", importance="high", group=CONNECTOR,
+        doc="safe: no row is lost whose transaction commits after rows with a later id or timestamp were read. "
+        "confluent: the reading statements of Confluent's connector, which lose such rows.",
+    )  # fmt: skip
+    settle_time_ms: Annotated[OptionalLong, AfterValidator(_check_not_negative)] = key(
+        "settle.time.ms", None, importance="low", group=CONNECTOR,
+        doc="How far clocks and rounded timestamps may be off. none: 1000 for PostgreSQL, MariaDB and MySQL, 0 for "
+        "SQLite; for other databases 10000, which there is also the longest transaction whose rows are not lost.",
+    )  # fmt: skip
+    safe_horizon_max_ms: Annotated[Long, at_least(1000)] = key(
+        "safe.horizon.max.ms", 3_600_000, importance="low", group=CONNECTOR,
+        doc="How long an open transaction may hold the safe mark; after that its rows may be lost, with a warning.",
     )  # fmt: skip
     db_timezone: Annotated[String, AfterValidator(_check_zone)] = key(
         "db.timezone", "UTC", group=CONNECTOR, doc="The zone of dates with a time but no zone in the database."

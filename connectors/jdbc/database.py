@@ -45,6 +45,11 @@ class Database:
                 self._connection = self._engine.connect()
         return self._connection
 
+    @property
+    def is_mariadb(self) -> bool:
+        """Whether the server says it is MariaDB, under either name in the URL."""
+        return bool(getattr(self.connection.dialect, "is_mariadb", False))
+
     def inspector(self) -> sa.Inspector:
         """The catalog, read anew."""
         return sa.inspect(self.connection)
@@ -62,7 +67,7 @@ class Database:
             description: Sequence[Sequence[Any]] = result.cursor.description if result.cursor else ()
             return description
 
-    def rows(self, statement: sa.Select[Any], doing: str) -> list[Sequence[Any]]:
+    def rows(self, statement: sa.Select[Any] | sa.TextClause, doing: str) -> list[Sequence[Any]]:
         """Every row of a small result."""
         connection = self.connection
         with self.border.translated(doing):

@@ -20,6 +20,7 @@ TIE_KEY = "tie_key"
 BULK_LAST_KEY = "bulk_last_key"
 BULK_FINISHED_MS = "bulk_pass_finished_ms"
 BULK_ROWS = "rows"
+SAFE_PASS = "safe_pass"  # noqa: S105 - a pass over a table
 
 
 def table_partition(table: TableName) -> dict[str, object]:
@@ -65,6 +66,32 @@ def bulk_progress(last_key: Sequence[object], rows: int) -> dict[str, object]:
 def bulk_finished(finished_ms: int, rows: int) -> dict[str, object]:
     """A pass of mode=bulk that was delivered to its end."""
     return {BULK_FINISHED_MS: finished_ms, BULK_ROWS: rows}
+
+
+def safe_pass(
+    mark: Offset, ended: str | None, pass_ended: str | None = None, at: Offset | None = None
+) -> dict[str, object]:
+    """The safe mark in Confluent's members, and behind it what was delivered beyond the mark.
+
+    `ended`: the transactions whose rows were delivered; `pass_ended`, `at`: those of a pass that was delivered up to
+    a place.
+    """
+    state = {"ended": ended, "pass": pass_ended, "at": None if at is None else dict(at)}
+    text = json.dumps({k: v for k, v in state.items() if v is not None}, separators=(",", ":"))
+    return {**mark, SAFE_PASS: text}
+
+
+def safe_pass_of(offset: Offset | None) -> tuple[str | None, str | None, Offset | None]:
+    """What `safe_pass` was given."""
+    text = (offset or {}).get(SAFE_PASS)
+    state = json.loads(text) if isinstance(text, str) else {}
+    return state.get("ended"), state.get("pass"), state.get("at")
+
+
+def mark_of(offset: Offset | None) -> Offset | None:
+    """An offset without our own part of a safe pass; None when nothing is left."""
+    mark = {name: value for name, value in (offset or {}).items() if name != SAFE_PASS}
+    return mark or None
 
 
 def id_of(offset: Offset | None) -> int | None:

@@ -78,6 +78,7 @@ def select(
     *,
     after: Sequence[Edge] = (),
     until: sa.ColumnElement[Any] | None = None,
+    conditions: Sequence[sa.ColumnElement[bool]] = (),
     extra: Sequence[sa.ColumnElement[Any]] = (),
     limit: int | None = None,
 ) -> sa.Select[Any]:
@@ -91,6 +92,7 @@ def select(
         statement = statement.where(_after(order, after))
     if until is not None:
         statement = statement.where(order[0] < until)
+    statement = statement.where(*conditions)
     if order:
         statement = statement.order_by(*(column.asc() for column in order))
     if limit is not None:

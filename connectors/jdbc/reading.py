@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,10 @@ from connectors.jdbc.forms import TimestampForm
 from connectors.jdbc.modes import Bulk, Mode
 from connectors.jdbc.pages import Page, PageRules, Pages
 from connectors.jdbc.query import Source, select
+from connectors.jdbc.safe import Guard
+
+_SOON_S = 0.25
+"""The rest before the next look at rows that are held back."""
 
 
 class Connections:
@@ -61,11 +65,10 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class TimestampBound:
-    """Up to which instant a pass reads, and how the column is compared with it."""
+    """Up to which instant a pass reads (`until_us` None: to the end), and how the column is compared with it."""
 
     form: Callable[[Database], TimestampForm]
-    now_us: Callable[[Database], int]
-    delay_us: int
+    until_us: Callable[[Database], int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class ReadingPlan:
     paged: bool = False
     row_id: sa.ColumnElement[Any] | None = None
     bound: TimestampBound | None = None
+    guard: Guard | None = None
     first_wait_s: float = 0.0
 
 
@@ -94,6 +98,7 @@ class ReadingPlan:
 class _Pass:
     until_us: int | None = None
     form: TimestampForm | None = None
+    conditions: Sequence[sa.ColumnElement[bool]] = ()
     pages: Pages | None = None
     database: Database | None = field(default=None, repr=False)
 
@@ -142,14 +147,16 @@ class TableReader:
         return f"reading {self._plan.label}"
 
     def _begin(self) -> _Pass:
-        bound = self._plan.bound
-        if bound is None:
+        bound, guard = self._plan.bound, self._plan.guard
+        if bound is None and guard is None:
             return _Pass()
-        started = _Pass(database=self._connections.take())
-        self._pass = started
+        started = self._pass = _Pass(database=self._connections.take())
         assert started.database is not None
-        started.until_us = bound.now_us(started.database) - bound.delay_us
-        started.form = bound.form(started.database)
+        if bound is not None:
+            started.until_us = None if bound.until_us is None else bound.until_us(started.database)
+            started.form = bound.form(started.database)
+        if guard is not None:
+            started.conditions = guard.begin(started.database)
         return started
 
     def _statement(self, current: _Pass) -> sa.Select[Any]:
@@ -160,6 +167,7 @@ class TableReader:
             plan.mode.order,
             after=plan.mode.after(form),
             until=until,
+            conditions=current.conditions,
             extra=() if plan.row_id is None else (plan.row_id,),
             limit=plan.page_rows + 1 if plan.paged else None,
         )
@@ -174,7 +182,8 @@ class TableReader:
 
     def _end_pass(self) -> None:
         current, self._pass = self._pass, None
-        self.due_at_s = time.monotonic() + self._plan.interval_s
+        soon = self._plan.guard is not None and self._plan.guard.is_waiting
+        self.due_at_s = time.monotonic() + min(self._plan.interval_s, _SOON_S if soon else self._plan.interval_s)
         if current is not None:
             self._release(current)
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+_LONGEST_FOLD_US = 3 * 3_600_000_000
 
 # java.time.ZoneId.SHORT_IDS
 _SHORT_IDS = {
@@ -45,6 +46,28 @@ def instant_us(wall: datetime, tz: ZoneInfo) -> int:
     # In a gap fold=0 uses the offset before it, which is the forward shift; in an overlap the smaller offset is later.
     later = second if second.utcoffset() < first.utcoffset() else first  # type: ignore[operator]  # tzinfo is set
     return (later - EPOCH) // MICROSECOND
+
+
+def unrepeated_us(instant: int, tz: ZoneInfo) -> int:
+    """The latest instant up to `instant` whose wall clock is before all wall clocks after `instant`.
+
+    It is earlier only in an hour that comes twice, while it comes for the first time.
+    """
+    now = (EPOCH + timedelta(microseconds=instant)).astimezone(tz)
+    low, high = instant, instant + _LONGEST_FOLD_US
+    if _offset(high, tz) >= _offset(low, tz):
+        return instant
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _offset(middle, tz) < _offset(instant, tz) else (middle, high)
+    repeated = wall_clock(high, tz)
+    return instant_us(repeated - MICROSECOND, tz) if repeated <= now.replace(tzinfo=None) else instant
+
+
+def _offset(instant: int, tz: ZoneInfo) -> timedelta:
+    offset = (EPOCH + timedelta(microseconds=instant)).astimezone(tz).utcoffset()
+    assert offset is not None
+    return offset
 
 
 def wall_clock(instant: int, tz: ZoneInfo) -> datetime:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import sqlalchemy as sa
+from jdbc_server import DRIVERS, Server
 
 from connect.services import ArtifactError
 from connect.services.mariadb import MariaDbService
@@ -33,3 +35,14 @@ def _started(service: PostgresService | MariaDbService) -> Iterator[SqlEndpoint]
         pytest.skip(str(missing))
     with service:
         yield service.endpoint
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest, unique: str) -> Iterator[Server]:
+    endpoint: SqlEndpoint = request.getfixturevalue(request.param)
+    url = sa.URL.create(
+        DRIVERS[request.param], endpoint.user, endpoint.password, endpoint.host, endpoint.port, endpoint.database
+    )
+    engine = sa.create_engine(url)
+    yield Server(request.param, endpoint, engine, unique)
+    engine.dispose()

@@ -3,71 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 import pytest
-import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, rows
+from jdbc_server import FULL, Server
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
-from connect.services.sql import SqlEndpoint
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.source import JdbcSourceConnector
-from connectors.jdbc.task import JdbcSourceTask
-
-JDBC = {"postgres": "postgresql", "mariadb": "mariadb"}
-DRIVERS = {"postgres": "postgresql+psycopg", "mariadb": "mariadb+pymysql"}
-FULL = {"postgres": "public.{}", "mariadb": "connect.{}"}
-
-
-@dataclass(frozen=True)
-class Server:
-    name: str
-    endpoint: SqlEndpoint
-    engine: sa.Engine
-    table: str
-
-    def run(self, *statements: str) -> None:
-        with self.engine.begin() as connection:
-            for statement in statements:
-                connection.exec_driver_sql(statement.format(t=self.table))
-
-    def connector(self, **settings: object) -> JdbcSourceConnector:
-        e = self.endpoint
-        given = {
-            "connection.url": f"jdbc:{JDBC[self.name]}://{e.host}:{e.port}/{e.database}",
-            "connection.user": e.user,
-            "connection.password": e.password,
-            "topic.prefix": "db-",
-            "table.whitelist": self.table,
-            "poll.interval.ms": "20",
-            "poll.linger.ms": "60",
-        }
-        given |= {name.replace("__", "."): str(value) for name, value in settings.items()}
-        return JdbcSourceConnector(JdbcSourceConfig.parse({k: v for k, v in given.items() if v != "None"}))
-
-    def opened(self, store: OffsetStore, **settings: object) -> JdbcSourceTask:
-        planned = self.connector(**settings)
-        planned.check(Deadline.after(10))
-        (config,) = planned.task_configs(1)
-        task = planned.task(config)
-        task.open(store)
-        return task
-
-
-@pytest.fixture(params=["postgres", "mariadb"])
-def server(request: pytest.FixtureRequest, unique: str) -> Iterator[Server]:
-    endpoint: SqlEndpoint = request.getfixturevalue(request.param)
-    url = sa.URL.create(
-        DRIVERS[request.param], endpoint.user, endpoint.password, endpoint.host, endpoint.port, endpoint.database
-    )
-    engine = sa.create_engine(url)
-    yield Server(request.param, endpoint, engine, unique)
-    engine.dispose()
 
 
 @pytest.fixture

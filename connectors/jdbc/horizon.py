@@ -1,0 +1,209 @@
+"""Up to when a database's work is settled: the instant before which everything that was begun has ended.
+
+A transaction takes its ids and timestamps before it commits, so that rows appear out of order. What was begun before
+the horizon has committed or was rolled back, and can add nothing any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConnectError, RetriableError
+from connectors.jdbc.database import Database
+from connectors.jdbc.zone import EPOCH, MICROSECOND
+
+_log = logging.getLogger(__name__)
+_DOING = "asking for open transactions"
+_WARN_AFTER_US = 60_000_000
+_STANDBY_US = 60_000_000
+_UNKNOWN_SETTLE_MS = 10_000
+_SETTLE_MS = {"postgresql": 1000, "mariadb": 1000, "mysql": 1000, "sqlite": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The database's clock, and its horizon; both in microseconds since the epoch."""
+
+    now_us: int
+    settled_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWork:
+    """A transaction or statement that has not ended. `started_us` None: the user may not see it."""
+
+    name: str
+    started_us: int | None
+
+
+class Horizon(Protocol):
+    """Observes one database. Owned by the reading thread."""
+
+    def observe(self, database: Database) -> Observation:
+        """Look now; the transaction this needs is ended before it returns. RetriableError: not now."""
+
+
+class SettleTime:
+    """Where nobody says what is open: whatever began this long ago has ended."""
+
+    def __init__(self, settle_us: int) -> None:
+        self._settle_us = settle_us
+
+    def observe(self, database: Database) -> Observation:
+        """The database's clock less the settle time."""
+        now = _moment(database.scalar(sa.select(sa.func.current_timestamp()), _DOING))
+        database.end_transaction()
+        return Observation(now, now - self._settle_us)
+
+
+class _Limited:
+    """A horizon that a forgotten transaction cannot hold for ever."""
+
+    def __init__(self, settle_us: int, longest_us: int) -> None:
+        self._settle_us = settle_us
+        self._longest_us = longest_us
+        self._warned: frozenset[str] = frozenset()
+
+    def _of(self, now_us: int, started: Mapping[str, int]) -> Observation:
+        settled = min((now_us, *started.values()))
+        old = frozenset(name for name, at in started.items() if at < now_us - _WARN_AFTER_US)
+        for name in sorted(old - self._warned):
+            _log.warning(
+                "%s has been open for more than a minute: rows newer than it are %s.",
+                name,
+                "read again by later polls" if isinstance(self, PostgresHorizon) else "held until it ends",
+            )
+        self._warned = old
+        limit = now_us - self._longest_us
+        if settled < limit:
+            holders = ", ".join(sorted(name for name, at in started.items() if at < limit))
+            _log.warning("safe.horizon.max.ms is over for %s: rows it may still commit can be lost.", holders)
+            settled = limit
+        return Observation(now_us, settled - self._settle_us)
+
+
+class PostgresHorizon(_Limited):
+    """PostgreSQL: the virtual transactions in pg_locks, which every user may see.
+
+    Their start is in pg_stat_activity for members of pg_read_all_stats. For others it is after the last observation
+    that did not have them.
+    """
+
+    def __init__(self, settle_us: int, longest_us: int) -> None:
+        super().__init__(settle_us, longest_us)
+        self._seen: Mapping[str, int] = {}
+        self._last: tuple[int, int] | None = None
+
+    def observe(self, database: Database) -> Observation:
+        """Look at the transactions of this database and at prepared ones."""
+        rows = database.rows(sa.text(_POSTGRES_OPEN), _DOING)
+        database.end_transaction()
+        now = _moment(rows[0][0])
+        work = [OpenWork(str(name), None if at is None else _moment(at)) for _, name, at, _ in rows if name is not None]
+        standby = bool(rows[0][3])
+        observation = self._of(now - (_STANDBY_US if standby else 0), self._started(now, work))
+        return Observation(now, observation.settled_us)
+
+    def _started(self, now_us: int, work: Sequence[OpenWork]) -> Mapping[str, int]:
+        # What is new began after the last look, or is an older transaction under a new name since it was prepared.
+        last_us, settled_us = self._last or (now_us - self._longest_us, now_us - self._longest_us)
+        started = {}
+        for one in work:
+            unknown = settled_us if one.name.startswith("prepared") else last_us
+            started[one.name] = self._seen.get(one.name, unknown if one.started_us is None else one.started_us)
+        self._seen, self._last = started, (now_us, min((now_us, *started.values())))
+        return started
+
+
+_POSTGRES_OPEN = """
+SELECT statement_timestamp(), NULL, NULL::timestamptz, pg_is_in_recovery()
+UNION ALL
+SELECT NULL, 'Transaction ' || l.virtualtransaction || ' of process ' || l.pid,
+  CASE WHEN a.query <> '<insufficient privilege>' THEN coalesce(a.xact_start, statement_timestamp()) END, NULL
+FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'virtualxid' AND l.granted AND l.mode = 'ExclusiveLock' AND l.pid <> pg_backend_pid()
+  AND a.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+UNION ALL
+SELECT NULL, 'prepared transaction ' || gid, NULL, NULL
+FROM pg_catalog.pg_prepared_xacts WHERE database = current_database()
+"""
+
+
+class MariaDbHorizon(_Limited):
+    """MariaDB and MySQL: InnoDB's transactions and the statements that run; needs the right PROCESS."""
+
+    def __init__(self, settle_us: int, longest_us: int) -> None:
+        super().__init__(settle_us, longest_us)
+        self._waiting: Mapping[str, int] = {}
+        self._fallback: SettleTime | None = None
+
+    def observe(self, database: Database) -> Observation:
+        """Look at other connections; without the right to, fall back on a settle time and say so."""
+        if self._fallback is not None:
+            return self._fallback.observe(database)
+        try:
+            now = _moment(database.scalar(sa.text("SELECT UTC_TIMESTAMP(6)"), _DOING))
+            age_ms = "time_ms" if database.is_mariadb else "(time + 1) * 1000"
+            statements = database.rows(sa.text(_MARIADB_STATEMENTS.format(age_ms=age_ms)), _DOING)
+            transactions = database.rows(sa.text(_MARIADB_TRANSACTIONS), _DOING)
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            settle_us = max(self._settle_us, _UNKNOWN_SETTLE_MS * 1000)
+            _log.warning(
+                "Open transactions cannot be seen, so rows younger than %d ms are left for a later read, and rows of "
+                "longer transactions can be lost: GRANT PROCESS ON *.* TO the user. %s",
+                settle_us // 1000,
+                error.message,
+            )
+            self._fallback = SettleTime(settle_us)
+            return self._fallback.observe(database)
+        database.end_transaction()
+        return self._of(now, self._started(now, statements, transactions))
+
+    def _started(
+        self, now_us: int, statements: Sequence[Sequence[Any]], transactions: Sequence[Sequence[Any]]
+    ) -> Mapping[str, int]:
+        running = {f"Connection {i}": now_us - int(ms * 1000) for i, ms in statements}
+        open_ = {f"Connection {i}": _moment(at) for i, at in transactions}
+        # A statement that waited before its transaction began has taken its timestamps when it began itself.
+        began = {name: min(at, self._waiting.get(name, at)) for name, at in open_.items()}
+        self._waiting = {name: at for name, at in running.items() if name not in open_}
+        return {name: min(running.get(name, at), at) for name, at in (running | began).items()}
+
+
+_MARIADB_STATEMENTS = """
+SELECT id, {age_ms} FROM information_schema.processlist
+WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Slave_IO', 'Slave_SQL') AND id <> CONNECTION_ID()
+  AND (info IS NULL OR info NOT LIKE 'SELECT%')
+"""
+_MARIADB_TRANSACTIONS = """
+SELECT trx_mysql_thread_id, CONVERT_TZ(trx_started, 'SYSTEM', '+00:00') FROM information_schema.innodb_trx
+WHERE trx_mysql_thread_id <> CONNECTION_ID() AND trx_is_read_only = 0 AND trx_autocommit_non_locking = 0
+"""
+
+
+def settle_ms(dialect: str, wanted: int | None) -> int:
+    """The settle time of a database when the configuration names none."""
+    return _SETTLE_MS.get(dialect, _UNKNOWN_SETTLE_MS) if wanted is None else wanted
+
+
+def horizon(dialect: str, wanted_ms: int | None, longest_ms: int) -> Horizon:
+    """How to observe a database."""
+    settle_us = settle_ms(dialect, wanted_ms) * 1000
+    if dialect == "postgresql":
+        return PostgresHorizon(settle_us, longest_ms * 1000)
+    if dialect in {"mysql", "mariadb"}:
+        return MariaDbHorizon(settle_us, longest_ms * 1000)
+    return SettleTime(settle_us)
+
+
+def _moment(value: Any) -> int:
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND

@@ -1,0 +1,196 @@
+"""No row is lost: rows whose transactions commit late are read although later rows were delivered before them.
+
+Two ways. `SnapshotPasses` (tables of PostgreSQL) delivers every row as soon as it can be seen, and tells by
+transactions what it has delivered. `held_back` and `HeldIds` (everything else) deliver a row once nothing that was
+begun before it is open any more. Either way the stored timestamp and id are a mark behind which nothing can appear.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+from connectors.jdbc import offsets, snapshots
+from connectors.jdbc.database import Database
+from connectors.jdbc.forms import TimestampForm
+from connectors.jdbc.horizon import Horizon, Observation
+from connectors.jdbc.modes import Mode, literal
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.pages import Page
+from connectors.jdbc.query import Edge
+from connectors.jdbc.snapshots import Snapshot
+
+_log = logging.getLogger(__name__)
+
+
+class Guard(Protocol):
+    """Asked before every pass which rows may be read in it. Owned by the reading thread."""
+
+    def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
+        """Conditions on the rows of the pass that begins now, or goes on after it was broken off."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Rows are there that may be read soon."""
+
+
+class Marks(Protocol):
+    """Which place nothing can appear behind any more."""
+
+    def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
+        """The mark after a pass that began with `seen`; `head` is the furthest place delivered so far."""
+
+    def further(self, one: Offset | None, other: Offset | None) -> Offset | None:
+        """The later of two places."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampMarks:
+    """Timestamps are no older than the transactions that write them."""
+
+    at: Callable[[int], Offset]
+    """The place before all rows of an instant."""
+
+    def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
+        """The furthest place delivered, as far as its instant is settled."""
+        instant = offsets.instant_us_of(head)
+        if instant is None:
+            return mark
+        return self.further(mark, head if instant < seen.settled_us else self.at(seen.settled_us))
+
+    def further(self, one: Offset | None, other: Offset | None) -> Offset | None:
+        """By timestamp, then by id."""
+        return max(one, other, key=lambda o: (offsets.instant_us_of(o) or -(2**63), offsets.id_of(o) or -(2**63)))
+
+
+class IdMarks:
+    """Whoever takes an id after another one was seen takes a larger one."""
+
+    def __init__(self) -> None:
+        self._pending: tuple[int, Offset] | None = None
+        self._head: Offset | None = None
+
+    def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
+        """The id that had been delivered when everything open now had not begun yet."""
+        if self._pending is None and self._head is not None:
+            self._pending = (seen.now_us, self._head)
+        self._head = head
+        if self._pending is not None and seen.settled_us > self._pending[0]:
+            (_, mark), self._pending = self._pending, None
+        return mark
+
+    def further(self, one: Offset | None, other: Offset | None) -> Offset | None:
+        """The larger id."""
+        return max(one, other, key=lambda o: -(2**63) if o is None else offsets.id_of(o) or 0)
+
+
+class SnapshotPasses:
+    """A mode of a PostgreSQL table whose every pass reads what has committed since the last one.
+
+    The pass reads in the order of the mode, from the mark. Its offset holds the mark, the transactions of the last
+    pass and of this one, and the place within it: a restart goes on where it was, with every row once.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Offset | None], Mode],
+        xmin: sa.ColumnElement[Any],
+        observe: Horizon,
+        marks: Marks,
+        stored: Offset | None,
+    ) -> None:
+        self._make = make
+        self._xmin = xmin
+        self._horizon = observe
+        self._marks = marks
+        self._mark = offsets.mark_of(stored)
+        ended, running, at = offsets.safe_pass_of(stored)
+        self._ended = None if ended is None else Snapshot.parse(ended)
+        self._running = None if running is None else Snapshot.parse(running)
+        self._head: Offset | None = at
+        self._seen: Observation | None = None
+        self._mode = make(self._mark if at is None else at)
+        self.order, self.keep = self._mode.order, self._mode.keep
+
+    def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
+        """First the horizon, then the snapshot, and both before the rows are read: what is settled can be seen."""
+        self._seen = self._horizon.observe(database)
+        now = snapshots.take(database)
+        if self._ended is not None and not self._ended.precedes(self._running or now):
+            _log.warning("The stored transactions are not of this server or too old: rows after the mark come again.")
+            self._ended = self._running = None
+            self._mode = self._make(self._mark)
+        if self._running is None or not self._running.precedes(now):
+            self._running = now
+        conditions = [snapshots.ended_by(self._running, self._xmin)]
+        return conditions if self._ended is None else [*conditions, snapshots.ended_after(self._ended, self._xmin)]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Every row is read as soon as it can be seen."""
+        return False
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:
+        """The mark, or the place in the broken pass."""
+        return self._mode.after(form)
+
+    def delivered(self, page: Page) -> Offset | None:
+        """The mark, and how far the pass came."""
+        at = self._mode.delivered(page)
+        assert self._running is not None
+        self._head = self._marks.further(self._head, at)
+        if page.following is None:
+            return self._end()
+        ended = None if self._ended is None else self._ended.text
+        return offsets.safe_pass(self._mark or {}, ended, self._running.text, at)
+
+    def finished(self) -> Offset | None:
+        """The offset of an empty end when the mark has moved."""
+        at = self._mode.finished()
+        if at is not None:
+            self._head = self._marks.further(self._head, at)
+        before = self._mark
+        offset = self._end()
+        return offset if at is not None or before != self._mark else None
+
+    def _end(self) -> Offset:
+        assert self._seen is not None
+        assert self._running is not None
+        self._mark = self._marks.next(self._mark, self._head, self._seen)
+        self._ended, self._running = self._running, None
+        self._mode = self._make(self._mark)
+        return offsets.safe_pass(self._mark or {}, self._ended.text)
+
+
+class HeldIds:
+    """Leaves ids for later until everything that was open when they were first seen has ended."""
+
+    def __init__(
+        self, largest: Callable[[Database], int | None], column: sa.ColumnElement[Any], observe: Horizon
+    ) -> None:
+        self._largest = largest
+        self._column = column
+        self._horizon = observe
+        self._pending: tuple[int, int] | None = None
+        self._free: int | None = None
+
+    def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
+        """Up to which id rows may be read now."""
+        largest = self._largest(database)
+        seen = self._horizon.observe(database)
+        if self._pending is not None and seen.settled_us > self._pending[0]:
+            self._free, self._pending = self._pending[1], None
+        if largest is not None and seen.settled_us >= seen.now_us:
+            self._free, self._pending = largest, None
+        if self._pending is None and largest is not None and largest != self._free:
+            self._pending = (seen.now_us, largest)
+        return [sa.false() if self._free is None else self._column <= literal(self._free)]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Rows are there that may be read soon."""
+        return self._pending is not None

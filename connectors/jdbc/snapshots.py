@@ -1,0 +1,110 @@
+"""PostgreSQL's transaction snapshots: which transactions had ended when a pass began. Pure, but for `take`.
+
+A pass reads the row versions of transactions that ended before it and not before the last pass, so that every version
+belongs to exactly one pass, whenever its transaction commits. Source: PostgreSQL's functions on pg_snapshot and
+pg_xact_status (documentation, "Transaction ID and Snapshot Information Functions").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from connectors.jdbc.database import Database
+
+_EPOCH = 2**32
+_LONG_AGO = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Transactions below `upper` have ended, those `open` apart; all below `lower` have."""
+
+    lower: int
+    upper: int
+    open: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """As pg_snapshot writes it."""
+        return f"{self.lower}:{self.upper}:{','.join(map(str, self.open))}"
+
+    @classmethod
+    def parse(cls, text: str) -> Snapshot:
+        """From that text."""
+        lower, upper, rest = text.split(":")
+        return cls(int(lower), int(upper), tuple(int(x) for x in rest.split(",") if x))
+
+    def precedes(self, later: Snapshot) -> bool:
+        """Whether `later` may be compared with this one: same server, and not too many transactions between."""
+        return self.upper <= later.upper and later.upper - self.lower < _LONG_AGO
+
+
+def take(database: Database) -> Snapshot:
+    """The transactions that have ended now, subtransactions of open ones left out.
+
+    pg_current_snapshot does not list subtransactions, so the state of each transaction in question is asked for.
+    """
+    row = database.rows(sa.text(_TAKE), "asking for the transactions that have ended")[0]
+    database.end_transaction()
+    return Snapshot(int(row[0]), int(row[1]), tuple(int(x) for x in row[2] or ()))
+
+
+_TAKE = """
+SELECT lower, upper, ARRAY(
+  SELECT x FROM generate_series(lower, upper - 1) x
+  WHERE pg_catalog.pg_xact_status(x::text::xid8) = 'in progress' ORDER BY x)
+FROM (
+  SELECT pg_catalog.pg_snapshot_xmin(s)::text::bigint AS lower, pg_catalog.pg_snapshot_xmax(s)::text::bigint AS upper
+  FROM pg_catalog.pg_current_snapshot() s
+) b
+"""
+
+
+def ended_by(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """The row's transaction is among those that had ended.
+
+    `age` decides most rows cheaply; it is negative for rows older than two billion transactions, which are frozen.
+    """
+    return sa.or_(_age(xmin) > _age_of(snapshot.lower), _age(xmin) < 0, _is_visible(snapshot, xmin))
+
+
+def ended_after(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """The row's transaction is not among them."""
+    return sa.and_(_age(xmin) >= 0, _age(xmin) <= _age_of(snapshot.lower), sa.not_(_is_visible(snapshot, xmin)))
+
+
+def _age(xid: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+    return sa.func.age(xid, type_=sa.Integer)
+
+
+def _age_of(transaction: int) -> sa.ColumnElement[int]:
+    # Numbers below 3 are not transactions to PostgreSQL; the next one makes the comparison no less true.
+    number = max(transaction % _EPOCH, 3)
+    return _age(sa.literal_column(f"'{number}'::xid"))
+
+
+def _is_visible(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    # A row holds the lower half of its transaction's number; the nearest one to the snapshot's end is meant.
+    name = sa.cast(xmin, sa.Text)
+    distance = sa.cast(name, sa.BigInteger) - sa.literal_column(str(snapshot.upper % _EPOCH - _EPOCH - _EPOCH // 2))
+    least: sa.ColumnElement[Any] = sa.literal_column(str(snapshot.upper - _EPOCH // 2))
+    number = least + distance % sa.literal_column(str(_EPOCH))
+    whole = sa.cast(sa.cast(number, sa.Text), _Named("xid8"))
+    return sa.func.pg_visible_in_snapshot(
+        whole, sa.cast(sa.literal(snapshot.text), _Named("pg_snapshot")), type_=sa.Boolean
+    )
+
+
+class _Named(sa.types.UserDefinedType[Any]):
+    """A PostgreSQL type by its name."""
+
+    cache_ok = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def get_col_spec(self, **_: Any) -> str:
+        return self.name

@@ -1,0 +1,139 @@
+"""Writers whose transactions overlap, roll back and last, and readers that crash: what was committed, what came."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from jdbc_drive import OffsetStore
+
+from connect.api.deadline import Deadline
+from connectors.jdbc.task import JdbcSourceTask
+
+WRITERS = 8
+_CRASHES_PER_S = 0.7
+Row = tuple[int, int]
+"""id and version of a row."""
+
+
+@dataclass
+class Committed:
+    """What the writers' committed transactions left behind; guarded by its lock."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    versions: dict[int, int] = field(default_factory=dict)
+    failures: list[BaseException] = field(default_factory=list)
+
+
+class Writer(threading.Thread):
+    """One session that inserts, and updates rows of its own."""
+
+    def __init__(self, engine: sa.Engine, table: str, seed: int, until_s: float, committed: Committed) -> None:
+        super().__init__(daemon=True)
+        self._engine = engine
+        self._table = table
+        self._random = random.Random(seed)
+        self._until_s = until_s
+        self._committed = committed
+        self._own: dict[int, int] = {}
+
+    def run(self) -> None:
+        try:
+            with self._engine.connect() as connection:
+                while time.monotonic() < self._until_s:
+                    self._transaction(connection)
+        except BaseException as error:  # noqa: BLE001 - the test shows it
+            with self._committed.lock:
+                self._committed.failures.append(error)
+
+    def _transaction(self, connection: sa.Connection) -> None:
+        draw = self._random
+        changed: dict[int, int] = {}
+        connection.exec_driver_sql("SELECT 1")
+        for _ in range(draw.randint(1, 4)):
+            # A savepoint makes a subtransaction, which has a number of its own in PostgreSQL.
+            with connection.begin_nested() if draw.random() < 0.4 else _nothing():
+                if self._own and draw.random() < 0.3:
+                    row = draw.choice(list(self._own))
+                    changed[row] = changed.get(row, self._own[row]) + 1
+                    connection.exec_driver_sql(
+                        f"UPDATE {self._table} SET ts = CURRENT_TIMESTAMP(6), version = {changed[row]} WHERE id = {row}"
+                    )
+                else:
+                    changed[self._insert(connection)] = 1
+            threading.Event().wait(draw.uniform(0.0, 0.03))
+        if draw.random() < 0.06:
+            threading.Event().wait(draw.uniform(0.5, 2.5))
+        if draw.random() < 0.2:
+            connection.rollback()
+            return
+        connection.commit()
+        self._own |= changed
+        with self._committed.lock:
+            self._committed.versions |= changed
+
+    def _insert(self, connection: sa.Connection) -> int:
+        sql = f"INSERT INTO {self._table} (ts, version) VALUES (CURRENT_TIMESTAMP(6), 1) RETURNING id"
+        return int(connection.exec_driver_sql(sql).scalar_one())
+
+
+class _nothing:  # noqa: N801 - used as a function, as contextlib.nullcontext is
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Reader(threading.Thread):
+    """A task that is killed at random; rows count when their offset was stored with them, as in a transaction."""
+
+    def __init__(self, open_task: Callable[[OffsetStore], JdbcSourceTask], seed: int, *, crashes: bool) -> None:
+        super().__init__(daemon=True)
+        self._open = open_task
+        self._random = random.Random(seed)
+        self._crashes = crashes
+        self._ended = threading.Event()
+        self.delivered: Counter[Row] = Counter()
+        self.crashed = 0
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        store = OffsetStore()
+        try:
+            while not self._ended.is_set():
+                self._life(store)
+        except BaseException as error:  # noqa: BLE001 - the test shows it
+            self.failure = error
+
+    def _life(self, store: OffsetStore) -> None:
+        task = self._open(store)
+        ends_s = time.monotonic() + (self._random.expovariate(_CRASHES_PER_S) if self._crashes else 3600.0)
+        try:
+            while not self._ended.is_set():
+                batch = task.poll(Deadline.after(0.05))
+                if time.monotonic() > ends_s:
+                    self.crashed += 1
+                    return
+                if batch is not None:
+                    store.store(batch)
+                    self.delivered.update((row["id"], row["version"]) for row in batch.values.rows())
+        finally:
+            task.close()
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join(30.0)
+
+
+def lost(committed: Committed, reader: Reader, *, updates: bool) -> list[Row]:
+    """Rows whose last version (without `updates`: any version) did not come."""
+    with committed.lock:
+        wanted = dict(committed.versions)
+    if updates:
+        return [row for row in wanted.items() if row not in reader.delivered]
+    came = {row for row, _ in reader.delivered}
+    return [row for row in wanted.items() if row[0] not in came]

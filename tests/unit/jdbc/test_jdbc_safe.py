@@ -1,0 +1,182 @@
+"""The horizon, the marks behind which nothing can appear, and transactions as PostgreSQL counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from connect.api.errors import ConnectError
+from connectors.jdbc import offsets
+from connectors.jdbc.horizon import MariaDbHorizon, Observation, PostgresHorizon
+from connectors.jdbc.modes import Begin
+from connectors.jdbc.safe import HeldIds, IdMarks, TimestampMarks
+from connectors.jdbc.snapshots import Snapshot, ended_after, ended_by
+from connectors.jdbc.zone import EPOCH, instant_us, unrepeated_us, wall_clock, zone
+
+START = datetime(2024, 5, 1, 12, tzinfo=UTC)
+HOUR_US = 3_600_000_000
+SECOND_US = 1_000_000
+BERLIN = zone("Europe/Berlin")
+
+
+def us(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+class Answers:
+    """A database that gives prepared answers."""
+
+    is_mariadb = True
+
+    def __init__(self, *answers: Any) -> None:
+        self._answers = list(answers)
+
+    def rows(self, _statement: object, _doing: str) -> Sequence[Any]:
+        return self._next()
+
+    def scalar(self, _statement: object, _doing: str) -> Any:
+        return self._next()
+
+    def end_transaction(self) -> None: ...
+
+    def _next(self) -> Any:
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def postgres(now_s: float, *open_: tuple[str, float | None]) -> Answers:
+    work = [(None, name, None if started is None else at(started), None) for name, started in open_]
+    return Answers([(at(now_s), None, None, False), *work])
+
+
+def settled_s(observation: Observation) -> float:
+    return (observation.settled_us - us(START)) / SECOND_US
+
+
+def test_the_oldest_open_transaction_holds_the_horizon():
+    horizon = PostgresHorizon(SECOND_US, HOUR_US)
+    assert settled_s(horizon.observe(postgres(100.0, ("3/1", 90.0), ("4/7", 70.0)))) == 69.0
+    assert settled_s(horizon.observe(postgres(101.0, ("3/1", 90.0)))) == 89.0
+    assert settled_s(horizon.observe(postgres(102.0))) == 101.0
+
+
+def test_without_the_right_to_see_it_a_start_is_after_the_look_that_did_not_have_it():
+    horizon = PostgresHorizon(0, HOUR_US)
+    assert settled_s(horizon.observe(postgres(100.0, ("3/1", None)))) == 100.0 - 3600.0
+    assert settled_s(horizon.observe(postgres(101.0, ("3/2", None)))) == 100.0
+    assert settled_s(horizon.observe(postgres(105.0, ("3/2", None), ("5/1", None)))) == 100.0
+    assert settled_s(horizon.observe(postgres(106.0, ("5/1", None)))) == 101.0
+
+
+def test_a_transaction_that_is_prepared_under_a_new_name_holds_the_horizon_where_it_was():
+    horizon = PostgresHorizon(0, HOUR_US)
+    horizon.observe(postgres(100.0, ("3/1", 60.0)))
+    assert settled_s(horizon.observe(postgres(110.0, ("prepared transaction a", None)))) == 60.0
+
+
+def test_a_forgotten_transaction_is_left_behind_and_named(caplog: pytest.LogCaptureFixture):
+    horizon = PostgresHorizon(0, 100 * SECOND_US)
+    assert settled_s(horizon.observe(postgres(500.0, ("Transaction 3/1 of process 42", 10.0)))) == 400.0
+    assert "safe.horizon.max.ms is over for Transaction 3/1 of process 42" in caplog.text
+
+
+def test_a_mariadb_statement_that_waited_before_its_transaction_holds_the_horizon():
+    horizon = MariaDbHorizon(0, HOUR_US)
+    waits = Answers(at(100.0), [(7, 8_000)], [])
+    assert settled_s(horizon.observe(waits)) == 92.0
+    now_open = Answers(at(101.0), [], [(7, at(100.0))])
+    assert settled_s(horizon.observe(now_open)) == 92.0
+    assert settled_s(horizon.observe(Answers(at(102.0), [], [(7, at(101.0))]))) == 101.0
+
+
+def test_without_process_mariadb_rows_wait_for_a_settle_time_and_the_log_says_what_to_grant(caplog):
+    horizon = MariaDbHorizon(SECOND_US, HOUR_US)
+    answers = Answers(at(100.0), ConnectError("Access denied"), at(100.0), at(101.0))
+    assert settled_s(horizon.observe(answers)) == 90.0
+    assert settled_s(horizon.observe(answers)) == 91.0
+    assert caplog.text.count("GRANT PROCESS ON *.*") == 1
+
+
+def seen(now_s: float, settled: float) -> Observation:
+    return Observation(us(at(now_s)), us(at(settled)))
+
+
+def test_the_mark_of_timestamps_is_the_furthest_row_as_far_as_it_is_settled():
+    begin = Begin(0, -1)
+    marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, begin.id))
+    head = offsets.timestamp_incrementing(us(at(50)), 9)
+    held = marks.next(None, head, seen(60, 40))
+    assert held == offsets.timestamp_incrementing(us(at(40)), -1)
+    assert marks.next(held, head, seen(61, 60)) == head
+    assert marks.next(head, head, seen(62, 30)) == head
+
+
+def test_the_mark_of_ids_waits_for_what_was_open_when_they_had_been_delivered():
+    marks = IdMarks()
+    one, two = offsets.incrementing(5), offsets.incrementing(9)
+    assert marks.next(None, one, seen(10, 5)) is None
+    assert marks.next(None, two, seen(20, 9)) is None
+    assert marks.next(None, two, seen(30, 20)) is None
+    assert marks.next(None, two, seen(31, 21)) == one
+
+
+@pytest.mark.parametrize(("settled", "free"), [(9.0, None), (10.5, 5)])
+def test_ids_are_held_until_what_was_open_when_they_were_seen_has_ended(settled: float, free: int | None):
+    column: sa.ColumnElement[Any] = sa.column("id", sa.BigInteger)
+    moments = iter([seen(10, 8), seen(11, settled)])
+
+    class Watch:
+        def observe(self, _database: object) -> Observation:
+            return next(moments)
+
+    held = HeldIds(lambda _database: 5, column, Watch())
+    assert str(held.begin(Answers())[0]) == "false"
+    assert held.is_waiting
+    (condition,) = held.begin(Answers())
+    assert condition.compile().params == ({} if free is None else {"param_1": free})
+
+
+def test_a_snapshot_keeps_its_text():
+    text = "743:755:745,750"
+    assert Snapshot.parse(text) == Snapshot(743, 755, (745, 750))
+    assert Snapshot.parse(text).text == text
+    assert Snapshot.parse("5:5:").text == "5:5:"
+
+
+def test_snapshots_of_another_server_or_of_long_ago_are_not_compared():
+    assert Snapshot(5, 10).precedes(Snapshot(6, 12))
+    assert not Snapshot(5, 10).precedes(Snapshot(5, 9))
+    assert not Snapshot(5, 10).precedes(Snapshot(2**31, 2**31))
+
+
+def test_the_lower_half_of_a_transaction_means_the_one_nearest_to_the_snapshot():
+    past_two_billion = Snapshot(2**32 + 5, 2**32 + 7)
+    sql = " ".join(
+        str(e.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True}))
+        for e in (ended_by(past_two_billion, sa.column("xmin")), ended_after(past_two_billion, sa.column("xmin")))
+    )
+    assert "age('5'::xid)" in sql
+    assert "4294967301:4294967303:" in sql
+    assert f"{2**31 + 7} + (CAST(CAST(xmin AS TEXT) AS BIGINT) - {7 - 2**32 - 2**31})" in sql
+
+
+def test_the_mark_stays_before_an_hour_that_comes_twice():
+    first = us(datetime(2023, 10, 29, 0, 30, tzinfo=UTC))
+    held = unrepeated_us(first, BERLIN)
+    assert wall_clock(held, BERLIN) == datetime(2023, 10, 29, 1, 59, 59, 999999)  # noqa: DTZ001
+    second = first + HOUR_US
+    assert unrepeated_us(second, BERLIN) == second
+    early = us(datetime(2023, 10, 28, 23, 30, tzinfo=UTC))
+    assert unrepeated_us(early, BERLIN) == early
+    assert instant_us(wall_clock(held, BERLIN), BERLIN) == held
