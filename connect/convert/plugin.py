@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
+from connect.convert.avro.config import AvroConfig
 from connect.convert.config import JsonConfig, NoConfig, StringConfig
 
 KAFKA_VERSION = "4.1.0"
+CONFLUENT_VERSION = "8.3.0"
 _CONNECT = "org.apache.kafka.connect."
+_CONFLUENT = "io.confluent.connect."
 _BOTH: tuple[tuple[str, str, type[Config], str], ...] = (
     ("json.JsonConverter", "json_converter:json", JsonConfig, "JSON, with or without a schema in every message."),
     ("storage.StringConverter", "raw:string", StringConfig, "The text of a value; reads strings."),
@@ -20,18 +23,29 @@ _BOTH: tuple[tuple[str, str, type[Config], str], ...] = (
     ("converters.DoubleConverter", "primitives:float64", NoConfig, "64-bit IEEE 754 numbers, big-endian."),
 )
 
+_REGISTRY: tuple[tuple[str, str, type[Config], str], ...] = (
+    ("avro.AvroConverter", "avro.converter:avro", AvroConfig, "Avro, its schemas in a schema registry."),
+)
+
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """Every converter under both kinds, as in Java, and the header converter."""
     plugins = []
     for name, factory, config, doc in _BOTH:
-        target = f"connect.convert.{factory}"
-        plugins.append(Plugin(PluginKind.CONVERTER, _CONNECT + name, target, config, KAFKA_VERSION, doc))
-        header = f"{target}_header"
-        plugins.append(Plugin(PluginKind.HEADER_CONVERTER, _CONNECT + name, header, config, KAFKA_VERSION, doc))
+        plugins += _as_both(_CONNECT + name, factory, config, KAFKA_VERSION, doc)
+    for name, factory, config, doc in _REGISTRY:
+        plugins += _as_both(_CONFLUENT + name, factory, config, CONFLUENT_VERSION, doc)
     simple = _CONNECT + "storage.SimpleHeaderConverter"
     doc = "Header values as text; the type is inferred when read."
     target = "connect.convert.simple_header:simple_header"
     plugins.append(Plugin(PluginKind.HEADER_CONVERTER, simple, target, NoConfig, KAFKA_VERSION, doc))
     return plugins
+
+
+def _as_both(name: str, factory: str, config: type[Config], version: str, doc: str) -> list[Plugin]:
+    target = f"connect.convert.{factory}"
+    return [
+        Plugin(PluginKind.CONVERTER, name, target, config, version, doc),
+        Plugin(PluginKind.HEADER_CONVERTER, name, f"{target}_header", config, version, doc),
+    ]

@@ -1,0 +1,1 @@
+"""Avro: schemas of the Avro 1.11 specification, their Connect counterparts, and binary encoding over columns."""

@@ -1,0 +1,151 @@
+"""What is asked of a schema registry, and its refusals as our errors. Source: Confluent's REST API, v1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+from connect.api.errors import SchemaError
+from connect.convert.registry.transport import RegistryError, Transport
+
+AVRO: Final = "AVRO"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A schema that another one refers to by `name`."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A schema as the registry has it. `text` is its source; `kind` AVRO, PROTOBUF or JSON."""
+
+    text: str
+    kind: str = AVRO
+    references: Sequence[Reference] = field(default=())
+    schema_id: int | None = None
+    version: int | None = None
+
+    @property
+    def as_body(self) -> dict[str, Any]:
+        """The members of a request."""
+        body: dict[str, Any] = {"schema": self.text}
+        if self.kind != AVRO:
+            body["schemaType"] = self.kind
+        if self.references:
+            body["references"] = [{"name": r.name, "subject": r.subject, "version": r.version} for r in self.references]
+        return body
+
+
+class RegistryClient:
+    """One registry. Owned by one task thread."""
+
+    def __init__(self, transport: Transport, *, normalize: bool = False) -> None:
+        self._transport = transport
+        self._query = "?normalize=true" if normalize else ""
+
+    def register(self, subject: str, schema: Registered) -> int:
+        """The id of the schema, which is registered now if the subject does not have it.
+
+        SchemaError when the registry calls it incompatible or invalid.
+        """
+        path = f"/subjects/{_quoted(subject)}/versions{self._query}"
+        try:
+            return int(self._transport.call("POST", path, schema.as_body)["id"])
+        except RegistryError as error:
+            raise self._refused(subject, schema, error) from error
+
+    def lookup(self, subject: str, schema: Registered) -> int:
+        """The id that the subject has for exactly this schema. SchemaError when it has none."""
+        try:
+            return int(self._transport.call("POST", f"/subjects/{_quoted(subject)}{self._query}", schema.as_body)["id"])
+        except RegistryError as error:
+            if error.status == 404:
+                raise SchemaError(
+                    f"Subject {subject} of the schema registry does not have this schema: {schema.text:.500}",
+                    fix="Register it, or set auto.register.schemas=true or use.latest.version=true.",
+                ) from error
+            raise self._refused(subject, schema, error) from error
+
+    def latest(self, subject: str) -> Registered:
+        """The newest version of the subject. SchemaError when there is no such subject."""
+        try:
+            return _registered(self._transport.call("GET", f"/subjects/{_quoted(subject)}/versions/latest"))
+        except RegistryError as error:
+            if error.status == 404:
+                raise SchemaError(
+                    f"The schema registry has no subject {subject}, whose latest version use.latest.version asks for.",
+                    fix="Register a schema for it, or set use.latest.version=false.",
+                ) from error
+            raise self._failed(f"the latest version of {subject}", error) from error
+
+    def by_id(self, schema_id: int) -> Registered:
+        """The schema of this id. SchemaError when the registry does not know it."""
+        try:
+            answer = self._transport.call("GET", f"/schemas/ids/{schema_id}")
+        except RegistryError as error:
+            if error.status == 404:
+                raise SchemaError(
+                    f"The schema registry has no schema with id {schema_id}, which the record names.",
+                    fix="Check that schema.registry.url is the registry that the record's producer uses.",
+                ) from error
+            raise self._failed(f"schema id {schema_id}", error) from error
+        return _registered({**answer, "id": schema_id})
+
+    def by_version(self, reference: Reference) -> Registered:
+        """The schema that a reference names. SchemaError when it is gone."""
+        try:
+            path = f"/subjects/{_quoted(reference.subject)}/versions/{reference.version}"
+            return _registered(self._transport.call("GET", path))
+        except RegistryError as error:
+            raise self._failed(
+                f"version {reference.version} of {reference.subject}, which is referred to", error
+            ) from error
+
+    def version_of(self, schema_id: int, subject: str) -> int | None:
+        """Which version of the subject the id is; None when it is none of its."""
+        try:
+            answer = self._transport.call("GET", f"/schemas/ids/{schema_id}/versions")
+        except RegistryError as error:
+            if error.status == 404:
+                return None
+            raise self._failed(f"the versions of schema id {schema_id}", error) from error
+        return next((int(found["version"]) for found in answer if found["subject"] == subject), None)
+
+    def _refused(self, subject: str, schema: Registered, error: RegistryError) -> SchemaError:
+        if error.status == 409:
+            return SchemaError(
+                f"The schema is incompatible with what subject {subject} has, the schema registry says: "
+                f"{error.message} (error code {error.code}). The schema: {schema.text:.500}",
+                fix="Make the change compatible (a new field needs a default or must be optional), or change the "
+                "subject's compatibility level.",
+            )
+        if error.status == 422:
+            return SchemaError(
+                f"The schema registry takes this {schema.kind} schema for subject {subject} to be invalid: "
+                f"{error.message} (error code {error.code}). The schema: {schema.text:.500}"
+            )
+        return self._failed(f"subject {subject}", error)
+
+    @staticmethod
+    def _failed(about: str, error: RegistryError) -> SchemaError:
+        return SchemaError(
+            f"The schema registry failed about {about}: {error.message} (HTTP {error.status}, error code {error.code})."
+        )
+
+
+def _registered(answer: Any) -> Registered:
+    references = [Reference(r["name"], r["subject"], int(r["version"])) for r in answer.get("references") or ()]
+    return Registered(
+        answer["schema"], answer.get("schemaType") or AVRO, tuple(references), answer.get("id"), answer.get("version")
+    )
+
+
+def _quoted(subject: str) -> str:
+    return quote(subject, safe="")

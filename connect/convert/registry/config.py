@@ -1,0 +1,132 @@
+"""The settings that all registry converters share, as Confluent declares them. No I/O.
+
+Source: io.confluent.kafka.serializers.AbstractKafkaSchemaSerDeConfig and SchemaRegistryClientConfig 8.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, SecretStr
+
+from connect.api.config import Boolean, ClassName, Config, Int, ListOf, Password, String, at_least, key, one_of
+from connect.api.errors import ConfigProblem
+from connect.convert.registry.subjects import STRATEGIES, TOPIC, strategy_name
+
+SECRET_GROUP, SCHEMAS, CLIENT = "Security", "Schemas", "Registry"
+
+
+def _check_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
+    if not urls:
+        raise ValueError("List must not be empty")
+    for url in urls:
+        if urlsplit(url).scheme not in {"http", "https"}:
+            raise ValueError("an address of a schema registry starts with http:// or https://")
+    return urls
+
+
+def _check_strategy(name: str) -> str:
+    found = strategy_name(name)
+    if found is None:
+        raise ValueError(f"Class {name} could not be found. There are: {', '.join(STRATEGIES)}")
+    return found
+
+
+Strategy = Annotated[ClassName, AfterValidator(_check_strategy)]
+
+
+class RegistryConfig(Config):
+    """Where the registry is, and what is written there."""
+
+    url: Annotated[ListOf, AfterValidator(_check_urls)] = key(
+        "schema.registry.url", importance="high", group=CLIENT, display_name="Schema Registry URL",
+        doc="Comma-separated addresses of the schema registry; the next is asked when one does not answer.",
+    )  # fmt: skip
+    url_randomize: Boolean = key(
+        "schema.registry.url.randomize", False, importance="low", group=CLIENT,
+        doc="Start with an address drawn by lot.",
+    )  # fmt: skip
+    auto_register: Boolean = key(
+        "auto.register.schemas", True, importance="medium", group=SCHEMAS,
+        doc="Register the schema of what is written. false: the subject must have it already.",
+    )  # fmt: skip
+    use_latest: Boolean = key(
+        "use.latest.version", False, importance="low", group=SCHEMAS,
+        doc="Write with the subject's latest schema. Counts only with auto.register.schemas=false.",
+    )  # fmt: skip
+    latest_strict: Boolean = key(
+        "latest.compatibility.strict", True, importance="low", group=SCHEMAS,
+        doc="Refuse rows whose schema the latest version cannot hold. Rows are always checked field by field here.",
+    )  # fmt: skip
+    use_schema_id: Int = key(
+        "use.schema.id", -1, importance="low", group=SCHEMAS,
+        doc="Write with the schema of this id; -1: none. Counts only with auto.register.schemas=false.",
+    )  # fmt: skip
+    id_strict: Boolean = key(
+        "id.compatibility.strict", True, importance="low", group=SCHEMAS,
+        doc="Refuse rows whose schema use.schema.id cannot hold. Rows are always checked field by field here.",
+    )  # fmt: skip
+    normalize: Boolean = key(
+        "normalize.schemas", False, importance="medium", group=SCHEMAS,
+        doc="Let the registry ignore differences without meaning, such as the order of properties.",
+    )  # fmt: skip
+    key_strategy: Strategy = key(
+        "key.subject.name.strategy", TOPIC, group=SCHEMAS, doc="How the subject of a key's schema is called.",
+    )  # fmt: skip
+    value_strategy: Strategy = key(
+        "value.subject.name.strategy", TOPIC, group=SCHEMAS, doc="How the subject of a value's schema is called.",
+    )  # fmt: skip
+    latest_ttl_s: Int = key(
+        "latest.cache.ttl.sec", -1, importance="low", group=SCHEMAS,
+        doc="Seconds after which the latest version is asked for again; -1: never.",
+    )  # fmt: skip
+    credentials_source: Annotated[String, one_of("URL", "USER_INFO")] = key(
+        "basic.auth.credentials.source", "URL", group=SECRET_GROUP,
+        doc="Where user and password are: in the address (URL) or in basic.auth.user.info (USER_INFO).",
+    )  # fmt: skip
+    user_info_given: Password | None = key(
+        "basic.auth.user.info", None, group=SECRET_GROUP, doc="user:password, for USER_INFO.",
+    )  # fmt: skip
+    user_info_old: Password | None = key(
+        "schema.registry.basic.auth.user.info", None, group=SECRET_GROUP, importance="low",
+        doc="The old name of basic.auth.user.info.",
+    )  # fmt: skip
+    bearer_source: Annotated[String, one_of("STATIC_TOKEN")] = key(
+        "bearer.auth.credentials.source", "STATIC_TOKEN", group=SECRET_GROUP, importance="low",
+        doc="Where the bearer token is.",
+    )  # fmt: skip
+    bearer_token: Password | None = key(
+        "bearer.auth.token", None, group=SECRET_GROUP, doc="A token to send instead of user and password.",
+    )  # fmt: skip
+    connect_timeout_ms: Annotated[Int, at_least(1)] = key(
+        "http.connect.timeout.ms", 60_000, importance="low", group=CLIENT, doc="How long to wait for a connection.",
+    )  # fmt: skip
+    read_timeout_ms: Annotated[Int, at_least(1)] = key(
+        "http.read.timeout.ms", 60_000, importance="low", group=CLIENT, doc="How long to wait for an answer.",
+    )  # fmt: skip
+    max_retries: Annotated[Int, at_least(0)] = key(
+        "max.retries", 3, importance="low", group=CLIENT, doc="Tries after the first one that failed.",
+    )  # fmt: skip
+    retries_wait_ms: Annotated[Int, at_least(0)] = key(
+        "retries.wait.ms", 1_000, importance="low", group=CLIENT, doc="Wait before the second try; it doubles.",
+    )  # fmt: skip
+    retries_max_wait_ms: Annotated[Int, at_least(0)] = key(
+        "retries.max.wait.ms", 20_000, importance="low", group=CLIENT, doc="Longest wait between two tries.",
+    )  # fmt: skip
+
+    @property
+    def user_info(self) -> SecretStr | None:
+        """user:password; None when there is none."""
+        return self.user_info_given or self.user_info_old
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """Credentials that are asked for and missing."""
+        if self.credentials_source == "USER_INFO" and (
+            self.user_info is None or ":" not in self.user_info.get_secret_value()
+        ):
+            message = "Invalid value [hidden] for configuration basic.auth.user.info: "
+            yield ConfigProblem(
+                "basic.auth.user.info", f"{message}basic.auth.credentials.source=USER_INFO needs user:password here."
+            )

@@ -1,0 +1,97 @@
+"""Which schema rows are written with, and what the schema of an id is; each is asked for once."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from connect.convert.registry.client import Registered, RegistryClient
+from connect.convert.registry.config import RegistryConfig
+from connect.convert.registry.subjects import STRATEGIES
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """The values used last, made when they are first asked for; what raises is not kept."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The value of the key."""
+        if key in self._values:
+            self._values.move_to_end(key)
+            return self._values[key]
+        value = self._values[key] = make()
+        if len(self._values) > self._size:
+            self._values.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._values.clear()
+
+
+class Schemas:
+    """One converter's schemas. Owned by one task thread."""
+
+    def __init__(self, config: RegistryConfig, client: RegistryClient, *, is_key: bool) -> None:
+        self._config = config
+        self._client = client
+        self._is_key = is_key
+        self._subject = STRATEGIES[config.key_strategy if is_key else config.value_strategy]
+
+    @property
+    def changes_by_itself(self) -> bool:
+        """Whether what is written may change without a change of the rows."""
+        config = self._config
+        return not config.auto_register and config.use_schema_id < 0 and config.use_latest and config.latest_ttl_s >= 0
+
+    @property
+    def fresh_until(self) -> float:
+        """Until when (monotonic clock) an answer about the latest version holds."""
+        return time.monotonic() + self._config.latest_ttl_s
+
+    def for_writing(self, topic: str, own: Registered, record_name: str | None) -> Registered:
+        """The schema, with its id, that rows of the schema `own` are written with. Order of precedence as in Java."""
+        config, client = self._config, self._client
+        subject = self._subject(topic, self._is_key, record_name)
+        if config.auto_register:
+            return replace(own, schema_id=client.register(subject, own))
+        if config.use_schema_id >= 0:
+            return client.by_id(config.use_schema_id)
+        if config.use_latest:
+            return client.latest(subject)
+        return replace(own, schema_id=client.lookup(subject, own))
+
+    def for_reading(self, schema_id: int) -> Registered:
+        """The schema of an id."""
+        return self._client.by_id(schema_id)
+
+    def version(self, schema_id: int, topic: str, record_name: str | None) -> int | None:
+        """The version of the subject that an id is."""
+        if record_name is None and self._subject is not STRATEGIES[_TOPIC]:
+            return None
+        return self._client.version_of(schema_id, self._subject(topic, self._is_key, record_name))
+
+    def references(self, schema: Registered) -> Sequence[tuple[str, Registered]]:
+        """What the schema refers to, by name; each after all that it refers to itself."""
+        found: dict[str, Registered] = {}
+        self._collect(schema, found)
+        return list(found.items())
+
+    def _collect(self, schema: Registered, found: dict[str, Registered]) -> None:
+        for reference in schema.references:
+            if reference.name not in found:
+                referred = self._client.by_version(reference)
+                self._collect(referred, found)
+                found[reference.name] = referred
+
+
+_TOPIC = next(iter(STRATEGIES))

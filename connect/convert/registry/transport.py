@@ -1,0 +1,184 @@
+"""HTTP to a schema registry: which address, as whom, with which certificates, how often. Knows nothing of schemas."""
+
+from __future__ import annotations
+
+import json
+import random
+import ssl
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import stamina
+import urllib3
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.convert.registry.config import RegistryConfig
+
+_MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
+_PREFIX: Final = "schema.registry."
+
+
+class RegistryError(ConnectError):
+    """The registry refused a request: its HTTP status, its `error_code` and its own words."""
+
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class Transport:
+    """Requests to the first address that answers. Owned by one task thread."""
+
+    def __init__(self, config: RegistryConfig) -> None:
+        urls = [url.rstrip("/") for url in config.url]
+        if config.url_randomize:
+            random.shuffle(urls)
+        self._addresses = [_without_user(url) for url in urls]
+        self._attempts = config.max_retries + 1
+        self._wait_s = config.retries_wait_ms / 1000, config.retries_max_wait_ms / 1000
+        self._pool = _pool(config)
+        self._headers = {"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE}
+        self._headers |= config.with_prefix("request.header.")
+        self._authorizations = [_authorization(config, url) for url in urls]
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The parsed answer. RegistryError when it refuses; RetriableError when no address answers."""
+        first_s, most_s = self._wait_s
+        for attempt in stamina.retry_context(
+            on=RetriableError, attempts=self._attempts, timeout=None, wait_initial=first_s, wait_max=most_s,
+            wait_jitter=first_s / 10,
+        ):  # fmt: skip
+            with attempt:
+                return self._once(method, path, body)
+        raise AssertionError("stamina tries at least once")
+
+    def close(self) -> None:
+        """Close connections."""
+        self._pool.clear()
+
+    def _once(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        reasons = []
+        for address, authorization in zip(self._addresses, self._authorizations, strict=True):
+            headers = {**self._headers, **({"Authorization": authorization} if authorization else {})}
+            try:
+                answer = self._pool.request(
+                    method, address + path, headers=headers, body=None if body is None else json.dumps(body).encode()
+                )
+            except urllib3.exceptions.HTTPError as error:
+                reasons.append(f"{address}: {_reason(error)}")
+                continue
+            if answer.status not in _RETRIED or _is_verdict(answer):
+                return _parsed(answer, address)
+            reasons.append(f"{address}: HTTP {answer.status} {answer.data[:200].decode(errors='replace')}")
+        tried = f"{self._attempts} tries" if self._attempts > 1 else "one try"
+        raise RetriableError(
+            f"The schema registry does not answer ({tried}): {'; '.join(reasons)}.",
+            key="schema.registry.url",
+            fix="Check schema.registry.url and that the registry runs.",
+        )
+
+
+def _is_verdict(answer: urllib3.BaseHTTPResponse) -> bool:
+    """A 500 with an error code of the registry's own about the request, not about its state."""
+    return answer.status == 500 and 40000 <= _error_body(answer)[0] < 50000
+
+
+def _error_body(answer: urllib3.BaseHTTPResponse) -> tuple[int, str]:
+    try:
+        body = json.loads(answer.data)
+        return int(body["error_code"]), str(body["message"])
+    except (ValueError, KeyError, TypeError):
+        return answer.status, answer.data[:300].decode(errors="replace")
+
+
+def _parsed(answer: urllib3.BaseHTTPResponse, address: str) -> Any:
+    if answer.status in {401, 403}:
+        word = "who this is (401)" if answer.status == 401 else "this user the right (403)"
+        raise ConnectError(
+            f"The schema registry at {address} does not grant {word}.", key="basic.auth.user.info",
+            fix="Set basic.auth.credentials.source=USER_INFO and basic.auth.user.info, or ask for the right.",
+        )  # fmt: skip
+    if answer.status >= 300:
+        code, message = _error_body(answer)
+        raise RegistryError(answer.status, code, message)
+    try:
+        return json.loads(answer.data)
+    except ValueError as error:
+        raise ConnectError(
+            f"What answers at {address} is no schema registry: {answer.data[:100]!r}.", key="schema.registry.url",
+            fix="Give the address of its API; Apicurio's ends in /apis/ccompat/v7.",
+        ) from error  # fmt: skip
+
+
+def _reason(error: Exception) -> str:
+    inner = getattr(error, "reason", None) or error
+    return f"{type(inner).__name__}: {str(inner).rpartition('>: ')[2]}"
+
+
+def _authorization(config: RegistryConfig, url: str) -> str | None:
+    if config.bearer_token is not None:
+        return f"Bearer {config.bearer_token.get_secret_value()}"
+    if config.credentials_source == "USER_INFO":
+        info = config.user_info
+        assert info is not None, "checked by RegistryConfig"
+        return _basic(info.get_secret_value())
+    parts = urlsplit(url)
+    return _basic(f"{unquote(parts.username)}:{unquote(parts.password or '')}") if parts.username else None
+
+
+def _basic(user_info: str) -> str:
+    return urllib3.make_headers(basic_auth=user_info)["authorization"]
+
+
+def _without_user(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _pool(config: RegistryConfig) -> urllib3.PoolManager:
+    timeout = urllib3.Timeout(connect=config.connect_timeout_ms / 1000, read=config.read_timeout_ms / 1000)
+    given = {**config.with_prefix("ssl."), **config.with_prefix(f"{_PREFIX}ssl.")}
+    context, check_host = _context(given), given.get("endpoint.identification.algorithm", "https") != ""
+    return urllib3.PoolManager(
+        retries=False, timeout=timeout, ssl_context=context, assert_hostname=None if check_host else False
+    )
+
+
+def _context(given: Mapping[str, str]) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = given.get("endpoint.identification.algorithm", "https") != ""
+    try:
+        if certificates := given.get("truststore.certificates"):
+            context.load_verify_locations(cadata=certificates)
+        if location := given.get("truststore.location"):
+            context.load_verify_locations(cafile=_pem(location, "ssl.truststore.location"))
+        password = given.get("key.password")
+        if location := given.get("keystore.location"):
+            context.load_cert_chain(_pem(location, "ssl.keystore.location"), password=password)
+        if (chain := given.get("keystore.certificate.chain")) and (key := given.get("keystore.key")):
+            # The ssl module reads certificates from files only.
+            with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+                file.write(f"{key}\n{chain}\n")
+                file.flush()
+                context.load_cert_chain(file.name, password=password)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"The TLS files of the schema registry cannot be used: {error}", key=f"{_PREFIX}ssl"
+        ) from None
+    return context
+
+
+def _pem(location: str, key: str) -> str:
+    with Path(location).open("rb") as file:
+        start = file.read(4)
+    if start[:4] == b"\xfe\xed\xfe\xed" or start[:1] == b"\x30":
+        raise ConfigError(
+            f"{_PREFIX}{key} names a Java keystore (JKS or PKCS12).", key=_PREFIX + key,
+            fix="Make a PEM file of it: openssl pkcs12 -in store.p12 -nodes -out store.pem",
+        )  # fmt: skip
+    return location
