@@ -28,8 +28,33 @@ class TaskContext(Protocol):
         """
 
 
+class TransactionContext(Protocol):
+    """Where the transactions of a source end whose connector is set to `transaction.boundary=connector`.
+
+    Called from `poll`, about the transaction that its batch belongs to: everything since the last end. Between two ends
+    nobody who reads committed records sees a row, and after a crash none of them was written. A transaction may not
+    stay open longer than the producer's `transaction.timeout.ms` (60 s).
+    """
+
+    def commit(self) -> None:
+        """End the transaction behind the batch that this `poll` returns; rows and positions become visible at once."""
+
+    def abort(self) -> None:
+        """Throw the transaction away, this `poll`'s batch included.
+
+        Its positions are stored all the same, so that the rows do not come again.
+        """
+
+
 class SourceContext(TaskContext, Protocol):
     """What a source task may ask of the framework."""
+
+    @property
+    def transactions(self) -> TransactionContext | None:
+        """For connectors that define their transactions themselves; None unless this one is set to do so.
+
+        Such a plug-in declares `Capability.TRANSACTION_BOUNDARIES`.
+        """
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this source partition, None when there is none. Integers come back as int."""

@@ -39,6 +39,8 @@ class Capability(StrEnum):
 
     EXACTLY_ONCE = "exactly-once"
     """A source: resuming at the stored offset repeats no row. A sink: a batch put twice leaves each row once."""
+    TRANSACTION_BOUNDARIES = "transaction-boundaries"
+    """A source: it can say itself where its transactions end (`SourceContext.transactions`)."""
     DELETES = "deletes"
     """A source reports deleted rows, a sink applies tombstones."""
     UPDATES = "updates"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
@@ -60,12 +60,21 @@ class Parts:
     calls: ConnectorCalls
     catalog: ConnectorCatalog
     limits: Limits
+    in_transactions: Callable[[Mapping[str, str]], bool]
+    """Rows and offsets of this source go in transactions, says its configuration and the worker's."""
     worker_id: str = ""
 
     def status(self, state: State, config: Mapping[str, str], trace: str | None = None) -> Status:
         """A status as this worker reports it now."""
         generation = self.membership.view.generation
         return Status(state, self.worker_id, trace, generation, self.catalog.version(config))
+
+    def awaits_fencing(self, snapshot: ConfigSnapshot, name: str) -> bool:
+        """The connector's tasks must not start before those of its last configuration are shut out."""
+        config = snapshot.applied.get(name)
+        if config is None or name not in snapshot.unfenced or self.catalog.kind(config) != "source":
+            return False
+        return self.in_transactions(config)
 
     def info(self, name: str) -> ConnectorInfo:
         """A connector as REST shows it. NotFoundError."""

@@ -40,6 +40,9 @@ class ConfigSnapshot:
     inconsistent: frozenset[str] = frozenset()
     """Connectors whose last commit lacked task records; their tasks must be published again."""
     fenced_tasks: Mapping[str, int] = field(default_factory=dict)
+    """The number of tasks in the last fencing record of each connector: so many producers may be alive."""
+    unfenced: frozenset[str] = frozenset()
+    """Connectors whose tasks were published after the last fencing record."""
     session_key: SessionKeyRecord | None = None
     placements: Mapping[TaskId, int] = field(default_factory=dict)
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict)
@@ -72,6 +75,7 @@ class ConfigState:
         self._applied: dict[str, Properties] = {}
         self._inconsistent: set[str] = set()
         self._fenced: dict[str, int] = {}
+        self._unfenced: set[str] = set()
         self._session_key: SessionKeyRecord | None = None
         self._placements: dict[str, Sequence[int | None]] = {}
         self._workers: dict[str, WorkerRecord] = {}
@@ -96,6 +100,7 @@ class ConfigState:
                 self._targets[name] = target
             case FencingRecord(name, count):
                 self._fenced[name] = count
+                self._unfenced.discard(name)
             case SessionKeyRecord():
                 self._session_key = record
             case PlacementRecord(name, slots):
@@ -123,6 +128,7 @@ class ConfigState:
             applied=dict(self._applied),
             inconsistent=frozenset(self._inconsistent),
             fenced_tasks=dict(self._fenced),
+            unfenced=frozenset(self._unfenced),
             session_key=self._session_key,
             placements=placements,
             workers=dict(self._workers),
@@ -142,6 +148,7 @@ class ConfigState:
         # Compaction may have removed an old connector record and left the commit of its tasks (KAFKA-16838).
         if name not in self._connectors:
             return
+        self._unfenced.add(name)
         # Records of higher numbers may be left from a time with more tasks: compaction keeps them.
         if all(number in pending for number in range(count)):
             self._tasks[name] = {number: pending[number] for number in range(count)}

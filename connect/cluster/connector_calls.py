@@ -7,18 +7,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import structlog
 
 from connect.cluster.supervisor import IDLE_S, KILL_GRACE_S, Launch, Post
 from connect.cluster.task_host import Host
-from connect.runtime.messages import Call, CallResult, Message
+from connect.runtime.messages import Call, CallResult, Message, Method
 
 TRIES: Final = 2
 """A call whose host died of something else is asked once more."""
 
-Method = Literal["check", "task_configs", "alter_offsets"]
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 """What `Call.positions` says."""
 
@@ -47,10 +46,10 @@ class ConnectorCalls:
         self._overdue: frozenset[int] = frozenset()
 
     def ask(
-        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()
+        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = (), tasks: int = 0
     ) -> Future[CallResult]:
         """Ask a connector. The future always gets an answer; a connector that dies or hangs gives one with `error`."""
-        call = Call(next(self._ids), method, config, timeout_s, positions)
+        call = Call(next(self._ids), method, config, timeout_s, positions, tasks)
         self._asked[call.id] = _Asked(call, Future(), self._clock_s() + timeout_s + KILL_GRACE_S)
         self._send(call)
         return self._asked[call.id].answer

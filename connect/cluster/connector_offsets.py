@@ -5,7 +5,6 @@ Works on threads of its own: a slow broker must not hold up the herder.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, Protocol
@@ -17,11 +16,10 @@ from connect.cluster import sink_offsets
 from connect.cluster.cluster_parts import ConnectorCatalog, connector_config
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.connector_calls import Positions
-from connect.cluster.log import MakeLog, RecordLog
 from connect.cluster.operations import PartitionOffset, RequestError, TargetState
+from connect.cluster.source_offsets import StoredSourceOffsets
 from connect.runtime.ledger import partition_key
 from connect.runtime.messages import CallResult
-from connect.runtime.offset_records import OffsetTable
 
 TIMEOUT_S: Final = 60.0
 ASK_S: Final = 20.0
@@ -49,24 +47,21 @@ class GroupOffsets(Protocol):
 
 
 class ConnectorOffsets:
-    """Any thread may ask. The offsets topic is opened when it is first needed and then followed."""
+    """Any thread may ask."""
 
     def __init__(
         self,
-        make_log: MakeLog,
+        sources: StoredSourceOffsets,
         admin: Callable[[Mapping[str, str]], GroupOffsets],
         catalog: ConnectorCatalog,
         snapshot: Callable[[], ConfigSnapshot],
         ask: Ask,
     ) -> None:
-        self._make_log = make_log
+        self._sources = sources
         self._admin = admin
         self._catalog = catalog
         self._snapshot = snapshot
         self._ask = ask
-        self._table = OffsetTable()
-        self._opened: RecordLog | None = None
-        self._lock = threading.Lock()  # two first requests must not open the topic twice
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="offsets")
 
     def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
@@ -88,17 +83,14 @@ class ConnectorOffsets:
     def close(self) -> None:
         """Let go of the offsets topic."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.close()
+        self._sources.close()
 
     def _read(self, name: str) -> Sequence[PartitionOffset]:
         config = connector_config(self._snapshot(), name)
         deadline = Deadline.after(TIMEOUT_S)
         if self._catalog.kind(config) == "sink":
             return sink_offsets.shown(self._admin(config).group_offsets(_group(name, config), deadline))
-        self._read_topic(deadline)
-        return [PartitionOffset(p.partition, p.offset) for p in self._table.of_connector(name)]
+        return [PartitionOffset(p.partition, p.offset) for p in self._sources.read(name, config, deadline)]
 
     def _alter(self, name: str, offsets: Sequence[PartitionOffset]) -> bool:
         config = self._stopped(name)
@@ -117,15 +109,15 @@ class ConnectorOffsets:
             with _TellMembers(name):
                 self._admin(config).delete_group(_group(name, config), deadline.sooner(10))
             return self._catalog.keeps_no_offsets(config)
-        self._read_topic(deadline)
-        gone = [SourcePosition(p.partition, None) for p in self._table.of_connector(name)]
+        gone = [SourcePosition(p.partition, None) for p in self._sources.read(name, config, deadline)]
         return self._alter_source(name, config, gone, deadline)
 
     def _alter_source(
         self, name: str, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline
     ) -> bool:
+        self._sources.shut_out(name, config, deadline)
         whole = self._approved(config, wanted, deadline, refused=500)
-        self._write(wanted, name, deadline)
+        self._sources.write(name, config, wanted, deadline)
         return whole
 
     def _approved(
@@ -145,11 +137,11 @@ class ConnectorOffsets:
             return self._catalog.keeps_no_offsets(config)
         wanted = [SourcePosition(o.partition, o.offset) for o in offsets]
         whole = self._approved(config, wanted, deadline, refused=400)
-        self._read_topic(deadline)
+        self._sources.shut_out(name, config, deadline)
         given = {partition_key(position.partition) for position in wanted}
-        stored = self._table.of_connector(name)
+        stored = self._sources.read(name, config, deadline)
         gone = [SourcePosition(p.partition, None) for p in stored if partition_key(p.partition) not in given]
-        self._write([*gone, *wanted], name, deadline)
+        self._sources.write(name, config, [*gone, *wanted], deadline)
         return whole
 
     def _replace_group(
@@ -192,26 +184,6 @@ class ConnectorOffsets:
                 target = {**kept, **target}
             if target:
                 admin.alter_group_offsets(group, target, deadline.sooner(10))
-
-    def _write(self, positions: Sequence[SourcePosition], name: str, deadline: Deadline) -> None:
-        log = self._read_topic(deadline)
-        for written in [log.put(*self._table.record(name, position)) for position in positions]:
-            written.result(deadline.remaining_s)
-        log.read_to_end(deadline)
-
-    def _read_topic(self, deadline: Deadline) -> RecordLog:
-        with self._lock:
-            if self._opened is None:
-                opened = self._make_log(self._take)
-                opened.start(deadline)
-                self._opened = opened
-            log = self._opened
-        log.read_to_end(deadline)
-        return log
-
-    def _take(self, key: bytes | None, value: bytes | None, _partition: int, _offset: int, _ms: int) -> None:
-        if key is not None:
-            self._table.apply(key, value)
 
 
 class _TellMembers:

@@ -14,7 +14,7 @@ from connect.api.deadline import Deadline
 from connect.cluster import config_history
 from connect.cluster.cluster_parts import connector_config
 from connect.cluster.config_records import RestartRecord
-from connect.cluster.connector_calls import Method, Positions
+from connect.cluster.connector_calls import Positions
 from connect.cluster.connector_offsets import ConnectorOffsets
 from connect.cluster.creation import Creation
 from connect.cluster.dry_run import DryRun
@@ -35,7 +35,8 @@ from connect.cluster.operations import (
 from connect.cluster.removal import Removal
 from connect.cluster.requests import Requests
 from connect.cluster.settling import Settler, Surroundings
-from connect.runtime.messages import CallResult, TaskId
+from connect.cluster.source_offsets import StoredSourceOffsets
+from connect.runtime.messages import CallResult, Method, TaskId
 from connect.runtime.worker_config import WorkerConfig
 
 TICK_S: Final = 0.25
@@ -53,7 +54,7 @@ class Herder:
         self._parts = self._settler.parts
         self._requests = Requests(self._parts)
         self._offsets = ConnectorOffsets(
-            around.offset_log,
+            StoredSourceOffsets(around.offset_log, self._ask, self._parts.in_transactions, self._fence),
             around.group_offsets,
             around.catalog,
             lambda: self._parts.configs.snapshot,
@@ -218,6 +219,7 @@ class Herder:
 
         def step() -> None:
             self._requests.check_connector(name)
+            self._settler.fencing.again(name)
             _pass_on(self._settler.connectors.restart(name), done, lambda restarted: restarted)
 
         self._parts.loop.submit(f"restarting connector {name}", step).add_done_callback(partial(_pass_error, done))
@@ -228,6 +230,7 @@ class Herder:
 
         def step() -> None:
             self._requests.check_task(task, owned=self._settler.tasks.owns(task))
+            self._settler.fencing.again(task.connector)
             self._settler.tasks.restart([task])
 
         return self._parts.loop.submit(f"restarting task {task}", step)
@@ -265,6 +268,16 @@ class Herder:
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         """What a configuration would lead to."""
         return self._dry_run.plan(name, config, timeout_s)
+
+    def _fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
+        done: Future[None] = Future()
+
+        def step() -> None:
+            _pass_on(self._settler.fencing.fence(name, config), done, lambda fenced: fenced)
+
+        fencing = self._parts.loop.submit(f"shutting out zombies of connector {name}", step)
+        fencing.add_done_callback(partial(_pass_error, done))
+        return done
 
     def _ask(
         self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from connect.kafka.topics import InternalTopic, TopicSpec
+from connect.runtime.offset_topics import compacted, offsets_topic
 from connect.runtime.worker_config import WorkerConfig
-
-_NOT_CONFIGS: Final = frozenset({"topic", "partitions", "replication.factor"})
 
 
 def slots_topic(worker: WorkerConfig) -> str:
@@ -23,28 +20,19 @@ def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
                 worker.config_storage_topic,
                 1,
                 worker.config_storage_replication_factor,
-                _configs(worker, "config.storage."),
+                compacted(worker, "config.storage."),
             ),
             key="config.storage.topic",
             purpose="connector configurations",
             single_partition=True,
         ),
-        InternalTopic(
-            TopicSpec(
-                worker.offset_storage_topic,
-                worker.offset_storage_partitions,
-                worker.offset_storage_replication_factor,
-                _configs(worker, "offset.storage."),
-            ),
-            key="offset.storage.topic",
-            purpose="source connector offsets",
-        ),
+        offsets_topic(worker, worker.offset_storage_topic, "offset.storage.topic"),
         InternalTopic(
             TopicSpec(
                 worker.status_storage_topic,
                 worker.status_storage_partitions,
                 worker.status_storage_replication_factor,
-                _configs(worker, "status.storage."),
+                compacted(worker, "status.storage."),
             ),
             key="status.storage.topic",
             purpose="connector and task statuses",
@@ -60,9 +48,3 @@ def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
             purpose="the workers' slots",
         ),
     ]
-
-
-def _configs(worker: WorkerConfig, prefix: str) -> dict[str, str]:
-    given = {k: v for k, v in worker.with_prefix(prefix).items() if k not in _NOT_CONFIGS}
-    # Anything but plain compaction loses state, so it is no setting.
-    return {**given, "cleanup.policy": "compact"}

@@ -23,6 +23,7 @@ from connect.cluster.connector_calls import ConnectorCalls
 from connect.cluster.connector_offsets import GroupOffsets
 from connect.cluster.connector_runs import ConnectorRuns
 from connect.cluster.event_loop import EventLoop
+from connect.cluster.fencing import Fencing
 from connect.cluster.log import MakeLog
 from connect.cluster.membership import NOBODY, Membership, View
 from connect.cluster.placer import Placer
@@ -31,7 +32,8 @@ from connect.cluster.session_key import TTL_KEY, TTL_MS, needs_rotation, new_ses
 from connect.cluster.status_store import StatusStore
 from connect.cluster.supervisor import KILL_GRACE_S, HostLimits, Launch, Supervisor
 from connect.cluster.task_runs import TaskRuns
-from connect.runtime.messages import TaskId, TaskState, TopicsUsed
+from connect.runtime.exactly_once import uses_transactions
+from connect.runtime.messages import AsksToWrite, TaskId, TaskState, TopicsUsed
 from connect.runtime.worker_config import WorkerConfig
 
 TICK_S: Final = 0.25
@@ -72,6 +74,7 @@ class Settler:
         self.parts = self._build(worker)
         self.connectors = ConnectorRuns(self.parts)
         self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable)
+        self.fencing = Fencing(self.parts)
         self._placer = Placer(self.parts.configs, self.parts.statuses)
 
     def _build(self, worker: WorkerConfig) -> Parts:
@@ -89,6 +92,7 @@ class Settler:
             calls=ConnectorCalls(around.launch, loop.post),
             catalog=around.catalog,
             limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker)),
+            in_transactions=partial(uses_transactions, worker),
         )
 
     @property
@@ -167,6 +171,10 @@ class Settler:
         """RunListener."""
         self.tasks.topics_used(used)
 
+    def asks_to_write(self, asking: AsksToWrite) -> None:
+        """RunListener."""
+        self.tasks.asks_to_write(asking)
+
     def _note_restart(self, request: RestartRecord) -> None:
         self._pending_restarts[request.name] = wider(self._pending_restarts.get(request.name), request)
 
@@ -183,6 +191,7 @@ class Settler:
         else:
             self._led = False
             self.connectors.release()
+            self.fencing.release()
         self.tasks.settle(snapshot, view)
         if self._releases and self.tasks.has_released():
             for released in self._releases:
@@ -202,6 +211,7 @@ class Settler:
             self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))
         self.parts.statuses.put_rebalance(view.generation, self.parts.worker_id, view.urls)
         self.connectors.settle(snapshot)
+        self.fencing.settle(self.parts.configs.snapshot)
         self._placer.settle(self.parts.configs.snapshot, view)
         return self.parts.configs.snapshot
 
@@ -210,6 +220,7 @@ class Settler:
         statuses = self.parts.statuses
         for name, request in requests.items():
             state = statuses.connector(name)
+            self.fencing.again(name)
             if view.leads and selects_connector(request, state.state if state else None):
                 self.connectors.restart(name)
             tasks = (TaskId(name, number) for number in selected_tasks(request, statuses.tasks(name)))

@@ -12,7 +12,9 @@ import structlog
 
 from connect.cluster.task_host import Host, HostListener
 from connect.runtime.messages import (
+    AsksToWrite,
     Figures,
+    MayWrite,
     Message,
     SetPaused,
     StartTask,
@@ -41,6 +43,9 @@ class RunListener(Protocol):
 
     def topics_used(self, used: TopicsUsed) -> None:
         """A task used topics for the first time."""
+
+    def asks_to_write(self, asking: AsksToWrite) -> None:
+        """A run of an exactly-once source waits for `Supervisor.let_write`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,12 @@ class Supervisor:
         host = self._host_of(run)
         if host is not None:
             host.send(SetPaused(task.connector, task.task, run, paused))
+
+    def let_write(self, asking: AsksToWrite, refusal: str | None) -> None:
+        """Answer a run; `refusal` says why it may not write."""
+        host = self._host_of(asking.run)
+        if host is not None:
+            host.send(MayWrite(asking.connector, asking.task, asking.run, refusal))
 
     def tick(self) -> None:
         """End hosts whose task does not stop, that hold too much memory, or that nobody needs."""
@@ -168,6 +179,8 @@ class Supervisor:
                 self._listener.run_changed(message)
             case TopicsUsed():
                 self._listener.topics_used(message)
+            case AsksToWrite():
+                self._listener.asks_to_write(message)
             case _:
                 _logger.debug("task_host_said", host=host.name, message=type(message).__name__)
 

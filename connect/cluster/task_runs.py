@@ -10,13 +10,14 @@ from typing import Final, assert_never
 
 import structlog
 
+from connect.api.errors import ConnectError
 from connect.cluster.auto_restart import RestartHistory, next_restart
 from connect.cluster.cluster_parts import Parts
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.membership import View
 from connect.cluster.operations import TargetState
 from connect.cluster.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
-from connect.runtime.messages import StartTask, State, TaskId, TaskState, TopicsUsed
+from connect.runtime.messages import AsksToWrite, StartTask, State, TaskId, TaskState, TopicsUsed
 
 ISOLATION_KEY: Final = "connector.isolation"
 _logger = structlog.get_logger(__name__)
@@ -39,7 +40,8 @@ class TaskRuns:
         desired = self._desired(snapshot)
         self._assigned = frozenset(task for task in desired if view.owns(snapshot.placements.get(task)))
         for action in plan(desired, self._assigned, self._running):
-            self._do(action, snapshot)
+            if not (isinstance(action, Start) and self._parts.awaits_fencing(snapshot, action.task.connector)):
+                self._do(action, snapshot)
         for task in [t for t in self._attempts if t not in desired]:
             del self._attempts[task]
             self._histories.pop(task, None)
@@ -73,17 +75,46 @@ class TaskRuns:
             case None:
                 del self._running[task]
                 self._report_released(task, run)
+            case State.FAILED if self._superseded(task, run, self._parts.configs.snapshot):
+                # Shut out by its successor, or hit by what the new configuration mends: nobody waits for this run.
+                _logger.info("task_ended", connector=task.connector, task=task.task, exception=change.trace)
+                del self._running[task]
+                self._report_released(task, run)
             case State.FAILED:
                 self._fail(task, run, change)
             case state:
                 self._histories[task] = replace(self._history(task), good_since_s=time.monotonic())
                 self._parts.statuses.put_task(task, self._parts.status(state, run.spec.connector_config))
 
+    def asks_to_write(self, asking: AsksToWrite) -> None:
+        """A run has shut out its predecessors. It may go on unless it is one itself (invariant 8)."""
+        task = TaskId(asking.connector, asking.task)
+        run = self._running.get(task)
+        if run is None or run.number != asking.run:
+            return
+        refusal = None
+        try:
+            snapshot = self._parts.configs.refresh()
+        except (ConnectError, TimeoutError) as error:
+            refusal = f"the worker could not read the config topic to its end: {error}"
+        else:
+            view = self._parts.membership.view
+            if not view.owns(snapshot.placements.get(task)):
+                refusal = "it runs on another worker now."
+            elif self._superseded(task, run, snapshot) or self._parts.awaits_fencing(snapshot, task.connector):
+                refusal = "the connector has another configuration now."
+        self._parts.supervisor.let_write(asking, refusal)
+
     def topics_used(self, used: TopicsUsed) -> None:
         """A task host reports topics."""
         if self._tracks_topics and used.connector in self._parts.configs.snapshot.connectors:
             for topic in used.topics:
                 self._parts.statuses.use_topic(TaskId(used.connector, used.task), topic)
+
+    def _superseded(self, task: TaskId, run: Run, snapshot: ConfigSnapshot) -> bool:
+        """The task is no more, or runs otherwise now."""
+        wanted = self._desired(snapshot).get(task)
+        return wanted is None or not wanted.is_run_of(run.spec)
 
     def _desired(self, snapshot: ConfigSnapshot) -> Mapping[TaskId, TaskSpec]:
         desired = {}

@@ -92,7 +92,8 @@ def _source(plugin: Plugin, given: Properties, worker: WorkerConfig) -> Iterator
                 "exactly.once.support",
                 "The connector does not support exactly-once semantics with the provided configuration.",
             )
-    if given.get("transaction.boundary", "").strip().lower() == "connector":
+    defines_boundaries = Capability.TRANSACTION_BOUNDARIES in plugin.capabilities
+    if given.get("transaction.boundary", "").strip().lower() == "connector" and not defines_boundaries:
         yield ConfigProblem(
             "transaction.boundary",
             "The connector does not support connector-defined transaction boundaries with the given configuration. "

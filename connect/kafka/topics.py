@@ -48,13 +48,15 @@ class InternalTopic:
     """One of the worker's own topics: compacted, made when missing.
 
     key: the worker key that names it ("config.storage.topic"). purpose: what it holds, as Kafka Connect's messages
-    say it ("connector configurations"). single_partition: more than one is an error.
+    say it ("connector configurations"). single_partition: more than one is an error. factor_key: the worker key of its
+    replication factor, where that is not named after `key`.
     """
 
     spec: TopicSpec
     key: str
     purpose: str
     single_partition: bool = False
+    factor_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +266,7 @@ class TopicAdmin:
 
 def _not_created(topic: InternalTopic, error: ConnectError) -> ConfigError:
     spec = topic.spec
-    factor_key = f"{topic.key.removesuffix('.topic')}.replication.factor"
+    factor_key = topic.factor_key or f"{topic.key.removesuffix('.topic')}.replication.factor"
     if isinstance(error.__cause__, KafkaException) and (
         error.__cause__.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR
     ):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.kafka.consumer import BatchConsumer
-from connect.kafka.kv_log import KeyValueLog
 from connect.kafka.producer import BatchProducer
 from connect.kafka.settings import ClientSettings, admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
@@ -19,9 +19,10 @@ from connect.plugins import Catalog
 from connect.runtime.config_providers import ConfigProviders, config_providers
 from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.dead_letter import DeadLetters
+from connect.runtime.exactly_once import uses_transactions
 from connect.runtime.messages import TaskId
-from connect.runtime.offset_records import OffsetTable
-from connect.runtime.offset_store import OffsetStore
+from connect.runtime.offset_store import SourceOffsets
+from connect.runtime.offset_topics import OpenOffsets, offsets_topic, own_topic, without_group
 from connect.runtime.topic_creation import BrokersTopics, CreatedTopics, Topics
 from connect.runtime.topic_groups import topic_groups
 from connect.runtime.worker_config import WorkerConfig
@@ -42,44 +43,27 @@ class Clients:
     def __init__(self, worker: WorkerConfig, catalog: Catalog) -> None:
         self.worker = worker
         self.catalog = catalog
-        self._offsets: OffsetStore | None = None
-        self._offsets_log: KeyValueLog | None = None
+        self._offsets: OpenOffsets | None = None
 
     def start(self, deadline: Deadline) -> None:
         """Read the offsets topic."""
-        topic = self.worker.offset_storage_topic
-        table = OffsetTable()
-
-        def take(key: bytes | None, value: bytes | None, partition: int, offset: int, timestamp_ms: int) -> None:
-            del timestamp_ms
-            if key is None or not table.apply(key, value):
-                log.warning("Skipped a record that is no source offset: %s-%d@%d", topic, partition, offset)
-
         client_id = f"{self.worker.group_id}-offsets-{os.getpid()}"
-        self._offsets_log = KeyValueLog(
-            topic,
+        self._offsets = OpenOffsets(
+            self.worker.offset_storage_topic,
             consumer_settings(self.worker_properties, {}, client_id=client_id).properties,
             producer_settings(self.worker_properties, {}, client_id=client_id).properties,
-            on_record=take,
         )
-        self._offsets_log.start(deadline)
-        self._offsets = OffsetStore(self._offsets_log, table, topic)
+        self._offsets.start(deadline)
 
     def close(self) -> None:
         """Release the offsets topic."""
-        if self._offsets_log is not None:
-            self._offsets_log.close()
+        if self._offsets is not None:
+            self._offsets.close()
 
     @property
     def worker_properties(self) -> Mapping[str, str]:
         """The worker's settings as given. May hold secrets."""
         return self.worker.originals
-
-    @property
-    def offsets(self) -> OffsetStore:
-        """The offset store of this host."""
-        assert self._offsets is not None
-        return self._offsets
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
         """The configuration with the placeholders of config providers replaced. The result may hold secrets."""
@@ -91,15 +75,50 @@ class Clients:
         return config_providers(self.worker_properties, self.catalog)
 
     def exactly_once(self, config: SourceConnectorConfig) -> bool:
-        """Rows and offsets go in one transaction."""
-        required = config.exactly_once_support.lower() == "required"
-        if required and self.worker.exactly_once_source_support.lower() != "enabled":
+        """Rows and offsets go in one transaction. ConfigError: they must, and the worker does not allow it."""
+        in_transactions = uses_transactions(self.worker, config.originals)
+        if in_transactions and self.worker.exactly_once_source_support.lower() != "enabled":
             raise ConfigError(
                 "exactly.once.support=required needs exactly.once.source.support=enabled on the worker.",
                 key="exactly.once.support",
                 fix="Set it in the worker's configuration, or use exactly.once.support=requested.",
             )
-        return required
+        return in_transactions
+
+    def source_offsets(
+        self, connector: str, label: str, config: SourceConnectorConfig, stack: ExitStack, deadline: Deadline
+    ) -> SourceOffsets:
+        """Where the offsets of a source are, read to the end; closed by `stack`. `label` names its clients.
+
+        An offsets topic of its own is made when it is missing. ConfigError: it is there and not compacted.
+        """
+        assert self._offsets is not None
+        transactional = self.exactly_once(config)
+        topic = own_topic(self.worker, config, transactional=transactional)
+        if topic is None:
+            offsets = SourceOffsets(connector, self._offsets.store)
+        else:
+            own = self._own_offsets(topic, label, config, transactional=transactional, deadline=deadline)
+            stack.callback(own.close)
+            own.start(deadline)
+            offsets = SourceOffsets(connector, own.store, self._offsets.store)
+        offsets.read_to_end(deadline)
+        return offsets
+
+    def _own_offsets(
+        self, topic: str, label: str, config: SourceConnectorConfig, *, transactional: bool, deadline: Deadline
+    ) -> OpenOffsets:
+        worker = self.worker_properties
+        client_id = f"connector-offsets-{label}"
+        admin = TopicAdmin(admin_settings(worker, config.with_prefix("admin.override."), client_id).properties)
+        admin.ensure_internal([offsets_topic(self.worker, topic, "offsets.storage.topic")], deadline)
+        consumer = without_group(config.with_prefix("consumer.override."))
+        producer = producer_settings(worker, config.with_prefix("producer.override."), client_id=client_id)
+        return OpenOffsets(
+            topic,
+            consumer_settings(worker, consumer, client_id=client_id).properties,
+            None if transactional else producer.properties,
+        )
 
     def source_producer(self, task: TaskId, config: Mapping[str, str], *, transactional: bool) -> BatchProducer:
         """A producer for a source task; transactional ids are Kafka Connect's `<group.id>-<connector>-<task>`."""

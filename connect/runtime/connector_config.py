@@ -19,6 +19,7 @@ from connect.api.config import (
     String,
     at_least,
     key,
+    non_empty,
     one_of,
 )
 from connect.api.errors import ConfigProblem
@@ -300,7 +301,7 @@ class SourceConnectorConfig(CommonConnectorConfig):
         width="short",
         display_name="Transaction boundary interval",
     )
-    offsets_storage_topic: String = key(
+    offsets_storage_topic: Annotated[String, non_empty] = key(
         "offsets.storage.topic",
         None,
         doc="An offsets topic of this connector's own.",

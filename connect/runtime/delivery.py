@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from typing import Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
 from connect.kafka.errors import AbortableError, PartlySentError
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
+from connect.runtime.exactly_once import Boundary, ConnectorTransactions, Wish
 from connect.runtime.ledger import OffsetLedger
-from connect.runtime.offset_store import OffsetStore
+from connect.runtime.offset_store import SourceOffsets
+
+log = logging.getLogger(__name__)
+
+ABORT_S: Final = 2.0
+"""Time to abort what a task leaves open: less than a task gets to stop."""
 
 
 class AtLeastOnceDelivery:
     """An idempotent producer; an offset is stored once its rows are acknowledged (invariants 1 and 3)."""
 
-    flush_after_each_batch = False
-
-    def __init__(self, producer: BatchProducer, offsets: OffsetStore, connector: str) -> None:
+    def __init__(self, producer: BatchProducer, offsets: SourceOffsets) -> None:
         self._producer = producer
         self._offsets = offsets
-        self._connector = connector
         self._ledger = OffsetLedger()
 
     def send(self, batches: Sequence[RawBatch], position: SourcePosition | None, deadline: Deadline) -> None:
@@ -39,8 +44,16 @@ class AtLeastOnceDelivery:
         self._ledger.all_delivered()
         safe = [p for p in self._ledger.take_committable() if p.offset is not None]
         if safe:
-            self._offsets.store(self._connector, safe, deadline)
+            self._offsets.store(safe, deadline)
         return safe
+
+    def due(self, *, polled: bool, interval_over: bool) -> bool:
+        """Once in each interval."""
+        del polled
+        return interval_over
+
+    def close(self) -> None:
+        """Nothing is left half done: what is not stored is read again."""
 
     def check(self) -> None:
         """Raise the first delivery error."""
@@ -50,31 +63,63 @@ class AtLeastOnceDelivery:
 class ExactlyOnceDelivery:
     """One transaction holds rows and offsets up to a boundary. A crash leaves the whole of it or nothing."""
 
-    def __init__(self, producer: BatchProducer, offsets: OffsetStore, connector: str, *, each_poll: bool) -> None:
+    def __init__(
+        self,
+        producer: BatchProducer,
+        offsets: SourceOffsets,
+        boundary: Boundary,
+        transactions: ConnectorTransactions | None = None,
+    ) -> None:
+        """`transactions`: what the connector wants, for Boundary.CONNECTOR."""
         self._producer = producer
         self._offsets = offsets
-        self._connector = connector
+        self._boundary = boundary
+        self._transactions = transactions
         self._open = False
         self._positions: dict[bytes, SourcePosition] = {}
-        self.flush_after_each_batch = each_poll
 
     def send(self, batches: Sequence[RawBatch], position: SourcePosition | None, deadline: Deadline) -> None:
         """Enqueue all rows in the open transaction, opening one when needed."""
-        if not self._open:
-            self._producer.begin()
-            self._open = True
+        for batch in batches:
+            if batch.topic == self._offsets.topic:
+                # A task that then looks up an offset would wait for the end of its own transaction.
+                raise ConnectError(
+                    "Source tasks may not produce to their own offsets topics when exactly-once support is enabled: "
+                    f"{batch.topic}."
+                )
+        self._begin()
         for batch in batches:
             send_all(self._producer, batch, deadline)
         if position is not None and position.offset is not None:
-            self._positions[self._offsets.key(self._connector, position)] = position
+            self._positions[self._offsets.key(position)] = position
+
+    def due(self, *, polled: bool, interval_over: bool) -> bool:
+        """The boundary is reached."""
+        match self._boundary:
+            case Boundary.POLL:
+                return polled
+            case Boundary.INTERVAL:
+                return interval_over
+            case Boundary.CONNECTOR:
+                return self._transactions is not None and self._transactions.wish is not None
 
     def flush(self, deadline: Deadline) -> list[SourcePosition]:
-        """Add the offsets to the transaction and commit it. AbortableError: nothing of it is visible, start again."""
-        if not self._open:
+        """Add the offsets to the transaction and commit it. AbortableError: nothing of it is visible, start again.
+
+        A transaction that the connector has not ended stays open.
+        """
+        if self._transactions is not None:
+            match self._transactions.take():
+                case None:
+                    return []
+                case Wish.ABORT:
+                    self._abort(deadline)
+        if not self._open and not self._positions:
             return []
+        self._begin()  # after an abort the offsets go alone
         positions = list(self._positions.values())
         if positions:
-            send_all(self._producer, self._offsets.batch(self._connector, positions), deadline)
+            send_all(self._producer, self._offsets.batch(positions), deadline)
         try:
             self._producer.commit(deadline)
         except RetriableError as error:
@@ -82,7 +127,29 @@ class ExactlyOnceDelivery:
             raise AbortableError(f"The transaction could not be committed in time: {error}") from error
         self._open = False
         self._positions.clear()
+        self._offsets.copy(positions)
         return positions
+
+    def close(self) -> None:
+        """Abort what is open: readers of committed records would wait for it until it times out."""
+        if self._open:
+            try:
+                self._abort(Deadline.after(ABORT_S))
+            except ConnectError as error:
+                log.info("An open transaction is left to its next owner: %s", error)
+
+    def _begin(self) -> None:
+        if not self._open:
+            self._producer.begin()
+            self._open = True
+
+    def _abort(self, deadline: Deadline) -> None:
+        if self._open:
+            try:
+                self._producer.abort(deadline)
+            except RetriableError as error:
+                raise AbortableError(f"The transaction could not be aborted in time: {error}") from error
+            self._open = False
 
     def check(self) -> None:
         """Raise the first delivery error."""

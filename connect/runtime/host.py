@@ -28,12 +28,15 @@ from connect.api.records import SourcePosition
 from connect.plugins import Catalog
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
+from connect.runtime.kafka_calls import KAFKA_CALLS, answer_kafka_call
 from connect.runtime.messages import (
+    AsksToWrite,
     Call,
     CallResult,
     Figures,
     HostReady,
     LoggersKnown,
+    MayWrite,
     Message,
     SetLogLevel,
     SetPaused,
@@ -76,32 +79,30 @@ class Host:
     def _take(self, message: Message) -> None:
         match message:
             case StartTask():
-                run = TaskRun(message, self._clients, self._send)
-                self._runs[run.id] = run
-                run.start()
-            case StopTask():
-                if (stopping := self._run_of(message)) is not None:
-                    stopping.stop()
-            case SetPaused():
-                if (paused := self._run_of(message)) is not None:
-                    paused.set_paused(message.paused)
+                started = TaskRun(message, self._clients, self._send)
+                self._runs[started.id] = started
+                started.start()
+            case StopTask() | SetPaused() | MayWrite():
+                run = self._runs.get(TaskId(message.connector, message.task))
+                if run is not None and run.run == message.run:
+                    _tell(run, message)
             case SetLogLevel():
                 LOG_LEVELS.set(message.logger, message.level)
             case Call():
                 self._callers.submit(self._call, message)
-            case HostReady() | TaskState() | TopicsUsed() | CallResult() | Figures() | LoggersKnown():
+            case HostReady() | TaskState() | TopicsUsed() | AsksToWrite() | CallResult() | Figures() | LoggersKnown():
                 log.warning("A worker does not send %s; ignored.", type(message).__name__)
             case _:
                 assert_never(message)
 
-    def _run_of(self, message: StopTask | SetPaused) -> TaskRun | None:
-        run = self._runs.get(TaskId(message.connector, message.task))
-        return run if run is not None and run.run == message.run else None
-
     def _call(self, call: Call) -> None:
         try:
-            connector = build_connector(self._clients.catalog, self._clients.resolve(call.config))
-            self._send(CallResult(call.id, value=_answer(connector, call)))
+            resolved = self._clients.resolve(call.config)
+            if call.method in KAFKA_CALLS:
+                value = answer_kafka_call(self._clients, call, resolved)
+            else:
+                value = _answer(build_connector(self._clients.catalog, resolved), call)
+            self._send(CallResult(call.id, value=value))
         except ConfigError as error:
             hide = self._clients.providers.hide
             problems = tuple(ConfigProblem(p.key, hide(p.message)) for p in error.problems)
@@ -134,6 +135,16 @@ class Host:
                     del self._runs[task_id]
 
 
+def _tell(run: TaskRun, message: StopTask | SetPaused | MayWrite) -> None:
+    match message:
+        case StopTask():
+            run.stop()
+        case SetPaused():
+            run.set_paused(message.paused)
+        case MayWrite():
+            run.may_write(message)
+
+
 def _answer(connector: Connector, call: Call) -> Any:
     match call.method:
         case "check":
@@ -145,7 +156,7 @@ def _answer(connector: Connector, call: Call) -> Any:
             positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
             return isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
         case _:
-            assert_never(call.method)
+            raise ValueError(f"No connector is asked for {call.method}.")
 
 
 def _process_figures() -> dict[str, float]:

@@ -1,7 +1,7 @@
 """What a worker process and its task hosts say to each other: JSON lines over a socket pair. Values only, no I/O.
 
-Worker -> host: StartTask, StopTask, SetPaused, SetLogLevel, Call.
-Host -> worker: HostReady, TaskState, TopicsUsed, CallResult, Figures, LoggersKnown.
+Worker -> host: StartTask, StopTask, SetPaused, SetLogLevel, MayWrite, Call.
+Host -> worker: HostReady, TaskState, TopicsUsed, AsksToWrite, CallResult, Figures, LoggersKnown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple, get_args
 
 from connect.api.errors import ConfigProblem
+
+Method = Literal["check", "task_configs", "alter_offsets", "read_offsets", "write_offsets", "fence"]
+"""What a Call asks for: the first three of the connector itself, the others of the framework with its settings."""
 
 
 class TaskId(NamedTuple):
@@ -78,18 +81,42 @@ class SetLogLevel:
 
 
 @dataclass(frozen=True, slots=True)
+class AsksToWrite:
+    """The run has taken its transactional id, which shuts out its predecessors: is it still wanted, or a zombie itself?
+
+    Answered by MayWrite, once the worker has read the config topic to its end.
+    """
+
+    connector: str
+    task: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class MayWrite:
+    """The answer to AsksToWrite; `refusal` says why not, None: go on."""
+
+    connector: str
+    task: int
+    run: int
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """Ask a connector something that may touch the outside world. Answered by CallResult with the same id.
 
-    `positions` is for alter_offsets: pairs of source partition and offset (None: reset). Its value is what the
-    connector answered, False also from one that has no say in its offsets.
+    `positions` is for alter_offsets and write_offsets: pairs of source partition and offset (None: reset). The value of
+    alter_offsets is what the connector answered, False also from one that has no say in its offsets; that of
+    read_offsets are such pairs. `tasks` is for fence: the producers of so many tasks are shut out.
     """
 
     id: int
-    method: Literal["check", "task_configs", "alter_offsets"]
+    method: Method
     config: Mapping[str, str]
     timeout_s: float
     positions: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]] = ()
+    tasks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +176,8 @@ class LoggersKnown:
     names: Sequence[str]
 
 
-ToHost = StartTask | StopTask | SetPaused | SetLogLevel | Call
-ToWorker = HostReady | TaskState | TopicsUsed | CallResult | Figures | LoggersKnown
+ToHost = StartTask | StopTask | SetPaused | SetLogLevel | MayWrite | Call
+ToWorker = HostReady | TaskState | TopicsUsed | AsksToWrite | CallResult | Figures | LoggersKnown
 Message = ToHost | ToWorker
 _KINDS = {cls.__name__: cls for cls in (*get_args(ToHost), *get_args(ToWorker))}
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition
 from connect.kafka.kv_log import KeyValueLog
 from connect.kafka.raw import RawBatch
+from connect.runtime.ledger import partition_key
 from connect.runtime.offset_records import OffsetTable
+
+log = logging.getLogger(__name__)
 
 
 class OffsetStore:
@@ -20,6 +24,11 @@ class OffsetStore:
         self._log = kv_log
         self._table = table
         self._topic = topic
+
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+        return self._topic
 
     def read_to_end(self, deadline: Deadline) -> None:
         """See everything committed before this call."""
@@ -35,12 +44,20 @@ class OffsetStore:
 
     def store(self, connector: str, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
         """Write positions and wait until Kafka has them. RetriableError when the deadline passes first."""
-        futures = [self._log.put(*self._table.record(connector, position)) for position in positions]
+        futures = self.put(connector, positions)
         done = wait(futures, timeout=deadline.remaining_s)
         for future in done.done:
             future.result()
         if done.not_done:
             raise RetriableError(f"{len(done.not_done)} of {len(futures)} offsets were not acknowledged in time.")
+
+    def put(self, connector: str, positions: Sequence[SourcePosition]) -> list[Future[None]]:
+        """Write positions without waiting."""
+        return [self._log.put(*self._table.record(connector, position)) for position in positions]
+
+    def positions(self, connector: str) -> list[SourcePosition]:
+        """All stored positions of a connector."""
+        return self._table.of_connector(connector)
 
     def batch(self, connector: str, positions: Sequence[SourcePosition]) -> RawBatch:
         """The records of positions, for a transaction of the task's own producer."""
@@ -49,3 +66,75 @@ class OffsetStore:
         records = [self._table.record(connector, position) for position in positions]
         keys = pa.array([key for key, _ in records], pa.binary())
         return RawBatch(topic=self._topic, keys=keys, values=pa.array([value for _, value in records], pa.binary()))
+
+
+class SourceOffsets:
+    """The offsets of one connector: in its own topic with a copy in the worker's, or in the worker's alone.
+
+    Rules of org.apache.kafka.connect.storage.ConnectorOffsetBackingStore (Kafka 4.1): what the connector's topic lacks
+    is read from the worker's; the copy is best effort, except that an offset is removed from the worker's topic first,
+    or it would come back from there.
+    """
+
+    def __init__(self, connector: str, store: OffsetStore, fallback: OffsetStore | None = None) -> None:
+        """`fallback`: the worker's store where `store` is the connector's own."""
+        self._connector = connector
+        self._store = store
+        self._fallback = fallback
+
+    @property
+    def topic(self) -> str:
+        """The topic that counts."""
+        return self._store.topic
+
+    def read_to_end(self, deadline: Deadline) -> None:
+        """See everything committed before this call."""
+        if self._fallback is not None:
+            self._fallback.read_to_end(deadline)
+        self._store.read_to_end(deadline)
+
+    def get(self, partition: Mapping[str, object]) -> dict[str, object] | None:
+        """The stored offset of a source partition."""
+        found = self._store.get(self._connector, partition)
+        if found is None and self._fallback is not None:
+            found = self._fallback.get(self._connector, partition)
+        return found
+
+    def positions(self) -> list[SourcePosition]:
+        """Everything stored."""
+        older = () if self._fallback is None else self._fallback.positions(self._connector)
+        found = {partition_key(p.partition): p for p in (*older, *self._store.positions(self._connector))}
+        return list(found.values())
+
+    def key(self, position: SourcePosition) -> bytes:
+        """The record key of a position."""
+        return self._store.key(self._connector, position)
+
+    def batch(self, positions: Sequence[SourcePosition]) -> RawBatch:
+        """The records of positions, for a transaction of the task's own producer; `copy` them when it is committed."""
+        return self._store.batch(self._connector, positions)
+
+    def store(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
+        """Write positions and wait until Kafka has them. RetriableError when the deadline passes first."""
+        self.forget_copies(positions, deadline)
+        self._store.store(self._connector, positions, deadline)
+        self.copy(positions)
+
+    def forget_copies(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
+        """Before positions without an offset are written: remove the worker's copies of them."""
+        gone = [position for position in positions if position.offset is None]
+        if gone and self._fallback is not None:
+            self._fallback.store(self._connector, gone, deadline)
+
+    def copy(self, positions: Sequence[SourcePosition]) -> list[Future[None]]:
+        """Copy what was written into the worker's topic, without waiting; a failure is logged."""
+        if self._fallback is None:
+            return []
+        copies = self._fallback.put(self._connector, [p for p in positions if p.offset is not None])
+        for written in copies:
+            written.add_done_callback(self._note)
+        return copies
+
+    def _note(self, written: Future[None]) -> None:
+        if (error := written.exception()) is not None:
+            log.warning("Connector %s: an offset was not copied to the worker's topic: %s", self._connector, error)

@@ -39,12 +39,14 @@ class Delivery(Protocol):
     def flush(self, deadline: Deadline) -> list[SourcePosition]:
         """Make everything sent durable, then its offsets; the positions stored by it. RetriableError: call again."""
 
+    def close(self) -> None:
+        """Leave nothing half done in Kafka. Must not raise."""
+
     def check(self) -> None:
         """Raise what went wrong with rows in flight."""
 
-    @property
-    def flush_after_each_batch(self) -> bool:
-        """Offsets are stored after every polled batch, not only each flush interval."""
+    def due(self, *, polled: bool, interval_over: bool) -> bool:
+        """Whether to flush now. `polled`: a batch was sent just before; `interval_over`: the flush interval is."""
 
 
 class SourceLoop:
@@ -115,7 +117,7 @@ class SourceLoop:
             batch = self._task.poll(Deadline.after(POLL_TIMEOUT_S, control.bell))
         if batch is not None:
             self._deliver(batch, control.stop)
-        if time.monotonic() >= self._next_flush_s or (batch is not None and self._delivery.flush_after_each_batch):
+        if self._delivery.due(polled=batch is not None, interval_over=time.monotonic() >= self._next_flush_s):
             self._flush(Deadline.after(self._flush_timeout_s))
 
     def _deliver(self, batch: Batch, stop: threading.Event) -> None:

@@ -6,6 +6,7 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import cast
@@ -16,14 +17,16 @@ from connect.api.connector import SinkTask, SourceTask
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.api.records import Batch
-from connect.kafka.errors import AbortableError
+from connect.kafka.errors import AbortableError, FencedError
 from connect.runtime.build import build_chain, build_connector, build_converters
 from connect.runtime.clients import Clients
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.control import Control
 from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
+from connect.runtime.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import StartTask, State, TaskId, TaskState, TopicsUsed
+from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskId, TaskState, TopicsUsed
+from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.pipeline import SinkPipeline, SourcePipeline
 from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.source_loop import Delivery, SourceLoop
@@ -34,6 +37,8 @@ log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 5.0
 OPEN_TIMEOUT_S = 60.0
+ANSWER_LATENCY_S = 0.01
+"""How soon a task sees its worker's answer."""
 
 
 @dataclass
@@ -44,6 +49,8 @@ class TaskContext:
     task: int
     clients: Clients
     figures: TaskFigures
+    offsets: SourceOffsets | None = None
+    transactions: ConnectorTransactions | None = None
     sink_loop: SinkLoop | None = field(default=None, init=False)
 
     def gauge(self, name: str, value: float) -> None:
@@ -52,7 +59,8 @@ class TaskContext:
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this source partition."""
-        return self.clients.offsets.get(self.connector, partition)
+        assert self.offsets is not None
+        return self.offsets.get(partition)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows of a batch that was put before."""
@@ -65,13 +73,16 @@ class TaskContext:
         self.sink_loop.request_flush()
 
 
+Report = Callable[[TaskState | TopicsUsed | AsksToWrite], None]
+
+
 class TaskRun:
     """A task from start to end.
 
     The host's reading thread asks it to stop or pause; all else happens on its own thread.
     """
 
-    def __init__(self, start: StartTask, clients: Clients, report: Callable[[TaskState | TopicsUsed], None]) -> None:
+    def __init__(self, start: StartTask, clients: Clients, report: Report) -> None:
         self._start = start
         self._clients = clients
         self._report = report
@@ -80,6 +91,7 @@ class TaskRun:
         self.run = start.run
         self.figures = TaskFigures()
         self.used_topics = UsedTopics()
+        self._may_write: Future[MayWrite] = Future()
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
 
     def start(self) -> None:
@@ -93,6 +105,11 @@ class TaskRun:
     def set_paused(self, paused: bool) -> None:
         """Pause or resume; reported as the new state once the task has heard it."""
         self._control.ask_to_pause(paused)
+
+    def may_write(self, answer: MayWrite) -> None:
+        """The worker's answer to AsksToWrite."""
+        if not self._may_write.done():
+            self._may_write.set_result(answer)
 
     def report_topics(self) -> None:
         """Say which topics were used since the last word."""
@@ -130,7 +147,7 @@ class TaskRun:
                 else:
                     self._run_sink(stack)
         except Exception as error:  # noqa: BLE001 - the end of a task is reported, whatever ended it
-            if self._control.stopping and isinstance(error, (RetriableError, AbortableError)):
+            if self._control.stopping and isinstance(error, (RetriableError, AbortableError, FencedError)):
                 log.info("Stopped with work in flight, which the next run repeats: %s", error)
                 self._say(None)
             else:
@@ -146,21 +163,26 @@ class TaskRun:
         converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
         pipeline = SourcePipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up)
         exactly_once = self._clients.exactly_once(config)
+        boundary = Boundary(config.transaction_boundary.lower())
+        defines_boundaries = exactly_once and boundary is Boundary.CONNECTOR
+        transactions = ConnectorTransactions() if defines_boundaries else None
         producer = self._clients.source_producer(self.id, resolved, transactional=exactly_once)
         stack.callback(producer.close, CLOSE_TIMEOUT_S)
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
-        delivery: Delivery
         if exactly_once:
             # Fence the old owner first: only then is the end of the offsets topic the end of its work.
             producer.init_transactions(opening)
-            each_poll = config.transaction_boundary.lower() == "poll"
-            delivery = ExactlyOnceDelivery(producer, self._clients.offsets, self.id.connector, each_poll=each_poll)
+            self._ask_to_write(opening)
+        offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
+        delivery: Delivery
+        if exactly_once:
+            delivery = ExactlyOnceDelivery(producer, offsets, boundary, transactions)
         else:
-            delivery = AtLeastOnceDelivery(producer, self._clients.offsets, self.id.connector)
-        self._clients.offsets.read_to_end(opening)
+            delivery = AtLeastOnceDelivery(producer, offsets)
+        stack.callback(delivery.close)
         task = cast("SourceTask", build_connector(self._clients.catalog, resolved).task(task_config))
         stack.callback(task.close)
-        task.open(TaskContext(self.id.connector, self.id.task, self._clients, self.figures))
+        task.open(TaskContext(self.id.connector, self.id.task, self._clients, self.figures, offsets, transactions))
         loop = SourceLoop(
             task,
             pipeline,
@@ -174,6 +196,16 @@ class TaskRun:
         )
         self._say_running()
         loop.run(self._control, self._say_paused)
+
+    def _ask_to_write(self, deadline: Deadline) -> None:
+        """Invariant 8: a run that was late to start may have shut out its successor; the worker knows."""
+        self._report(AsksToWrite(self.id.connector, self.id.task, self.run))
+        while not self._may_write.done():
+            if not deadline.wait(ANSWER_LATENCY_S):
+                raise RetriableError(f"Task {self.id} got no answer from its worker whether it may write.")
+        refusal = self._may_write.result().refusal
+        if refusal is not None:
+            raise AbortableError(f"Task {self.id} may not write: {refusal}")
 
     def _run_sink(self, stack: ExitStack) -> None:
         resolved = self._clients.resolve(self._start.connector_config)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from connect.api.connector import TransactionContext
 from connect.api.records import Batch, Record, SourcePosition
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
@@ -76,6 +77,7 @@ class FakeSourceContext(FakeTaskContext):
     """A SourceContext over an OffsetStore."""
 
     store: OffsetStore = field(default_factory=OffsetStore)
+    transactions: TransactionContext | None = None
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this partition."""

@@ -18,7 +18,7 @@ from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
-from connect.runtime.messages import StartTask, State, TaskState, TopicsUsed
+from connect.runtime.messages import AsksToWrite, StartTask, State, TaskState, TopicsUsed
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
 from tests.bench import memory_source
@@ -48,8 +48,8 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
     ended = threading.Event()
     failures: list[str] = []
 
-    def report(state: TaskState | TopicsUsed) -> None:
-        if isinstance(state, TopicsUsed):
+    def report(state: TaskState | TopicsUsed | AsksToWrite) -> None:
+        if not isinstance(state, TaskState):
             return
         if state.state is None or state.state is State.FAILED:
             failures.append(state.trace or "")

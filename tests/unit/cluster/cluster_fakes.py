@@ -114,7 +114,9 @@ class FakeHost:
             case Call() if message.method == "alter_offsets" and self._world.answer_later is not None:
                 self._world.answer_later(self, message)
             case Call():
-                self.say(self._world.answer(message))
+                answer = self._world.answer(message)
+                if answer is not None:
+                    self.say(answer)
 
     def say(self, message):
         self._listener.said(self, message)
@@ -170,6 +172,8 @@ class World:
         self.calls = []
         self.alter_offsets = lambda call: CallResult(call.id, False)
         self.answer_later = None
+        self.fence = lambda call: CallResult(call.id)
+        self.stored = []
         self.plan_tasks = lambda config: [config] * int(config.get("tasks.max", "1"))
 
     def launch(self, name, listener):
@@ -181,8 +185,16 @@ class World:
         self.calls.append(call)
         if call.method == "alter_offsets":
             return self.alter_offsets(call)
+        if call.method == "fence":
+            return self.fence(call)
+        if call.method == "read_offsets":
+            return CallResult(call.id, self.stored)
         value = self.plan_tasks(dict(call.config)) if call.method == "task_configs" else None
         return value if isinstance(value, CallResult) else CallResult(call.id, value)
+
+    def say_call(self, result):
+        """A late answer of the call host."""
+        next(h for h in self.hosts if h.name == "call-host" and h.killed is None).say(result)
 
     def task_hosts(self):
         return [h for h in self.hosts if h.name != "call-host" and h.killed is None and not h.closed]

@@ -121,7 +121,12 @@ def plugin(kind: PluginKind, name: str, config: type[Config], version: str = VER
 PLUGINS = (
     plugin(PluginKind.SOURCE, FILE_SOURCE, FileSourceConfig, capabilities=frozenset({Capability.EXACTLY_ONCE})),
     plugin(PluginKind.SINK, FILE_SINK, FileSinkConfig),
-    plugin(PluginKind.SOURCE, HANGING_SOURCE, HangingSourceConfig),
+    plugin(
+        PluginKind.SOURCE,
+        HANGING_SOURCE,
+        HangingSourceConfig,
+        capabilities=frozenset({Capability.TRANSACTION_BOUNDARIES}),
+    ),
     plugin(PluginKind.SOURCE, VAULT_SOURCE, VaultSourceConfig, version="1.2"),
     plugin(PluginKind.TRANSFORMATION, HOIST, HoistConfig),
     plugin(PluginKind.TRANSFORMATION, FILTER, NoConfig),

@@ -8,6 +8,7 @@ import pytest
 from sample_plugins import (
     FILE_SINK,
     FILE_SOURCE,
+    HANGING_SOURCE,
     HOIST,
     JSON,
     TOPIC_MATCHES,
@@ -240,6 +241,16 @@ def test_exactly_once_needs_the_worker_and_the_connector() -> None:
     enabled = Validator(catalog(), worker_config(exactly_once_source_support="enabled"))
     assert errors(enabled.validate(required)) == {"exactly.once.support": [unsupported]}
     assert errors(enabled.validate(SOURCE | {"exactly.once.support": "required"})) == {}
+
+
+def test_boundaries_are_the_connectors_where_it_says_it_can() -> None:
+    keys = {"connector.class": HANGING_SOURCE, "name": "k", "transaction.boundary": "Connector"}
+    assert "transaction.boundary" not in errors(validate(keys))
+
+
+def test_an_offsets_topic_has_a_name() -> None:
+    found = errors(validate(SOURCE | {"offsets.storage.topic": ""}))
+    assert found == {"offsets.storage.topic": [INVALID.format("", "offsets.storage.topic", "String must be non-empty")]}
 
 
 @pytest.mark.parametrize(

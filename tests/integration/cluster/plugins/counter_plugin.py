@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 from connect.api.config import ConnectorConfig, Int, String, key
-from connect.api.plugin import Plugin, PluginKind, hookimpl
+from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connect.api.records import Batch, Column, SourcePosition
 from connect.api.schema import INT64
 
@@ -15,6 +15,7 @@ class CounterConfig(ConnectorConfig):
     hang_on: String = key("hang.on", "", doc="Method that never returns.")
     crash_file: String = key("crash.file", "", doc="The process ends when this file exists; it removes the file.")
     presence: String = key("presence", "", doc="Folder where each task writes who runs it.")
+    transaction_size: Int = key("transaction.size", 0, doc="Rows of a transaction; every third one is aborted.")
     pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
 
 
@@ -45,6 +46,7 @@ class CounterTask:
     def open(self, ctx):
         stored = ctx.stored_offset(self._partition)
         self._next = stored["next"] if stored else 0
+        self._transactions = ctx.transactions
         self._hang("open")
 
     def poll(self, deadline):
@@ -60,8 +62,15 @@ class CounterTask:
             return None
         values = Column.from_rows([self._next], INT64)
         self._next += 1
+        self._end_transaction()
         position = SourcePosition(self._partition, {"next": self._next})
         return Batch(self._config.topic, values, position=position)
+
+    def _end_transaction(self):
+        size = self._config.transaction_size
+        if self._transactions is not None and self._next % size == 0:
+            end = self._transactions.abort if self._next // size % 3 == 0 else self._transactions.commit
+            end()
 
     def stored(self, positions):
         pass
@@ -77,5 +86,12 @@ class CounterTask:
 @hookimpl
 def connect_plugins():
     return [
-        Plugin(PluginKind.SOURCE, "test.CounterSourceConnector", "counter_plugin:Counter", CounterConfig, "1.0"),
+        Plugin(
+            kind=PluginKind.SOURCE,
+            name="test.CounterSourceConnector",
+            factory="counter_plugin:Counter",
+            config=CounterConfig,
+            version="1.0",
+            capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.TRANSACTION_BOUNDARIES}),
+        ),
     ]

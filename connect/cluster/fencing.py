@@ -1,0 +1,143 @@
+"""Zombies of exactly-once sources: the leader shuts out the tasks of a connector's last configuration before those of
+its next one start (KIP-618).
+
+Published tasks wait (`Parts.awaits_fencing`) until a fencing record follows them in the config topic. Source of the
+rules: org.apache.kafka.connect.runtime.distributed.DistributedHerder.doFenceZombieSourceTasks (Kafka 4.1).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from connect.api.errors import ConnectError
+from connect.cluster.cluster_parts import Parts
+from connect.cluster.config_records import FencingRecord
+from connect.cluster.config_state import ConfigSnapshot, Properties
+from connect.cluster.operations import RequestError, TargetState
+from connect.runtime.backoff import delays_s
+from connect.runtime.messages import CallResult, State, TaskId
+
+FENCE_S: Final = 30.0
+RETRY_MAX_S: Final = 60.0
+_logger = structlog.get_logger(__name__)
+
+
+def producers_to_fence(recorded: int | None, tasks: int) -> int:
+    """How many producers must be shut out before `tasks` tasks start; `recorded`: the last fencing record.
+
+    None were ever there without a record; a single task's new producer shuts out the old one by itself.
+    """
+    if recorded is None or (recorded == 1 and tasks == 1):
+        return 0
+    return recorded
+
+
+@dataclass(slots=True, eq=False)
+class _Round:
+    """One round for the tasks that were published when it began; `ends`: who waits for its outcome."""
+
+    config: Mapping[str, str]
+    tasks: Mapping[int, Properties]
+    ends: list[Future[None]] = field(default_factory=list)
+
+
+class Fencing:
+    """Owned by the herder's thread; the leader's alone."""
+
+    def __init__(self, parts: Parts, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._parts = parts
+        self._clock_s = clock_s
+        self._rounds: dict[str, _Round] = {}
+        self._retries: dict[str, tuple[float, Iterator[float]]] = {}
+        """When a failed round is tried again, and the waits after that."""
+
+    def settle(self, snapshot: ConfigSnapshot) -> None:
+        """Begin a round for every connector whose tasks wait for one."""
+        for name in [name for name in self._retries if name not in snapshot.unfenced]:
+            del self._retries[name]
+        for name in snapshot.unfenced:
+            waits = snapshot.target(name) is not TargetState.STOPPED and bool(snapshot.tasks.get(name))
+            due_s = self._retries[name][0] if name in self._retries else 0.0
+            if waits and name not in self._rounds and due_s <= self._clock_s() and self._is_needed(snapshot, name):
+                self._begin(name, _Round(snapshot.applied[name], snapshot.tasks[name]), snapshot)
+
+    def fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
+        """Before the offsets of a stopped connector change. RequestError 500: its zombies cannot be shut out."""
+        done: Future[None] = Future()
+        snapshot = self._parts.configs.snapshot
+        was = self._rounds.get(name)
+        fencing = _Round(config, snapshot.tasks.get(name, {}), [done, *(was.ends if was is not None else ())])
+        self._begin(name, fencing, snapshot)
+        return done
+
+    def again(self, name: str) -> None:
+        """Somebody asked for a restart: do not wait until a failed round is due."""
+        self._retries.pop(name, None)
+
+    def release(self) -> None:
+        """Another worker leads now."""
+        for name, fencing in self._rounds.items():
+            self._refuse(name, fencing, "Another worker leads now.")
+        self._rounds.clear()
+        self._retries.clear()
+
+    def _is_needed(self, snapshot: ConfigSnapshot, name: str) -> bool:
+        return self._parts.awaits_fencing(snapshot, name)
+
+    def _begin(self, name: str, fencing: _Round, snapshot: ConfigSnapshot) -> None:
+        self._rounds[name] = fencing
+        count = producers_to_fence(snapshot.fenced_tasks.get(name), len(fencing.tasks))
+        if not count:
+            self._finish(name, fencing)
+            return
+        _logger.info("fencing_zombies", connector=name, producers=count)
+        answer = self._parts.calls.ask("fence", {**fencing.config, "name": name}, FENCE_S, tasks=count)
+        answer.add_done_callback(lambda done: self._answered(name, fencing, done.result()))
+
+    def _answered(self, name: str, fencing: _Round, result: CallResult) -> None:
+        if self._rounds.get(name) is not fencing:
+            return
+        if result.error is not None:
+            self._fail(name, fencing, result.error)
+        elif self._parts.configs.snapshot.tasks.get(name, {}) != fencing.tasks:
+            # Tasks that were published meanwhile need a round of their own.
+            del self._rounds[name]
+            self._refuse(name, fencing, "The connector was changed meanwhile.")
+        else:
+            self._finish(name, fencing)
+
+    def _finish(self, name: str, fencing: _Round) -> None:
+        del self._rounds[name]
+        try:
+            self._parts.configs.put(FencingRecord(name, len(fencing.tasks)))
+        except (ConnectError, TimeoutError) as error:
+            self._refuse(name, fencing, str(error))
+            raise
+        for waiting in fencing.ends:
+            waiting.set_result(None)
+
+    def _fail(self, name: str, fencing: _Round, why: str) -> None:
+        del self._rounds[name]
+        waits = self._retries[name][1] if name in self._retries else delays_s(RETRY_MAX_S)
+        delay_s = next(waits)
+        self._retries[name] = (self._clock_s() + delay_s, waits)
+        _logger.error("fencing_failed", connector=name, error=why, retry_in_s=round(delay_s, 1))
+        text = (
+            f"Failed to shut out the last tasks of exactly-once connector {name}, so that its new ones cannot start; "
+            f"this is tried again: {why}"
+        )
+        for number in fencing.tasks:
+            self._parts.statuses.put_task(TaskId(name, number), self._parts.status(State.FAILED, fencing.config, text))
+        self._refuse(name, fencing, why)
+
+    def _refuse(self, name: str, fencing: _Round, why: str) -> None:
+        for waiting in fencing.ends:
+            text = f"Failed to perform zombie fencing for source connector {name} prior to modifying offsets: {why}"
+            waiting.set_exception(RequestError(500, text))
+        fencing.ends = []

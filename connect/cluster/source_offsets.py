@@ -1,0 +1,96 @@
+"""Where source connectors stand. The worker's offsets topic is followed here; a connector with an offsets topic or with
+transactions of its own has clients of its own too, so a task host, which knows their secrets, reads and writes for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.records import SourcePosition
+from connect.cluster.connector_calls import Positions
+from connect.cluster.log import MakeLog, RecordLog
+from connect.cluster.operations import RequestError
+from connect.runtime.messages import CallResult, Method
+from connect.runtime.offset_records import OffsetTable
+
+CALL_S: Final = 40.0
+_OWN_TOPIC: Final = "offsets.storage.topic"
+_OWN_BROKERS: Final = "producer.override.bootstrap.servers"
+
+Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]]
+"""Asks a task host about a connector's configuration, within so many seconds."""
+Fence = Callable[[str, Mapping[str, str]], Future[None]]
+"""Shuts out the zombies of a connector with this name and configuration."""
+
+
+class StoredSourceOffsets:
+    """Any thread may ask. The worker's topic is opened when it is first needed and then followed."""
+
+    def __init__(
+        self, make_log: MakeLog, ask: Ask, in_transactions: Callable[[Mapping[str, str]], bool], fence: Fence
+    ) -> None:
+        self._make_log = make_log
+        self._ask = ask
+        self._in_transactions = in_transactions
+        self._fence = fence
+        self._table = OffsetTable()
+        self._opened: RecordLog | None = None
+        self._lock = threading.Lock()  # two first requests must not open the topic twice
+
+    def read(self, name: str, config: Mapping[str, str], deadline: Deadline) -> list[SourcePosition]:
+        """Everything stored for a connector. RequestError 500: its own topic cannot be read."""
+        if config.get(_OWN_TOPIC) or (self._in_transactions(config) and config.get(_OWN_BROKERS)):
+            found = self._call("read_offsets", name, config, (), deadline)
+            return [SourcePosition(partition, offset) for partition, offset in found]
+        self._read_topic(deadline)
+        return self._table.of_connector(name)
+
+    def shut_out(self, name: str, config: Mapping[str, str], deadline: Deadline) -> None:
+        """Before anything is changed: nothing more comes of exactly-once tasks that were there. RequestError 500."""
+        if self._in_transactions(config):
+            self._fence(name, config).result(deadline.remaining_s)
+
+    def write(
+        self, name: str, config: Mapping[str, str], positions: Sequence[SourcePosition], deadline: Deadline
+    ) -> None:
+        """Set offsets; None removes one. RequestError 500: they could not be written."""
+        if config.get(_OWN_TOPIC) or self._in_transactions(config):
+            self._call("write_offsets", name, config, [(p.partition, p.offset) for p in positions], deadline)
+            return
+        log = self._read_topic(deadline)
+        for written in [log.put(*self._table.record(name, position)) for position in positions]:
+            written.result(deadline.remaining_s)
+        log.read_to_end(deadline)
+
+    def close(self) -> None:
+        """Let go of the offsets topic."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    def _call(
+        self, method: Method, name: str, config: Mapping[str, str], positions: Positions, deadline: Deadline
+    ) -> Any:
+        asked = self._ask(method, {**config, "name": name}, min(CALL_S, deadline.remaining_s), positions)
+        said = asked.result(deadline.remaining_s)
+        if said.error is not None:
+            raise RequestError(500, said.error)
+        return said.value
+
+    def _read_topic(self, deadline: Deadline) -> RecordLog:
+        with self._lock:
+            if self._opened is None:
+                opened = self._make_log(self._take)
+                opened.start(deadline)
+                self._opened = opened
+            log = self._opened
+        log.read_to_end(deadline)
+        return log
+
+    def _take(self, key: bytes | None, value: bytes | None, _partition: int, _offset: int, _ms: int) -> None:
+        if key is not None:
+            self._table.apply(key, value)

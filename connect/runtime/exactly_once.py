@@ -1,0 +1,67 @@
+"""Which sources write in transactions, and when a transaction ends. Pure, but for what a connector asks while it runs.
+
+Source of the rules: KIP-618; org.apache.kafka.connect.runtime.ExactlyOnceWorkerSourceTask (Kafka 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from connect.runtime.worker_config import WorkerConfig
+
+SUPPORT: Final = "exactly.once.support"
+WORKER_SUPPORT: Final = "exactly.once.source.support"
+
+
+def uses_transactions(worker: WorkerConfig, config: Mapping[str, str]) -> bool:
+    """Rows and offsets of this source connector go in one transaction.
+
+    As in Kafka Connect every source does so where the worker's file says enabled; where the file is silent, those do
+    that require it. A raw configuration may hold a placeholder: until it is resolved it counts as required.
+    """
+    if worker.originals.get(WORKER_SUPPORT, "").strip().lower() == "enabled":
+        return True
+    return config.get(SUPPORT, "").strip().lower() not in {"", "requested"}
+
+
+class Boundary(StrEnum):
+    """What ends a transaction; the text is that of `transaction.boundary`."""
+
+    POLL = "poll"
+    INTERVAL = "interval"
+    CONNECTOR = "connector"
+
+
+class Wish(StrEnum):
+    """How a connector wants its transaction to end."""
+
+    COMMIT = "commit"
+    ABORT = "abort"
+
+
+class ConnectorTransactions:
+    """The `TransactionContext` of the contract. Owned by the task thread."""
+
+    def __init__(self) -> None:
+        self._wish: Wish | None = None
+
+    def commit(self) -> None:
+        """End the transaction behind this poll's batch. An abort that was asked for stands."""
+        if self._wish is None:
+            self._wish = Wish.COMMIT
+
+    def abort(self) -> None:
+        """Throw the transaction away, this poll's batch included."""
+        self._wish = Wish.ABORT
+
+    @property
+    def wish(self) -> Wish | None:
+        """What was asked for since `take`."""
+        return self._wish
+
+    def take(self) -> Wish | None:
+        """What was asked for; it is asked for no more."""
+        wish, self._wish = self._wish, None
+        return wish

@@ -1,0 +1,72 @@
+"""What a worker asks of Kafka with a connector's own client settings: its offsets, and an end to its zombies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.records import SourcePosition
+from connect.runtime.clients import Clients
+from connect.runtime.connector_config import SourceConnectorConfig
+from connect.runtime.messages import Call, Method, TaskId
+
+KAFKA_CALLS: Final[frozenset[Method]] = frozenset({"read_offsets", "write_offsets", "fence"})
+_FENCE_THREADS: Final = 8
+
+
+def answer_kafka_call(clients: Clients, call: Call, resolved: Mapping[str, str]) -> Any:
+    """Carry out one of KAFKA_CALLS. Raises what Kafka says."""
+    config = SourceConnectorConfig.parse(resolved)
+    name, deadline = resolved["name"], Deadline.after(call.timeout_s)
+    if call.method == "fence":
+        return fence(clients, name, resolved, call.tasks, deadline)
+    if call.method == "write_offsets":
+        positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
+        return write_offsets(clients, name, config, positions, deadline)
+    with ExitStack() as stack:
+        offsets = clients.source_offsets(name, name, config, stack, deadline)
+        return [(position.partition, position.offset) for position in offsets.positions()]
+
+
+def fence(clients: Clients, name: str, resolved: Mapping[str, str], tasks: int, deadline: Deadline) -> None:
+    """Shut out the producers of tasks 0 to `tasks` - 1: what they have open is aborted, later writes fail."""
+    ids = [TaskId(name, number) for number in range(tasks)]
+    with ThreadPoolExecutor(_FENCE_THREADS, thread_name_prefix="fence") as threads:
+        fenced = [threads.submit(_take_over, clients, task, resolved, deadline) for task in ids]
+        wait(fenced)
+    for one in fenced:
+        one.result()
+
+
+def write_offsets(
+    clients: Clients,
+    name: str,
+    config: SourceConnectorConfig,
+    positions: Sequence[SourcePosition],
+    deadline: Deadline,
+) -> None:
+    """Store offsets as the connector's tasks do; an exactly-once source's with the transactional id of its task 0."""
+    with ExitStack() as stack:
+        producer = None
+        if clients.exactly_once(config):
+            producer = clients.source_producer(TaskId(name, 0), config.originals, transactional=True)
+            stack.callback(producer.close)
+            producer.init_transactions(deadline)
+        offsets = clients.source_offsets(name, name, config, stack, deadline)
+        if producer is None:
+            offsets.store(positions, deadline)
+        elif positions:
+            offsets.forget_copies(positions, deadline)
+            producer.begin()
+            producer.send(offsets.batch(positions), deadline)
+            producer.commit(deadline)
+            # Waited for only so that the process does not end before they are sent.
+            wait(offsets.copy(positions), timeout=deadline.remaining_s)
+
+
+def _take_over(clients: Clients, task: TaskId, resolved: Mapping[str, str], deadline: Deadline) -> None:
+    with closing(clients.source_producer(task, resolved, transactional=True)) as producer:
+        producer.init_transactions(deadline)

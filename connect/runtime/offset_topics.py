@@ -1,0 +1,87 @@
+"""Offsets topics: which one a source connector counts on, how one is made, how it is opened."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.kafka.kv_log import KeyValueLog, Settings
+from connect.kafka.topics import InternalTopic, TopicSpec
+from connect.runtime.connector_config import SourceConnectorConfig
+from connect.runtime.offset_records import OffsetTable
+from connect.runtime.offset_store import OffsetStore
+from connect.runtime.worker_config import WorkerConfig
+
+log = logging.getLogger(__name__)
+
+_BROKERS: Final = "bootstrap.servers"
+_NOT_CONFIGS: Final = frozenset({"topic", "partitions", "replication.factor"})
+
+
+def own_topic(worker: WorkerConfig, config: SourceConnectorConfig, *, transactional: bool) -> str | None:
+    """The offsets topic that is the connector's own; None: the worker's is the one that counts.
+
+    `transactional`: its offsets are written by its own producer, so they are where that producer writes.
+    """
+    topic = config.offsets_storage_topic or (worker.offset_storage_topic if transactional else None)
+    if topic is None:
+        return None
+    brokers = config.with_prefix("producer.override.").get(_BROKERS)
+    elsewhere = brokers is not None and _addresses(brokers) != _addresses(worker.originals.get(_BROKERS, ""))
+    return topic if elsewhere or topic != worker.offset_storage_topic else None
+
+
+def offsets_topic(worker: WorkerConfig, name: str, key: str) -> InternalTopic:
+    """An offsets topic with the worker's settings for them. `key`: the setting that names it."""
+    return InternalTopic(
+        TopicSpec(
+            name,
+            worker.offset_storage_partitions,
+            worker.offset_storage_replication_factor,
+            compacted(worker, "offset.storage."),
+        ),
+        key=key,
+        purpose="source connector offsets",
+        factor_key="offset.storage.replication.factor",
+    )
+
+
+def compacted(worker: WorkerConfig, prefix: str) -> dict[str, str]:
+    """The topic configs among the worker's keys with this prefix. Anything but plain compaction loses state."""
+    given = {k: v for k, v in worker.with_prefix(prefix).items() if k not in _NOT_CONFIGS}
+    return {**given, "cleanup.policy": "compact"}
+
+
+class OpenOffsets:
+    """An offsets topic that is read whole and followed. `producer` None: written in transactions of others only."""
+
+    def __init__(self, topic: str, consumer: Settings, producer: Settings | None) -> None:
+        table = OffsetTable()
+
+        def take(key: bytes | None, value: bytes | None, partition: int, offset: int, timestamp_ms: int) -> None:
+            del timestamp_ms
+            if key is None or not table.apply(key, value):
+                log.warning("Skipped a record that is no source offset: %s-%d@%d", topic, partition, offset)
+
+        # An offset of a transaction that is aborted would skip rows that nobody can read.
+        self._log = KeyValueLog(topic, {**consumer, "isolation.level": "read_committed"}, producer, on_record=take)
+        self.store = OffsetStore(self._log, table, topic)
+
+    def start(self, deadline: Deadline) -> None:
+        """Read it to its end. RetriableError: not done in time."""
+        self._log.start(deadline)
+
+    def close(self) -> None:
+        """Write out what is queued and let go of the clients."""
+        self._log.close()
+
+
+def _addresses(brokers: str) -> frozenset[str]:
+    return frozenset(part.strip() for part in brokers.split(",") if part.strip())
+
+
+def without_group(overrides: Mapping[str, str]) -> dict[str, str]:
+    """Consumer settings for reading by assignment: a group id is for those that join a group."""
+    return {key: value for key, value in overrides.items() if key != "group.id"}
