@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connect.kafka.topics import InternalTopic, TopicSpec
-from connect.runtime.offset_topics import compacted, offsets_topic
+from connect.runtime.offset_topics import compacted, workers_topic
 from connect.runtime.worker_config import WorkerConfig
 
 
@@ -26,7 +26,7 @@ def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
             purpose="connector configurations",
             single_partition=True,
         ),
-        offsets_topic(worker, worker.offset_storage_topic, "offset.storage.topic"),
+        workers_topic(worker),
         InternalTopic(
             TopicSpec(
                 worker.status_storage_topic,

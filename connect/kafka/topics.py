@@ -49,7 +49,7 @@ class InternalTopic:
 
     key: the worker key that names it ("config.storage.topic"). purpose: what it holds, as Kafka Connect's messages
     say it ("connector configurations"). single_partition: more than one is an error. factor_key: the worker key of its
-    replication factor, where that is not named after `key`.
+    replication factor, where that is not named after `key`. set_in: where `key` is set.
     """
 
     spec: TopicSpec
@@ -57,6 +57,7 @@ class InternalTopic:
     purpose: str
     single_partition: bool = False
     factor_key: str = ""
+    set_in: str = "Connect worker configurations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,5 +289,5 @@ def _wrong_policy(topic: InternalTopic, policy: str) -> str:
         f" 'cleanup.policy=compact' to guarantee consistency and durability of {topic.purpose}, but found the topic"
         f" currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually losing"
         f" {topic.purpose} and problems restarting this Connect cluster in the future. Change the '{topic.key}'"
-        f" property in the Connect worker configurations to use a topic with 'cleanup.policy=compact'."
+        f" property in the {topic.set_in} to use a topic with 'cleanup.policy=compact'."
     )

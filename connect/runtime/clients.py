@@ -22,7 +22,7 @@ from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.exactly_once import uses_transactions
 from connect.runtime.messages import TaskId
 from connect.runtime.offset_store import SourceOffsets
-from connect.runtime.offset_topics import OpenOffsets, offsets_topic, own_topic, without_group
+from connect.runtime.offset_topics import OpenOffsets, connectors_topic, own_topic, without_group
 from connect.runtime.topic_creation import BrokersTopics, CreatedTopics, Topics
 from connect.runtime.topic_groups import topic_groups
 from connect.runtime.worker_config import WorkerConfig
@@ -111,7 +111,7 @@ class Clients:
         worker = self.worker_properties
         client_id = f"connector-offsets-{label}"
         admin = TopicAdmin(admin_settings(worker, config.with_prefix("admin.override."), client_id).properties)
-        admin.ensure_internal([offsets_topic(self.worker, topic, "offsets.storage.topic")], deadline)
+        admin.ensure_internal([connectors_topic(self.worker, topic)], deadline)
         consumer = without_group(config.with_prefix("consumer.override."))
         producer = producer_settings(worker, config.with_prefix("producer.override."), client_id=client_id)
         return OpenOffsets(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from connect.api.deadline import Deadline
@@ -33,19 +34,26 @@ def own_topic(worker: WorkerConfig, config: SourceConnectorConfig, *, transactio
     return topic if elsewhere or topic != worker.offset_storage_topic else None
 
 
-def offsets_topic(worker: WorkerConfig, name: str, key: str) -> InternalTopic:
-    """An offsets topic with the worker's settings for them. `key`: the setting that names it."""
+def workers_topic(worker: WorkerConfig) -> InternalTopic:
+    """The worker's offsets topic."""
     return InternalTopic(
         TopicSpec(
-            name,
+            worker.offset_storage_topic,
             worker.offset_storage_partitions,
             worker.offset_storage_replication_factor,
             compacted(worker, "offset.storage."),
         ),
-        key=key,
+        key="offset.storage.topic",
         purpose="source connector offsets",
         factor_key="offset.storage.replication.factor",
     )
+
+
+def connectors_topic(worker: WorkerConfig, name: str) -> InternalTopic:
+    """A connector's own offsets topic, with the worker's settings for such topics."""
+    topic = workers_topic(worker)
+    spec = replace(topic.spec, name=name)
+    return replace(topic, spec=spec, key="offsets.storage.topic", set_in="connector configuration")
 
 
 def compacted(worker: WorkerConfig, prefix: str) -> dict[str, str]:

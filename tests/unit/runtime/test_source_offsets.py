@@ -8,7 +8,7 @@ from connect.api.records import SourcePosition
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.offset_records import OffsetTable
 from connect.runtime.offset_store import OffsetStore, SourceOffsets
-from connect.runtime.offset_topics import offsets_topic, own_topic
+from connect.runtime.offset_topics import connectors_topic, own_topic
 from connect.runtime.worker_config import WorkerConfig
 
 WORKER = WorkerConfig.parse(
@@ -119,7 +119,7 @@ def test_which_offsets_topic_is_the_connectors_own(config, regular, transactiona
 
 
 def test_an_own_offsets_topic_gets_the_workers_settings_and_is_compacted():
-    topic = offsets_topic(WORKER, "mine", "offsets.storage.topic")
+    topic = connectors_topic(WORKER, "mine")
     assert (topic.spec.name, topic.spec.partitions, topic.spec.replication_factor) == ("mine", 7, 3)
     assert topic.spec.configs == {"segment.bytes": "100", "cleanup.policy": "compact"}
     assert topic.factor_key == "offset.storage.replication.factor"
