@@ -64,15 +64,16 @@ def s3_bucket(s3_service: SeaweedS3Service) -> str:
 
 @pytest.fixture(scope="session")
 def registry_service() -> Iterator[SchemaRegistryService]:
-    """The shared schema registry itself. A test that stops or kills a registry starts one of its own."""
+    """A schema registry of this test process alone, for tests of the service itself."""
     with SchemaRegistryService() as service:
         yield service
 
 
 @pytest.fixture(scope="session")
-def registry(registry_service: SchemaRegistryService) -> RegistryEndpoint:
-    """Where the shared schema registry is; tests keep apart by subjects with the prefix `unique`."""
-    return registry_service.endpoint
+def registry(request: pytest.FixtureRequest) -> RegistryEndpoint:
+    """Where the shared schema registry is: one for all processes of a run; tests keep apart by subjects."""
+    shared = shared_services.given(request.config)
+    return shared.registry if shared is not None else request.getfixturevalue("registry_service").endpoint
 
 
 @pytest.fixture

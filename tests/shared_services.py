@@ -1,4 +1,4 @@
-"""One broker and one S3 store for all processes of a parallel run, owned by the process that directs them.
+"""One broker, S3 store and schema registry for all processes of a parallel run, owned by the directing process.
 
 `conftest.py` takes the hooks from here. In a run of one process nothing is shared: the fixtures start their own.
 """
@@ -13,7 +13,14 @@ from typing import Any
 
 import pytest
 
-from connect.services import KafkaEndpoint, KafkaService, S3Endpoint, SeaweedS3Service
+from connect.services import (
+    KafkaEndpoint,
+    KafkaService,
+    RegistryEndpoint,
+    S3Endpoint,
+    SchemaRegistryService,
+    SeaweedS3Service,
+)
 
 S3_BUCKET = "test-bucket"
 _WITHOUT_SERVICES = frozenset({"unit", "shape"})
@@ -28,12 +35,15 @@ class Shared:
 
     kafka: KafkaEndpoint
     s3: S3Endpoint
+    registry: RegistryEndpoint
 
 
 def given(config: pytest.Config) -> Shared | None:
     """The services that the directing process started; None in a run of one process."""
     told = getattr(config, "workerinput", {}).get(_KEY)
-    return Shared(KafkaEndpoint(**told["kafka"]), S3Endpoint(**told["s3"])) if told else None
+    if not told:
+        return None
+    return Shared(KafkaEndpoint(**told["kafka"]), S3Endpoint(**told["s3"]), RegistryEndpoint(**told["registry"]))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -56,4 +66,6 @@ def _start(stack: ExitStack) -> Mapping[str, Any]:
     kafka = stack.enter_context(KafkaService())
     store = stack.enter_context(SeaweedS3Service())
     store.create_bucket(S3_BUCKET)
-    return {"kafka": asdict(kafka.endpoint), "s3": asdict(store.endpoint)}
+    registry = stack.enter_context(SchemaRegistryService())
+    endpoints = {"kafka": kafka.endpoint, "s3": store.endpoint, "registry": registry.endpoint}
+    return {name: asdict(endpoint) for name, endpoint in endpoints.items()}

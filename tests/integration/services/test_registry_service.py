@@ -21,11 +21,11 @@ def test_a_registered_schema_is_read_back_and_an_incompatible_one_refused(
 
 
 def test_a_killed_registry_comes_back_on_the_same_port_and_has_forgotten_its_schemas(
-    registry_service: SchemaRegistryService,
+    registry: RegistryEndpoint,
 ) -> None:
     with SchemaRegistryService() as own:
         before = own.endpoint
-        assert before != registry_service.endpoint
+        assert before != registry
         _call(before, "POST", "/subjects/kept/versions", {"schema": '"string"'})
         assert _call(before, "GET", "/subjects")[1] == ["kept"]
 
