@@ -6,6 +6,7 @@ from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.convert.avro.config import AvroConfig
 from connect.convert.config import JsonConfig, NoConfig, StringConfig
+from connect.convert.json_schema.config import JsonSchemaConfig
 
 KAFKA_VERSION = "4.1.0"
 CONFLUENT_VERSION = "8.3.0"
@@ -24,6 +25,12 @@ _BOTH: tuple[tuple[str, str, type[Config], str], ...] = (
 )
 
 _REGISTRY: tuple[tuple[str, str, type[Config], str], ...] = (
+    (
+        "json.JsonSchemaConverter",
+        "json_schema.converter:json_schema",
+        JsonSchemaConfig,
+        "JSON, its JSON Schemas in a schema registry.",
+    ),
     ("avro.AvroConverter", "avro.converter:avro", AvroConfig, "Avro, its schemas in a schema registry."),
 )
 

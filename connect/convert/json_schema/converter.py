@@ -1,0 +1,139 @@
+"""io.confluent.connect.json.JsonSchemaConverter over columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
+from connect.api.schema import Schema
+from connect.convert.config import Coercion
+from connect.convert.header import ColumnHeaderConverter
+from connect.convert.json_read import Reading as JsonReading
+from connect.convert.json_schema.config import JsonSchemaConfig
+from connect.convert.json_schema.from_connect import json_schema_of
+from connect.convert.json_schema.to_connect import connect_of
+from connect.convert.json_schema.values import value_decoder, value_encoder
+from connect.convert.json_write import Writing
+from connect.convert.registry.client import Registered
+from connect.convert.registry.converter import Encode, OwnSchema, Reading, References, RegistryConverter
+from connect.convert.registry.fitting import check_fits
+from connect.convert.registry.framing import SIZE
+from connect.convert.vectors.cursor import Cursor
+from connect.convert.vectors.pieces import Parts
+
+JSON = "JSON"
+
+
+def json_schema(config: JsonSchemaConfig, *, is_key: bool = False) -> RegistryConverter:
+    """The converter of these settings. It asks the registry only when it first needs a schema."""
+    return RegistryConverter(
+        config, JsonSchemaFormat(config, is_key=is_key), is_key=is_key, cache_size=config.cache_size
+    )
+
+
+def json_schema_header(config: JsonSchemaConfig, *, is_key: bool = False) -> ColumnHeaderConverter:
+    """The header converter of these settings."""
+    return ColumnHeaderConverter(json_schema(config, is_key=is_key))
+
+
+class JsonSchemaFormat:
+    """See `Format`."""
+
+    def __init__(self, config: JsonSchemaConfig, *, is_key: bool) -> None:
+        self._config = config
+        self._settings = config.settings
+        self._is_key = is_key
+        replace_null = not config.ignore_default_for_nullables
+        java = config.coercion == Coercion.JAVA
+        self._writing = Writing(self._settings.numeric_decimals, replace_null, java)
+        self._reading = JsonReading(java=java)
+
+    def own_schema(self, schema: Schema) -> OwnSchema:
+        """See `Format`."""
+        text = json.dumps(json_schema_of(schema, self._settings), separators=(",", ":"), ensure_ascii=False)
+        return OwnSchema(Registered(text, JSON), schema.name)
+
+    def encoder(self, schema: Schema, registered: Registered, references: References) -> Encode:
+        """See `Format`."""
+        config = self._config
+        document, others = _documents(registered, references)
+        strict = config.id_strict if config.use_schema_id >= 0 else config.latest_strict
+        chosen = not config.auto_register and (config.use_schema_id >= 0 or config.use_latest)
+        if chosen and strict:
+            open_structs = document.get("additionalProperties", True) is not False
+            check_fits(schema, connect_of(document, others, self._settings), open_structs=open_structs)
+        encode = value_encoder(schema, self._writing, is_key=self._is_key)
+        if not config.fail_invalid_schema:
+            return encode
+        check = _row_check(document, others)
+
+        def encode_checked(array: pa.Array) -> Parts:
+            parts = encode(array)
+            check(parts[0])
+            return parts
+
+        return encode_checked
+
+    def reading(self, registered: Registered, references: References, version: int | None) -> Reading:
+        """See `Format`."""
+        document, others = _documents(registered, references)
+        schema = connect_of(document, others, self._settings, version=version)
+        decode = value_decoder(schema, self._reading)
+        check = _row_check(document, others) if self._config.fail_invalid_schema else None
+
+        def read(data: pa.BinaryArray) -> pa.Array:
+            cursor = Cursor.over(data, SIZE)
+            payloads = cursor.take_bytes(cursor.end - cursor.at)
+            if check is not None:
+                check(payloads)
+            return decode(payloads)
+
+        return Reading(schema, read, document.get("title"))
+
+
+def _documents(registered: Registered, references: References) -> tuple[Any, dict[str, Any]]:
+    if registered.kind != JSON:
+        raise SchemaError(
+            f"Schema id {registered.schema_id} is {registered.kind}, not a JSON Schema.",
+            fix="Use the converter of that format.",
+        )
+    try:
+        document = json.loads(registered.text)
+        return document, {name: json.loads(referred.text) for name, referred in references}
+    except ValueError as error:
+        raise SchemaError(f"This is no JSON Schema ({error}): {registered.text:.200}") from error
+
+
+def _row_check(document: Any, others: dict[str, Any]) -> Callable[[pa.BinaryArray], None]:
+    """Rejects rows that the schema does not describe."""
+    try:
+        from jsonschema.exceptions import best_match
+        from jsonschema.validators import validator_for
+        from referencing import Registry
+        from referencing.jsonschema import DRAFT7
+    except ImportError as error:
+        raise ConnectError(
+            "json.fail.invalid.schema=true needs the package jsonschema.", key="json.fail.invalid.schema",
+            fix="Install it with: pip install 'connect-for-kafka[registry]'.",
+        ) from error  # fmt: skip
+    resources = [(name, DRAFT7.create_resource(contents)) for name, contents in others.items()]
+    validator = validator_for(document)(document, registry=Registry().with_resources(resources))
+
+    def check(texts: pa.BinaryArray) -> None:
+        rejected: dict[int, Exception] = {}
+        for row, text in enumerate(texts.to_pylist()):
+            try:
+                found = best_match(validator.iter_errors(json.loads(text)))
+            except ValueError:
+                continue  # the reader tells what is wrong with it
+            if found is not None:
+                where = ".".join(map(str, found.absolute_path))
+                rejected[row] = SchemaError(f"The JSON Schema says: {found.message}", field=where)
+        if rejected:
+            raise RejectedRowsError(rejected)
+
+    return check
