@@ -13,6 +13,7 @@ import structlog
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.cluster.cluster_claim import KEY, SUFFIX, ClusterClaim, conflict
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_catalog import InstalledConnectors
 from connect.cluster.connector_offsets import GroupOffsets
@@ -27,6 +28,7 @@ from connect.cluster.settling import Surroundings
 from connect.cluster.supervisor import KILL_GRACE_S, Launch
 from connect.cluster.task_host import Host, HostListener, TaskHost, python_host
 from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.last_value import read_last, write_last
 from connect.kafka.membership_consumer import MembershipConsumer
 from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
@@ -114,7 +116,24 @@ class Worker:
         cluster_id = admin.cluster_id(deadline.sooner(CONTACT_S))
         self._reached_kafka = True
         admin.ensure_internal(internal_topics(self._config), deadline)
+        self._claim_topics(admin, deadline)
         self.herder.start(urlsplit(url).netloc, url, cluster_id, deadline)
+
+    def _claim_topics(self, admin: TopicAdmin, deadline: Deadline) -> None:
+        """ConfigError: another cluster that is running has this one's group or one of its topics."""
+        config, own = self._config, slots_topic(self._config)
+        client_id = f"{config.group_id}-claims"
+        consumer = consumer_settings(config.originals, {}, client_id=client_id).properties
+        topics = sorted({own, *(name for name in admin.topics(deadline) if name.endswith(SUFFIX))})
+        claims = {name: ClusterClaim.parse(value) for name, value in read_last(topics, KEY, consumer, deadline).items()}
+        mine = ClusterClaim.of(config)
+        for claim in claims.values():
+            error = None if claim is None else conflict(mine, claim)
+            if error is not None and claim is not None and admin.group_members(claim.group_id, deadline):
+                raise error
+        if claims.get(own) != mine:
+            producer = producer_settings(config.originals, {}, client_id=client_id).properties
+            write_last(own, KEY, mine.as_bytes(), producer, deadline)
 
     def _wait_for_kafka(self, error: RetriableError, waited_s: float) -> None:
         brokers = ",".join(self._config.bootstrap_servers)

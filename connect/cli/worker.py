@@ -44,11 +44,16 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
     """Run a worker until SIGTERM or SIGINT; the exit code."""
     import structlog
 
+    from connect.api.errors import ConnectError
     from connect.app import StartError, Worker
 
     if notes:
         structlog.get_logger(__name__).info("worker_file_notes", notes=list(notes))
-    worker = Worker(config)
+    try:
+        worker = Worker(config)
+    except ConnectError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
     asked = threading.Event()
 
     def stop() -> None:

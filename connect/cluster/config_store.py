@@ -136,11 +136,13 @@ class ConfigStore:
             ) from error
         self._log.read_to_end(deadline)
 
-    def _on_record(self, key: bytes | None, value: bytes | None, _partition: int, offset: int, _ms: int) -> None:
+    def _on_record(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
         try:
             record = decode(key, value)
         except RecordFormatError as error:
-            _logger.warning("config_record_skipped", key=_shown(key), offset=offset, reason=str(error))
+            _logger.warning(
+                "config_record_skipped", key=_shown(key), partition=partition, offset=offset, reason=str(error)
+            )
             record = None
         with self._lock:
             self._state.advance(offset)

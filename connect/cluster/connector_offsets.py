@@ -150,7 +150,9 @@ class ConnectorOffsets:
         admin, group = self._admin(config), _group(name, config)
         # Looked at before the old offsets go: those of a topic that does not exist cannot be set.
         sizes = admin.topics(deadline)
-        missing = sorted(str(tp.topic) + f"-{tp.partition}" for tp in wanted if tp.partition >= sizes.get(tp.topic, 0))
+        missing = sorted(
+            f"{tp.topic}-{tp.partition}" for tp in wanted if not 0 <= tp.partition < sizes.get(tp.topic, 0)
+        )
         if missing:
             text = f"Initial offsets cannot be set for partitions that do not exist: {', '.join(missing)}"
             raise RequestError(400, text)

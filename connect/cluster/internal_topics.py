@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connect.kafka.topics import InternalTopic, TopicSpec
-from connect.runtime.offset_topics import compacted, workers_topic
+from connect.runtime.offset_topics import compacted, explicit, workers_topic
 from connect.runtime.worker_config import WorkerConfig
 
 
@@ -25,6 +25,7 @@ def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
             key="config.storage.topic",
             purpose="connector configurations",
             single_partition=True,
+            explicit=explicit(worker, "config.storage."),
         ),
         workers_topic(worker),
         InternalTopic(
@@ -36,6 +37,7 @@ def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
             ),
             key="status.storage.topic",
             purpose="connector and task statuses",
+            explicit=explicit(worker, "status.storage."),
         ),
         InternalTopic(
             TopicSpec(
@@ -46,5 +48,6 @@ def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
             ),
             key="group.id",
             purpose="the workers' slots",
+            explicit=frozenset({"partitions"} if "slots" in worker.originals else ()),
         ),
     ]

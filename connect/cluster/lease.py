@@ -15,6 +15,8 @@ import threading
 import time
 from typing import Final
 
+from connect.api.errors import ConnectError
+
 _FORMAT: Final = struct.Struct("d")
 SHARE: Final = 0.8
 """Part of the session time-out for which a lease is good: hosts must be gone before the group notices."""
@@ -26,9 +28,7 @@ class Lease:
 
     def __init__(self, valid_s: float) -> None:
         self._valid_s = valid_s
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the lease
-        self._file.truncate(mmap.PAGESIZE)
-        self.descriptor = self._file.fileno()
+        self.descriptor = _shared_page()
         self._memory = mmap.mmap(self.descriptor, mmap.PAGESIZE)
         self._held = threading.Event()
         self._ended = threading.Event()
@@ -57,6 +57,26 @@ class Lease:
 
     def _write(self, until_s: float) -> None:
         self._memory[: _FORMAT.size] = _FORMAT.pack(until_s)
+
+
+def _shared_page() -> int:
+    """A descriptor of one page of memory that child processes may inherit. ConnectError: there is no room for it."""
+    page = bytes(mmap.PAGESIZE)
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("lease")
+        os.write(descriptor, page)
+        return descriptor
+    try:
+        with tempfile.TemporaryFile(buffering=0) as file:
+            # Written, not just made longer: on a full disk a page without room behind it would end the process later.
+            file.write(page)
+            return os.dup(file.fileno())
+    except OSError as error:
+        raise ConnectError(
+            "A worker shares a page of memory with its task hosts in a temporary file, but none can be written: "
+            f"{error.strerror}.",
+            fix="Free space in the folder for temporary files, or name one that can be written to in TMPDIR.",
+        ) from error
 
 
 def watch(descriptor: int) -> None:

@@ -37,7 +37,7 @@ def json_object(value: bytes) -> Mapping[str, Any]:
     """The members of a JSON object. RecordFormatError when the bytes are anything else."""
     try:
         members = json.loads(value)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordFormatError(f"not JSON ({error})") from error
     if not isinstance(members, dict):
         raise RecordFormatError(f"a JSON {type(members).__name__}, not an object")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
+import structlog
+
 from connect.api.deadline import Deadline
 from connect.api.records import SourcePosition
 from connect.cluster.connector_calls import Positions
@@ -17,6 +19,7 @@ from connect.cluster.operations import RequestError
 from connect.runtime.messages import CallResult, Method
 from connect.runtime.offset_records import OffsetTable
 
+_logger = structlog.get_logger(__name__)
 CALL_S: Final = 40.0
 _OWN_TOPIC: Final = "offsets.storage.topic"
 _OWN_BROKERS: Final = "producer.override.bootstrap.servers"
@@ -91,6 +94,6 @@ class StoredSourceOffsets:
         log.read_to_end(deadline)
         return log
 
-    def _take(self, key: bytes | None, value: bytes | None, _partition: int, _offset: int, _ms: int) -> None:
-        if key is not None:
-            self._table.apply(key, value)
+    def _take(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
+        if key is None or not self._table.apply(key, value):
+            _logger.warning("offset_record_skipped", partition=partition, offset=offset)

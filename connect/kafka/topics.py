@@ -58,6 +58,8 @@ class InternalTopic:
     single_partition: bool = False
     factor_key: str = ""
     set_in: str = "Connect worker configurations"
+    explicit: frozenset[str] = frozenset()
+    """What the worker's file says in so many words, so that a topic with less is refused: partitions, replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,15 @@ class TopicAdmin:
         except AnsweredError as refused:
             raise RetriableError(f"Failed {doing}: the group still has members.") from refused
 
+    def group_members(self, group: str, deadline: Deadline) -> int:
+        """How many members a group has now; 0 also for a group that does not exist."""
+
+        def ask(timeout_s: float) -> Future[Any]:
+            return self._admin.client.describe_consumer_groups([group], request_timeout=timeout_s)[group]
+
+        described = self._admin.call(ask, deadline, f"describing group {group}", ignore={KafkaError.GROUP_ID_NOT_FOUND})
+        return 0 if described is None else len(described.members)
+
     def fence(self, producer_settings: Sequence[Settings], deadline: Deadline) -> None:
         """Shut out the producers of these transactional ids: what they have open is aborted, later writes fail.
 
@@ -240,7 +251,10 @@ class TopicAdmin:
         else:
             if {part.strip() for part in policy.split(",") if part.strip()} != {"compact"}:
                 raise ConfigError(_wrong_policy(topic, policy), key=topic.key)
-        count = self.partition_counts([name], deadline).get(name, 1)
+        found = self.describe([name], deadline).get(name)
+        if found is not None:
+            _check_size(topic, found)
+        count = 1 if found is None else found.partitions
         if topic.single_partition and count > 1:
             raise ConfigError(
                 f"Topic '{name}' supplied via the '{topic.key}' property is required to have a single partition in"
@@ -265,9 +279,33 @@ class TopicAdmin:
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}
 
 
+def _check_size(topic: InternalTopic, found: TopicDescription) -> None:
+    name, factor_key = topic.spec.name, _factor_key(topic)
+    if "replicas" in topic.explicit and found.replication_factor < topic.spec.replication_factor:
+        raise ConfigError(
+            f"Topic '{name}' supplied via the '{topic.key}' property has a replication factor of "
+            f"{found.replication_factor}, but {factor_key}={topic.spec.replication_factor} is asked for: "
+            f"{topic.purpose} could be lost with a broker.",
+            key=factor_key,
+            fix="Give the topic more replicas (kafka-reassign-partitions.sh), or set "
+            f"{factor_key}={found.replication_factor}.",
+        )
+    if "partitions" in topic.explicit and found.partitions != topic.spec.partitions:
+        raise ConfigError(
+            f"Topic '{name}' has {found.partitions} partitions, but slots={topic.spec.partitions} is asked for, and "
+            "their number is fixed when the topic is made.",
+            key="slots",
+            fix=f"Set slots={found.partitions}, or stop all workers and delete the topic.",
+        )
+
+
+def _factor_key(topic: InternalTopic) -> str:
+    return topic.factor_key or f"{topic.key.removesuffix('.topic')}.replication.factor"
+
+
 def _not_created(topic: InternalTopic, error: ConnectError) -> ConfigError:
     spec = topic.spec
-    factor_key = topic.factor_key or f"{topic.key.removesuffix('.topic')}.replication.factor"
+    factor_key = _factor_key(topic)
     if isinstance(error.__cause__, KafkaException) and (
         error.__cause__.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR
     ):

@@ -52,6 +52,7 @@ class Clients:
             self.worker.offset_storage_topic,
             consumer_settings(self.worker_properties, {}, client_id=client_id).properties,
             producer_settings(self.worker_properties, {}, client_id=client_id).properties,
+            level=logging.DEBUG,  # the worker warns of it, once for all its hosts
         )
         self._offsets.start(deadline)
 

@@ -33,7 +33,7 @@ def decode_key(key: bytes) -> tuple[str, dict[str, object]] | None:
     """The connector and source partition of a record key; None when the key is not one."""
     try:
         parsed = json.loads(key)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     match parsed:
         case [str() as connector, dict() as partition]:
@@ -59,7 +59,7 @@ class OffsetTable:
             return True
         try:
             offset = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         if not isinstance(offset, dict):
             return False

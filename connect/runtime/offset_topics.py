@@ -46,6 +46,7 @@ def workers_topic(worker: WorkerConfig) -> InternalTopic:
         key="offset.storage.topic",
         purpose="source connector offsets",
         factor_key="offset.storage.replication.factor",
+        explicit=explicit(worker, "offset.storage."),
     )
 
 
@@ -54,6 +55,11 @@ def connectors_topic(worker: WorkerConfig, name: str) -> InternalTopic:
     topic = workers_topic(worker)
     spec = replace(topic.spec, name=name)
     return replace(topic, spec=spec, key="offsets.storage.topic", set_in="connector configuration")
+
+
+def explicit(worker: WorkerConfig, prefix: str) -> frozenset[str]:
+    """What an older topic may not fall short of: a default is no demand, what somebody wrote down is meant."""
+    return frozenset({"replicas"} if f"{prefix}replication.factor" in worker.originals else ())
 
 
 def compacted(worker: WorkerConfig, prefix: str) -> dict[str, str]:
@@ -65,13 +71,16 @@ def compacted(worker: WorkerConfig, prefix: str) -> dict[str, str]:
 class OpenOffsets:
     """An offsets topic that is read whole and followed. `producer` None: written in transactions of others only."""
 
-    def __init__(self, topic: str, consumer: Settings, producer: Settings | None) -> None:
+    def __init__(
+        self, topic: str, consumer: Settings, producer: Settings | None, *, level: int = logging.WARNING
+    ) -> None:
+        """`level`: at which skipped records are logged."""
         table = OffsetTable()
 
         def take(key: bytes | None, value: bytes | None, partition: int, offset: int, timestamp_ms: int) -> None:
             del timestamp_ms
             if key is None or not table.apply(key, value):
-                log.warning("Skipped a record that is no source offset: %s-%d@%d", topic, partition, offset)
+                log.log(level, "Skipped a record that is no source offset: %s-%d@%d", topic, partition, offset)
 
         # An offset of a transaction that is aborted would skip rows that nobody can read.
         self._log = KeyValueLog(topic, {**consumer, "isolation.level": "read_committed"}, producer, on_record=take)

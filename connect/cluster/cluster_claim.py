@@ -1,0 +1,80 @@
+"""Which internal topics belong to which cluster of workers, and whether two clusters got into each other's. Pure.
+
+Each cluster writes its claim into its slots topic, `<group.id>-slots`, which holds nothing else. A worker that starts
+reads the claims of all slots topics: its own tells whether others use its group.id with other topics, the rest whether
+another group.id uses one of its topics. A claim counts while its group has members; after that the topics are free.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.errors import ConfigError
+from connect.cluster.record_json import compact_json
+from connect.runtime.worker_config import WorkerConfig
+
+SUFFIX: Final = "-slots"
+"""Topics with this end may be the slots topics of clusters."""
+KEY: Final = b"cluster"
+GROUP: Final = "group.id"
+_TOPICS: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterClaim:
+    """A cluster and its internal topics, by the worker key that names each."""
+
+    group_id: str
+    topics: Mapping[str, str]
+
+    @classmethod
+    def of(cls, worker: WorkerConfig) -> ClusterClaim:
+        """The claim of a worker's cluster."""
+        names = (worker.config_storage_topic, worker.offset_storage_topic, worker.status_storage_topic)
+        return cls(worker.group_id, dict(zip(_TOPICS, names, strict=True)))
+
+    def as_bytes(self) -> bytes:
+        """The value of the record with KEY."""
+        return compact_json({GROUP: self.group_id, **self.topics})
+
+    @classmethod
+    def parse(cls, value: bytes | None) -> ClusterClaim | None:
+        """None: it is no claim."""
+        try:
+            members = json.loads(value or b"null")
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(members, dict) or not all(isinstance(members.get(key), str) for key in (GROUP, *_TOPICS)):
+            return None
+        return cls(members[GROUP], {key: members[key] for key in _TOPICS})
+
+
+def conflict(mine: ClusterClaim, other: ClusterClaim) -> ConfigError | None:
+    """What is wrong with both clusters at work; None: they do not touch, or are one."""
+    if mine == other:
+        return None
+    if mine.group_id == other.group_id:
+        key = next(key for key in _TOPICS if mine.topics[key] != other.topics[key])
+        return ConfigError(
+            f"group.id={mine.group_id} is in use by workers with {_shown(other)}, but this worker has {_shown(mine)}: "
+            "two clusters in one group would each get a part of the work only.",
+            key=key,
+            fix=f"To join that cluster set {key}={other.topics[key]}; else choose another group.id.",
+        )
+    names = {name: key for key, name in other.topics.items()}
+    for key, name in mine.topics.items():
+        if name in names:
+            return ConfigError(
+                f"Topic {name}, the {key} of this worker with group.id={mine.group_id}, is the {names[name]} of the "
+                f"cluster with group.id={other.group_id}, which is running: each would overwrite what the other keeps.",
+                key=key,
+                fix=f"Name a topic of its own, or set group.id={other.group_id} to join that cluster.",
+            )
+    return None
+
+
+def _shown(claim: ClusterClaim) -> str:
+    return ", ".join(f"{key}={name}" for key, name in claim.topics.items())
