@@ -115,7 +115,8 @@ class Worker:
         admin = self._admin({})
         cluster_id = admin.cluster_id(deadline.sooner(CONTACT_S))
         self._reached_kafka = True
-        admin.ensure_internal(internal_topics(self._config), deadline)
+        make = self._config.internal_topics_automatic_creation_enable
+        admin.ensure_internal(internal_topics(self._config), deadline, make=make)
         self._claim_topics(admin, deadline)
         self.herder.start(urlsplit(url).netloc, url, cluster_id, deadline)
 

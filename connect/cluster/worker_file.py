@@ -11,14 +11,16 @@ import yaml
 
 from connect.api.config import text_of
 from connect.api.errors import ConfigError
+from connect.cluster.session_key import TTL_KEY
 from connect.runtime.java_properties import parse_properties
-from connect.runtime.worker_config import BASIC_AUTH_CLASS
+from connect.runtime.worker_config import BASIC_AUTH_CLASS, WorkerConfig
 
 BASIC_AUTH: Final = BASIC_AUTH_CLASS.rpartition(".")[2]
 _PLUGINS: Final = "plug-ins are Python packages: pip install them next to the worker"
 _GROUP: Final = "workers share a plain consumer group: see session.timeout.ms"
 _METRICS: Final = "metrics are served at /metrics"
 _SIGNING: Final = "workers do not sign requests to each other"
+_CLIENTS: Final = "write it with producer., consumer. or admin. before it"
 REPLACED: Final[Mapping[str, str]] = {
     "plugin.path": _PLUGINS,
     "plugin.discovery": _PLUGINS,
@@ -37,11 +39,37 @@ REPLACED: Final[Mapping[str, str]] = {
     "auto.include.jmx.reporter": _METRICS,
     "rest.host.name": "name the address in listeners",
     "rest.port": "name the port in listeners",
+    **dict.fromkeys(
+        [
+            "client.id",
+            "client.dns.lookup",
+            "connections.max.idle.ms",
+            "metadata.max.age.ms",
+            "metadata.recovery.strategy",
+            "metadata.recovery.rebootstrap.trigger.ms",
+            "receive.buffer.bytes",
+            "send.buffer.bytes",
+            "reconnect.backoff.ms",
+            "reconnect.backoff.max.ms",
+            "request.timeout.ms",
+            "retry.backoff.ms",
+            "retry.backoff.max.ms",
+            "socket.connection.setup.timeout.ms",
+            "socket.connection.setup.timeout.max.ms",
+        ],
+        _CLIENTS,
+    ),
     "offset.storage.file.filename": "offsets are kept in offset.storage.topic, also by a single worker",
     "internal.key.converter": "internal topics are always JSON without schemas",
     "internal.value.converter": "internal topics are always JSON without schemas",
 }
 """Keys of a Java worker that mean nothing here, and what stands in for each."""
+_OWN: Final = frozenset({definition.name for definition in WorkerConfig.definitions()} | {TTL_KEY})
+_PREFIXES: Final = (
+    "producer.", "consumer.", "admin.", "security.", "sasl.", "ssl.", "listeners.https.", "config.providers.",
+    "key.converter.", "value.converter.", "header.converter.", "config.storage.", "offset.storage.", "status.storage.",
+)  # fmt: skip
+"""What clients, converters, config providers, topics and listeners take."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,6 +104,8 @@ def _replaced(properties: Mapping[str, str]) -> Iterable[tuple[str, str]]:
             yield key, REPLACED[key]
         elif key.startswith("metrics.context."):
             yield key, "metrics carry group, connector and task as labels"
+        elif key not in _OWN and not key.startswith(_PREFIXES):
+            yield key, "no part of a worker knows it; check its spelling"
         elif key == "rest.extension.classes" and value.rpartition(".")[2].strip() != BASIC_AUTH:
             yield key, f"{BASIC_AUTH} is the one extension there is; for others put a reverse proxy in front of REST"
 

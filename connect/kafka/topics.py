@@ -137,9 +137,17 @@ class TopicAdmin:
 
             self._admin.call(ask, deadline, f"deleting topic {name}", ignore={KafkaError.UNKNOWN_TOPIC_OR_PART})
 
-    def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline) -> None:
-        """Create the worker's topics where missing and check those that exist. ConfigError names the worker key."""
+    def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline, *, make: bool = True) -> None:
+        """Create the worker's topics where missing and check those that exist. ConfigError names the worker key.
+
+        `make` False: a missing topic is a ConfigError, too.
+        """
         for topic in topics:
+            if not make:
+                if not self.describe([topic.spec.name], deadline):
+                    raise _missing(topic)
+                self._check(topic, deadline)
+                continue
             try:
                 created = self._create(topic.spec, deadline)
             except ConnectError as error:
@@ -277,6 +285,16 @@ class TopicAdmin:
         again = {KafkaError._NOENT}  # noqa: SLF001 - librdkafka's own code
         found = self._admin.call(ask, deadline, doing, again=again) if partitions else {}
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}
+
+
+def _missing(topic: InternalTopic) -> ConfigError:
+    spec = topic.spec
+    return ConfigError(
+        f"Topic '{spec.name}' for {topic.purpose}, named by '{topic.key}', does not exist, and "
+        "internal.topics.automatic.creation.enable=false.",
+        key=topic.key,
+        fix=f"Create it with {spec.partitions} partitions and cleanup.policy=compact, or let the worker do it.",
+    )
 
 
 def _check_size(topic: InternalTopic, found: TopicDescription) -> None:

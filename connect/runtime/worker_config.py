@@ -198,6 +198,12 @@ class WorkerConfig(Config):
         doc="Keys the Allowlist policy lets through.",
         importance="low",
     )
+    internal_topics_automatic_creation_enable: Boolean = key(
+        "internal.topics.automatic.creation.enable",
+        True,
+        doc="Make the worker's own topics where they are missing; false: refuse to start then.",
+        importance="low",
+    )
     config_providers: ListOf = key("config.providers", (), doc="Names of the config providers.", importance="low")
     task_hosts: Annotated[Int, at_least(0)] = key(
         "task.hosts", 0, doc="Processes that run tasks; 0: one per core.", importance="low", group="Common"

@@ -56,6 +56,16 @@ def test_a_worker_refuses_topics_that_would_lose_its_state(
     assert [text for text in texts if text not in said] == []
 
 
+def test_missing_topics_are_refused_where_none_may_be_made(worker_keys, start_worker, make_topic):
+    off = {"internal.topics.automatic.creation.enable": "false"}
+    said = refused(start_worker(**off))
+    assert f"Topic '{worker_keys[CONFIG]}' for connector configurations, named by '{CONFIG}', does not exist" in said
+    for key, partitions in ((CONFIG, 1), (OFFSET, 2), (STATUS, 1)):
+        make_topic(worker_keys[key], partitions)
+    make_topic(f"{worker_keys['group.id']}-slots", 60)
+    assert start_worker(**off).ready().get("/connectors") == []
+
+
 def test_what_nobody_asked_for_is_no_reason_to_refuse(worker_keys, start_worker, make_topic):
     make_topic(worker_keys[OFFSET], 3)
     make_topic(worker_keys[STATUS], 1)

@@ -41,6 +41,119 @@ def test_keys_of_the_jvm_are_explained(tmp_path):
     )
 
 
+EFFECTIVE = [
+    "bootstrap.servers",
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "key.converter.schemas.enable",
+    "offset.flush.interval.ms",
+    "offset.flush.timeout.ms",
+    "task.shutdown.graceful.timeout.ms",
+    "topic.creation.enable",
+    "topic.tracking.enable",
+    "topic.tracking.allow.reset",
+    "connector.client.config.override.policy",
+    "connector.client.config.override.allowlist",
+    "config.providers",
+    "config.providers.file.class",
+    "config.providers.file.param.allowed.paths",
+    "listeners",
+    "admin.listeners",
+    "rest.advertised.host.name",
+    "rest.advertised.port",
+    "rest.advertised.listener",
+    "access.control.allow.origin",
+    "access.control.allow.methods",
+    "response.http.headers.config",
+    "listeners.https.ssl.keystore.location",
+    "admin.listeners.https.ssl.keystore.location",
+    "producer.linger.ms",
+    "consumer.max.poll.records",
+    "admin.request.timeout.ms",
+    "group.id",
+    "config.storage.topic",
+    "config.storage.replication.factor",
+    "config.storage.min.insync.replicas",
+    "offset.storage.topic",
+    "offset.storage.partitions",
+    "offset.storage.replication.factor",
+    "status.storage.topic",
+    "status.storage.partitions",
+    "status.storage.replication.factor",
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "rebalance.timeout.ms",
+    "exactly.once.source.support",
+    "inter.worker.key.ttl.ms",
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.jaas.config",
+    "ssl.truststore.location",
+    "internal.topics.automatic.creation.enable",
+]
+REPLACED = [
+    "plugin.path",
+    "plugin.discovery",
+    "metrics.sample.window.ms",
+    "metrics.num.samples",
+    "metrics.recording.level",
+    "metric.reporters",
+    "auto.include.jmx.reporter",
+    "metrics.context.label",
+    "worker.sync.timeout.ms",
+    "worker.unsync.backoff.ms",
+    "scheduled.rebalance.max.delay.ms",
+    "connect.protocol",
+    "inter.worker.key.generation.algorithm",
+    "inter.worker.key.size",
+    "inter.worker.signature.algorithm",
+    "inter.worker.verification.algorithms",
+    "request.timeout.ms",
+    "connections.max.idle.ms",
+    "client.id",
+    "client.dns.lookup",
+    "metadata.max.age.ms",
+    "receive.buffer.bytes",
+    "send.buffer.bytes",
+    "reconnect.backoff.ms",
+    "reconnect.backoff.max.ms",
+    "retry.backoff.ms",
+    "retry.backoff.max.ms",
+    "socket.connection.setup.timeout.ms",
+    "socket.connection.setup.timeout.max.ms",
+    "offset.storage.file.filename",
+    "internal.key.converter",
+    "rest.port",
+    "rest.host.name",
+]
+
+
+def test_every_key_of_a_java_worker_counts_or_is_explained(tmp_path):
+    text = "".join(f"{key}=x\n" for key in (*EFFECTIVE, *REPLACED))
+    notes = read_worker_file(written(tmp_path, "w.properties", text)).notes
+    assert [note.partition(" has no effect: ")[0] for note in notes] == REPLACED
+    assert not [note for note in notes if "spelling" in note]
+
+
+def test_a_key_that_nobody_knows_is_told(tmp_path):
+    notes = read_worker_file(written(tmp_path, "w.properties", "group.id=g\noffset.flush.intervall.ms=1\n")).notes
+    assert notes == ("offset.flush.intervall.ms has no effect: no part of a worker knows it; check its spelling",)
+
+
+@pytest.mark.parametrize(
+    ("name", "effect"),
+    [
+        ("org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension", True),
+        ("BasicAuthSecurityRestExtension", True),
+        ("com.example.OtherExtension", False),
+    ],
+)
+def test_the_one_rest_extension_there_is(tmp_path, name, effect):
+    notes = read_worker_file(written(tmp_path, "w.properties", f"rest.extension.classes={name}\n")).notes
+    assert (not notes) is effect
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [("w.yaml", "- a\n"), ("w.yaml", "a: [\n"), ("w.properties", "a=\\uZZZZ"), ("w.properties", None)],
