@@ -65,6 +65,9 @@ class Rest:
     def put(self, path: str, body: Mapping[str, str] | None = None) -> None:
         self._call("PUT", path, body)
 
+    def patch(self, path: str, body: object) -> None:
+        self._call("PATCH", path, body)
+
     def delete(self, path: str) -> None:
         self._call("DELETE", path)
 
@@ -139,8 +142,13 @@ def lines_in(kafka: KafkaEndpoint, topic: str) -> list[str]:
 
 def keys_in(kafka: KafkaEndpoint, topic: str) -> list[bytes]:
     """The keys of all committed records of a topic that exists."""
+    return [key for key, _ in records_in(kafka, topic)]
+
+
+def records_in(kafka: KafkaEndpoint, topic: str) -> list[tuple[bytes, bytes | None]]:
+    """Keys and values of all committed records of a topic that exists, in order of each partition."""
     partitions = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic).topics[topic].partitions
-    return [message.key() for message in _messages(kafka, topic, partitions)]
+    return [(message.key(), message.value()) for message in _messages(kafka, topic, partitions)]
 
 
 def _messages(kafka: KafkaEndpoint, topic: str, partitions: Iterable[int]) -> list[Message]:
