@@ -8,12 +8,13 @@ from connect.api.plugin import Plugin
 from connect.cluster.operations import NotFoundError, RequestError
 from connect.cluster.validation_definitions import all_definitions
 from connect.cluster.validation_versions import parse_versions
-from connect.plugins import CONNECTORS, LISTED
+from connect.plugins import CONNECTORS, LISTED, Catalog
 from connect.rest.answers import definition_json, json_answer, plugin_json
 from connect.rest.checking import checked, restored, with_problems
 from connect.rest.context import context_of
 from connect.rest.json_body import read_config
 from connect.rest.routing import Route, flag, name_of
+from connect.runtime.config_providers import BUILT_IN
 
 
 async def list_plugins(request: web.Request) -> web.Response:
@@ -57,7 +58,7 @@ def _plugin(request: web.Request, name: str) -> Plugin:
     catalog = context_of(request).catalog
     versions = catalog.versions(name, *LISTED)
     if not versions:
-        other = catalog.find(name)
+        other = catalog.find(name) or Catalog(BUILT_IN).find(name)
         if other is not None:
             kinds = "sink, source, converter, header_converter, transformation, predicate"
             raise RequestError(400, f"Invalid plugin type {other.kind}. Valid types are {kinds}.")

@@ -260,6 +260,15 @@ def test_the_keys_of_one_version(rest: Rest) -> None:
     refused(rest("GET", "/connector-plugins/HoistField/config"), 404, "Unknown plugin HoistField.")
 
 
+@pytest.mark.parametrize("name", ["org.apache.kafka.common.config.provider.FileConfigProvider", "FileConfigProvider"])
+def test_what_is_no_plugin_of_a_connector_has_no_keys_here(rest: Rest, name: str) -> None:
+    text = (
+        "Invalid plugin type config_provider. Valid types are sink, source, converter, header_converter, "
+        "transformation, predicate."
+    )
+    refused(rest("GET", f"/connector-plugins/{name}/config"), 400, text)
+
+
 def test_validate_answers_200_to_what_is_wrong(rest: Rest) -> None:
     answer = rest("PUT", "/connector-plugins/FileStreamSource/config/validate", {"connector.class": FILE_SOURCE})
     assert answer.status_code == 200
