@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -17,16 +19,18 @@ from connect.cluster.cluster_claim import KEY, SUFFIX, ClusterClaim, conflict
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_catalog import InstalledConnectors
 from connect.cluster.connector_offsets import GroupOffsets
+from connect.cluster.forked_host import ForkedHosts
 from connect.cluster.group_membership import GroupMember, GroupMembership, SlotListener
 from connect.cluster.herder import Herder
 from connect.cluster.host_logs import at_worker_levels, name_java_loggers
+from connect.cluster.host_process import CommandProcess, HostProcess, python_host
 from connect.cluster.internal_topics import internal_topics, slots_topic
 from connect.cluster.lease import SHARE, Lease
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
 from connect.cluster.membership import Membership
 from connect.cluster.settling import Surroundings
 from connect.cluster.supervisor import KILL_GRACE_S, Launch
-from connect.cluster.task_host import Host, HostListener, TaskHost, python_host
+from connect.cluster.task_host import Host, HostListener, TaskHost
 from connect.kafka.kv_log import KeyValueLog
 from connect.kafka.last_value import read_last, write_last
 from connect.kafka.membership_consumer import MembershipConsumer
@@ -65,6 +69,10 @@ class Worker:
         name_java_loggers(LOG_LEVELS, self._catalog)
         self._stopping = threading.Event()
         self._lease = Lease(SHARE * config.session_timeout_ms / 1000)
+        self._forked: ForkedHosts | None = None
+        if sys.platform.startswith("linux"):  # elsewhere system libraries may not survive a fork
+            self._forked = ForkedHosts(self._lease.descriptor)
+            self._forked.start_server()
         self.herder = Herder(config, self._surroundings())
         self._rest: RestServer | None = None
         self._reached_kafka = False
@@ -119,6 +127,8 @@ class Worker:
         admin.ensure_internal(internal_topics(self._config), deadline, make=make)
         self._claim_topics(admin, deadline)
         self.herder.start(urlsplit(url).netloc, url, cluster_id, deadline)
+        if self._forked is not None and self.herder.connectors():
+            self._forked.load()
 
     def _claim_topics(self, admin: TopicAdmin, deadline: Deadline) -> None:
         """ConfigError: another cluster that is running has this one's group or one of its topics."""
@@ -193,10 +203,15 @@ class Worker:
 
     def _launcher(self) -> Launch:
         def launch(name: str, listener: HostListener) -> Host:
-            lease = self._lease.descriptor
-            return TaskHost(name, self._config.originals, listener, lambda fd: python_host(fd, lease), lease)
+            return TaskHost(name, self._config.originals, listener, self._start_process)
 
         return at_worker_levels(launch, LOG_LEVELS)
+
+    def _start_process(self, line: socket.socket) -> HostProcess:
+        if self._forked is not None:
+            return self._forked.start(line)
+        lease = self._lease.descriptor
+        return CommandProcess(line, lambda descriptor: python_host(descriptor, lease), [lease])
 
     def _admin(self, overrides: Mapping[str, str]) -> TopicAdmin:
         client_id = f"{self._config.group_id}-shared-admin"

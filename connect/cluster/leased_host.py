@@ -1,14 +1,27 @@
-"""A task host that works only as long as its worker holds the lease: `--fd N --lease M`."""
+"""A task host that works only as long as its worker holds the lease: `--fd N --lease M`.
+
+Where processes cannot be forked from a server (see `fork_server`), each host is started as a program of its own.
+"""
 
 from __future__ import annotations
 
+import argparse
+import socket
 import sys
 
 from connect.cluster.lease import watch
-from connect.runtime.host import main
+from connect.runtime.host import run_host
+
+
+def main() -> int:
+    """Run a task host until its worker, or the lease, is gone."""
+    parser = argparse.ArgumentParser(prog="connect.cluster.leased_host")
+    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--lease", type=int, required=True)
+    given = parser.parse_args()
+    watch(given.lease)
+    run_host(socket.socket(fileno=given.fd))
+
 
 if __name__ == "__main__":
-    place = sys.argv.index("--lease")
-    watch(int(sys.argv[place + 1]))
-    del sys.argv[place : place + 2]
     sys.exit(main())

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import os
 import queue
-import signal
 import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
 import orjson
 import structlog
 
+from connect.cluster.host_process import StartProcess
 from connect.runtime.messages import Message, decode, encode
 
 EXIT_WAIT_S: Final = 3.0
@@ -46,7 +44,7 @@ class Host(Protocol):
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The process id; 0 until it is known."""
 
     def send(self, message: Message) -> None:
         """Say something; never waits."""
@@ -61,29 +59,10 @@ class Host(Protocol):
         """Memory the process holds; 0 when it is gone."""
 
 
-HostCommand = Callable[[int], Sequence[str]]
-"""The command line of a host whose line is this file descriptor."""
-
-
-def python_host(descriptor: int, lease: int | None = None) -> Sequence[str]:
-    """The real host; with the descriptor of a lease it works only as long as that is held."""
-    if lease is None:
-        return (sys.executable, "-m", "connect.runtime.host", "--fd", str(descriptor))
-    return (sys.executable, "-m", "connect.cluster.leased_host", "--fd", str(descriptor), "--lease", str(lease))
-
-
 class TaskHost:
     """A running child process. Any thread may call it; a reader and a writer thread serve its line."""
 
-    def __init__(
-        self,
-        name: str,
-        worker: Mapping[str, str],
-        listener: HostListener,
-        command: HostCommand = python_host,
-        lease: int | None = None,
-    ) -> None:
-        """`lease`: a further descriptor that the process inherits."""
+    def __init__(self, name: str, worker: Mapping[str, str], listener: HostListener, start: StartProcess) -> None:
         self._name = name
         self._listener = listener
         self._killed_because: str | None = None
@@ -91,13 +70,7 @@ class TaskHost:
         self._outgoing.put(orjson.dumps(dict(worker)) + b"\n")
         self._line, child = socket.socketpair()
         with child:
-            # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                command(child.fileno()),
-                pass_fds=[child.fileno()] if lease is None else [child.fileno(), lease],
-                stdin=subprocess.DEVNULL,
-                process_group=0,
-            )
+            self._process = start(child)
         for target, what in ((self._read, "reader"), (self._write, "writer")):
             threading.Thread(target=target, name=f"{name}-{what}", daemon=True).start()
 
@@ -164,21 +137,8 @@ class TaskHost:
         self._listener.said(self, message)
 
     def _wait(self) -> str:
-        try:
-            code = self._process.wait(EXIT_WAIT_S)
-        except subprocess.TimeoutExpired:
+        ended = self._process.wait(EXIT_WAIT_S)
+        if ended is None:
             self.kill("was killed: it went on after its line was closed")
-            code = self._process.wait()
-        return self._killed_because or exit_reason(code)
-
-
-def exit_reason(code: int) -> str:
-    """How a process ended, in words."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = str(-code)
-    hint = " (out of memory, or somebody killed it)" if -code == signal.SIGKILL else ""
-    return f"was ended by signal {name}{hint}"
+            ended = self._process.wait(None) or "ended"
+        return self._killed_because or ended

@@ -78,13 +78,17 @@ class KeyValueLog:
 
     def start(self, deadline: Deadline) -> None:
         """Read the topic to its end, then go on reading. RetriableError: not done in time, `close` and start anew."""
+        self.begin(deadline)
+        self.read_to_end(deadline)
+
+    def begin(self, deadline: Deadline) -> None:
+        """As `start`, without waiting for the end, which may lie behind a transaction that somebody has yet to end."""
         with translated(f"making a consumer for topic {self.topic}"):
             self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
         partitions = self._partitions(deadline)
         self._positions = dict.fromkeys(partitions, 0)
         self._consumer.assign([KafkaPartition(self.topic, p, OFFSET_BEGINNING) for p in partitions])
         self._thread.start()
-        self.read_to_end(deadline)
 
     def put(self, key: bytes, value: bytes | None) -> Future[None]:
         """Write a record (None: a tombstone); the future ends when every in-sync replica has it."""

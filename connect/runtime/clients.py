@@ -46,7 +46,7 @@ class Clients:
         self._offsets: OpenOffsets | None = None
 
     def start(self, deadline: Deadline) -> None:
-        """Read the offsets topic."""
+        """Begin to read the offsets topic; a source task waits for its end, after it fenced its former owner."""
         client_id = f"{self.worker.group_id}-offsets-{os.getpid()}"
         self._offsets = OpenOffsets(
             self.worker.offset_storage_topic,
@@ -54,7 +54,7 @@ class Clients:
             producer_settings(self.worker_properties, {}, client_id=client_id).properties,
             level=logging.DEBUG,  # the worker warns of it, once for all its hosts
         )
-        self._offsets.start(deadline)
+        self._offsets.begin(deadline)
 
     def close(self) -> None:
         """Release the offsets topic."""
@@ -101,7 +101,7 @@ class Clients:
         else:
             own = self._own_offsets(topic, label, config, transactional=transactional, deadline=deadline)
             stack.callback(own.close)
-            own.start(deadline)
+            own.begin(deadline)
             offsets = SourceOffsets(connector, own.store, self._offsets.store)
         offsets.read_to_end(deadline)
         return offsets

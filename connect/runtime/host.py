@@ -1,25 +1,23 @@
 """The task host: a child process that runs tasks, each on its own thread, and says to its worker how they fare.
 
-Started as `python -m connect.runtime.host --fd N`; N is one end of a socket pair. The first line holds the worker's
-settings as a JSON object, then messages follow (`connect.runtime.messages`). It ends when the worker is gone.
+It has one end of a socket pair. The first line holds the worker's settings as a JSON object, then messages follow
+(`connect.runtime.messages`). It ends when the worker is gone.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
 import resource
 import signal
 import socket
-import sys
 import threading
 import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, assert_never
+from typing import Any, NoReturn, assert_never
 
 from connect.api.connector import Connector, OffsetsConnector
 from connect.api.deadline import Deadline
@@ -174,23 +172,16 @@ def _lines(channel: socket.socket) -> Iterator[bytes]:
         yield from stream
 
 
-def main() -> int:
-    """Run a task host until its worker is gone."""
-    parser = argparse.ArgumentParser(prog="connect.runtime.host")
-    parser.add_argument("--fd", type=int, required=True)
-    channel = socket.socket(fileno=parser.parse_args().fd)
+def run_host(channel: socket.socket, catalog: Catalog | None = None) -> NoReturn:
+    """Run a task host until its worker is gone. `catalog`: the installed plug-ins, where they are known already."""
     die_with_parent()
     # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_up_logs()
     lines = _lines(channel)
     worker = WorkerConfig.parse(json.loads(next(lines)))
-    clients = Clients(worker, Catalog.installed())
+    clients = Clients(worker, catalog or Catalog.installed())
     clients.start(Deadline.after(START_TIMEOUT_S))
     Host(channel, clients).serve(lines)
     # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
     os._exit(0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

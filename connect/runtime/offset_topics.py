@@ -86,9 +86,9 @@ class OpenOffsets:
         self._log = KeyValueLog(topic, {**consumer, "isolation.level": "read_committed"}, producer, on_record=take)
         self.store = OffsetStore(self._log, table, topic)
 
-    def start(self, deadline: Deadline) -> None:
-        """Read it to its end. RetriableError: not done in time."""
-        self._log.start(deadline)
+    def begin(self, deadline: Deadline) -> None:
+        """Begin to read it; `store.read_to_end` waits for the end. RetriableError: no broker answers in time."""
+        self._log.begin(deadline)
 
     def close(self) -> None:
         """Write out what is queued and let go of the clients."""

@@ -52,6 +52,10 @@ class WorkerProcess:
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.pid).children(recursive=True)
 
+    def hosts(self) -> list[psutil.Process]:
+        """Its task hosts, which a process of its own forks."""
+        return [host for server in psutil.Process(self.pid).children() for host in server.children()]
+
     def call(self, method: str, path: str, body: object = None, timeout_s: float = 30) -> requests.Response:
         return requests.request(method, self.url + path, json=body, timeout=timeout_s)
 

@@ -8,10 +8,6 @@ import pytest
 from conftest import eventually
 
 
-def hosts(worker):
-    return [p for p in worker.children() if "connect.cluster.leased_host" in p.cmdline()]
-
-
 def test_a_connector_is_created_runs_and_is_deleted(worker):
     name = "a-1;{x} ü"
     worker.create(name, topic="numbers")
@@ -66,7 +62,7 @@ def test_a_worker_that_was_killed_leaves_no_process_behind(worker, start_worker)
 def test_a_killed_task_host_is_replaced_and_said(worker):
     worker.create("c")
     eventually(worker.runs("c"))
-    victim = hosts(worker)[-1]
+    victim = worker.hosts()[-1]
     victim.send_signal(signal.SIGKILL)
     eventually(lambda: worker.states("c") != ("RUNNING", ["RUNNING", "RUNNING"]))
     eventually(worker.runs("c"))
@@ -111,10 +107,11 @@ def test_rest_is_ready_soon_and_an_idle_worker_is_small(start_worker):
     started_s = time.monotonic()
     worker = start_worker().ready()
     took_s = time.monotonic() - started_s
-    rss_mib = psutil.Process(worker.pid).memory_info().rss / 2**20
+    processes = [psutil.Process(worker.pid), *worker.children()]
+    rss_mib = sum(process.memory_info().rss for process in processes) / 2**20
     print(f"ready in {took_s:.2f} s, {rss_mib:.0f} MiB")  # noqa: T201 - figures for the report
     assert rss_mib < 150
-    assert not worker.children()
+    assert not worker.hosts()
 
 
 def test_a_worker_without_kafka_says_so_and_stops_when_asked(start_worker):

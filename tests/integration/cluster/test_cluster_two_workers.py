@@ -90,7 +90,7 @@ def test_a_frozen_worker_is_fenced_before_its_tasks_run_elsewhere(pair, presence
     first, second = pair
     create(first, presence)
     eventually(lambda: len(spread(first)) == 2)
-    hosts = second.children()
+    hosts = second.hosts()
     second.process.send_signal(signal.SIGSTOP)
     eventually(lambda: spread(first) == {first.url.removeprefix("http://"): 4})
     assert all(not p.is_running() or p.status() == psutil.STATUS_ZOMBIE for p in hosts)

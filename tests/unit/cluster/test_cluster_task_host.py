@@ -9,8 +9,9 @@ import time
 import pytest
 from cluster_fakes import eventually
 
+from connect.cluster.host_process import CommandProcess, exit_reason
 from connect.cluster.lease import Lease
-from connect.cluster.task_host import TaskHost, exit_reason
+from connect.cluster.task_host import TaskHost
 from connect.runtime.messages import HostReady, StopTask, TaskState
 
 CHILD = """
@@ -58,7 +59,10 @@ def start(heard):
             arguments = [sys.executable, "-c", CHILD, str(descriptor)]
             return arguments if lease is None else [*arguments, str(lease)]
 
-        hosts.append(TaskHost("h", {"a": "1", **settings}, heard, command, lease))
+        inherited = [] if lease is None else [lease]
+        hosts.append(
+            TaskHost("h", {"a": "1", **settings}, heard, lambda line: CommandProcess(line, command, inherited))
+        )
         assert heard.messages.get(timeout=20) == HostReady(hosts[-1].pid)
         return hosts[-1]
 

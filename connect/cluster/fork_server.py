@@ -1,0 +1,146 @@
+"""Makes task hosts by forking: `--fd N --lease M`. What every host needs is loaded here once, and shared in memory.
+
+A host is there in milliseconds, where an interpreter of its own needs a second or two to load Arrow and the rest. The
+process has one thread and no connection to anything, which is what makes forking it safe; plug-ins are loaded in the
+hosts only. It ends with its worker, and its hosts with it.
+
+Said on N, a socket that keeps messages apart: the worker sends `{"number"}` with the descriptor of a host's line,
+`{"kill": number}`, or `{"load": true}`; back come `{"number", "pid"}` and in the end `{"number", "code"}`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+from connect.cluster.lease import watch
+from connect.plugins import Catalog
+from connect.runtime.host import run_host
+from connect.runtime.parent_death import die_with_parent
+
+MESSAGE_BYTES: Final = 4096
+SHARED: Final = (
+    "confluent_kafka",
+    "confluent_kafka.admin",
+    "pyarrow",
+    "pyarrow.compute",
+    "orjson",
+    "connect.runtime.task_run",
+)
+"""Loaded before the first host is made: heavy, in every host, and starting no thread when imported."""
+
+
+class ForkServer:
+    """Owned by the one thread of its process."""
+
+    def __init__(self, control: socket.socket, lease: int) -> None:
+        self._control = control
+        self._lease = lease
+        self._catalog: Catalog | None = None
+        self._numbers: dict[int, int] = {}
+        self._ended, wakeup = socket.socketpair()
+        self._wakeup = wakeup
+        for end in (self._ended, wakeup):
+            end.setblocking(False)
+        signal.signal(signal.SIGCHLD, _noticed)
+        signal.set_wakeup_fd(wakeup.fileno())
+
+    def serve(self) -> None:
+        """Work until the worker is gone."""
+        while True:
+            readable, _, _ = select.select([self._control, self._ended], [], [])
+            if self._ended in readable:
+                self._ended.recv(MESSAGE_BYTES)
+                self._reap()
+            if self._control in readable and not self._obey():
+                return
+
+    def _obey(self) -> bool:
+        said, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, 1)
+        if not said:
+            return False
+        order = json.loads(said)
+        if "kill" in order:
+            for pid in [pid for pid, number in self._numbers.items() if number == order["kill"]]:
+                os.kill(pid, signal.SIGKILL)
+            return True
+        self._load()
+        if "load" in order:
+            return True
+        with socket.socket(fileno=descriptors[0]) as line:
+            pid = os.fork()
+            if pid == 0:
+                self._become_host(line)
+        self._numbers[pid] = order["number"]
+        self._tell({"number": order["number"], "pid": pid})
+        return True
+
+    def _load(self) -> None:
+        if self._catalog is None:
+            for module in SHARED:
+                importlib.import_module(module)
+            self._catalog = Catalog.installed()
+            # What is there now lives as long as any host: collecting it would only copy its pages into each of them.
+            gc.collect()
+            gc.freeze()
+
+    def _become_host(self, line: socket.socket) -> NoReturn:
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for ours in (self._control, self._ended, self._wakeup):
+                ours.close()
+            # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
+            os.setpgid(0, 0)
+            watch(self._lease)
+            run_host(line, self._catalog)
+        except BaseException:  # noqa: BLE001 - nothing may lead back into the server's loop
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+
+    def _reap(self) -> None:
+        while self._numbers:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            self._tell({"number": self._numbers.pop(pid), "code": os.waitstatus_to_exitcode(status)})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        self._control.send(json.dumps(message).encode())
+
+
+def _noticed(number: int, frame: FrameType | None) -> None:
+    """Only there so that the end of a child wakes the loop."""
+
+
+def main() -> int:
+    """Make task hosts until the worker is gone."""
+    parser = argparse.ArgumentParser(prog="connect.cluster.fork_server")
+    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--lease", type=int, required=True)
+    given = parser.parse_args()
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Threads that these libraries start when they are loaded would not survive the fork.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
+    try:
+        ForkServer(socket.socket(fileno=given.fd), given.lease).serve()
+    except (BrokenPipeError, ConnectionResetError):
+        return 0  # the worker is gone
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""Task hosts made by the fork server: the worker's side of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+
+from connect.cluster.fork_server import MESSAGE_BYTES
+from connect.cluster.host_process import exit_reason
+
+SERVER_GONE: Final = "ended with the fork server that made it"
+_logger = structlog.get_logger(__name__)
+
+
+class ForkedHosts:
+    """Starts hosts; starts the server behind them, also again when it has died. Any thread may call it."""
+
+    def __init__(self, lease: int) -> None:
+        """`lease`: the descriptor that hosts watch."""
+        self._lease = lease
+        self._lock = threading.Lock()  # the herder's thread asks for hosts, reader threads of hosts kill them
+        self._server: _Server | None = None
+
+    @property
+    def server_pid(self) -> int:
+        """The process id of the server, which is started when it is not there."""
+        with self._lock:
+            return self._running().pid
+
+    def start_server(self) -> None:
+        """Start the server now, from a thread that lives as long as the worker."""
+        with self._lock:
+            self._running()
+
+    def load(self) -> None:
+        """Have the server load now what hosts need, a second and about 50 MiB of work, not with the first host."""
+        with self._lock:
+            self._running().order({"load": True})
+
+    def start(self, line: socket.socket) -> ForkedProcess:
+        """Start a host at the other end of this line; never waits."""
+        with self._lock:
+            return self._running().start(line)
+
+    def close(self) -> None:
+        """End the server, and with it every host."""
+        with self._lock:
+            if self._server is not None:
+                self._server.close()
+
+    def _running(self) -> _Server:
+        if self._server is None or self._server.gone:
+            self._server = _Server(self._lease)
+        return self._server
+
+
+class ForkedProcess:
+    """A host, from the moment it is asked for."""
+
+    def __init__(self, kill: Callable[[], None]) -> None:
+        self._kill = kill
+        self._ended = threading.Event()
+        self._reason = ""
+        self.pid = 0
+        """The process id; 0 until it is known."""
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._kill()
+
+    def wait(self, timeout_s: float | None) -> str | None:
+        """How it ended."""
+        return self._reason if self._ended.wait(timeout_s) else None
+
+    def end(self, reason: str) -> None:
+        """It has ended; called by the server's reader."""
+        self._reason = reason
+        self._ended.set()
+
+
+class _Server:
+    """One server process and the hosts it made."""
+
+    def __init__(self, lease: int) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._processes: dict[int, ForkedProcess] = {}
+        self._numbers = itertools.count(1)
+        self.gone = False
+        command = [sys.executable, "-m", "connect.cluster.fork_server", "--fd", str(theirs.fileno())]
+        with theirs:
+            self._server = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [*command, "--lease", str(lease)],
+                pass_fds=[theirs.fileno(), lease],
+                stdin=subprocess.DEVNULL,
+                process_group=0,
+            )
+        self.pid = self._server.pid
+        threading.Thread(target=self._read, name="fork-server-reader", daemon=True).start()
+
+    def start(self, line: socket.socket) -> ForkedProcess:
+        number = next(self._numbers)
+        process = ForkedProcess(lambda: self.order({"kill": number}))
+        self._processes[number] = process
+        try:
+            socket.send_fds(self._control, [json.dumps({"number": number}).encode()], [line.fileno()])
+        except OSError as error:
+            process.end(f"was not made: the fork server is gone ({error})")
+        return process
+
+    def close(self) -> None:
+        self._control.shutdown(socket.SHUT_RDWR)
+
+    def order(self, order: dict[str, int]) -> None:
+        try:
+            self._control.send(json.dumps(order).encode())
+        except OSError as error:
+            _logger.debug("fork_server_gone", error=str(error))  # its hosts have ended with it
+
+    def _read(self) -> None:
+        try:
+            while said := self._control.recv(MESSAGE_BYTES):
+                self._take(json.loads(said))
+        except OSError as error:
+            _logger.debug("fork_server_line_broken", error=str(error))
+        self.gone = True
+        code = self._server.wait()
+        if self._processes:
+            _logger.error("fork_server_died", reason=exit_reason(code), hosts=len(self._processes))
+        for process in tuple(self._processes.values()):
+            process.end(SERVER_GONE)
+        self._processes.clear()
+        self._control.close()
+
+    def _take(self, said: dict[str, Any]) -> None:
+        process = self._processes[said["number"]]
+        if "pid" in said:
+            process.pid = said["pid"]
+        else:
+            del self._processes[said["number"]]
+            process.end(exit_reason(said["code"]))

@@ -1,0 +1,78 @@
+"""The process behind a task host, however it was started; knows nothing of what is said to it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+
+class HostProcess(Protocol):
+    """A child process. Any thread may call it."""
+
+    @property
+    def pid(self) -> int:
+        """The process id; 0 until it is known."""
+
+    def kill(self) -> None:
+        """End it at once; nothing when it has ended."""
+
+    def wait(self, timeout_s: float | None) -> str | None:
+        """How it ended, in words that follow "the process"; None: not within `timeout_s` seconds (None: ever)."""
+
+
+StartProcess = Callable[[socket.socket], HostProcess]
+"""Starts a host at the other end of this line. The caller closes its copy; must return at once."""
+
+HostCommand = Callable[[int], Sequence[str]]
+"""The command line of a host whose line is this file descriptor."""
+
+
+class CommandProcess:
+    """A host as a program of its own."""
+
+    def __init__(self, line: socket.socket, command: HostCommand, inherited: Sequence[int] = ()) -> None:
+        """`inherited`: further descriptors that the process gets."""
+        # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            command(line.fileno()),
+            pass_fds=[line.fileno(), *inherited],
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+
+    def wait(self, timeout_s: float | None) -> str | None:
+        """How it ended."""
+        try:
+            return exit_reason(self._process.wait(timeout_s))
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def python_host(descriptor: int, lease: int) -> Sequence[str]:
+    """The command line of a real host that works only as long as the lease is held."""
+    return (sys.executable, "-m", "connect.cluster.leased_host", "--fd", str(descriptor), "--lease", str(lease))
+
+
+def exit_reason(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = str(-code)
+    hint = " (out of memory, or somebody killed it)" if -code == signal.SIGKILL else ""
+    return f"was ended by signal {name}{hint}"

@@ -1,0 +1,94 @@
+"""Real task hosts, forked from a real server."""
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from cluster_fakes import eventually
+
+from connect.cluster.forked_host import SERVER_GONE, ForkedHosts
+from connect.cluster.lease import Lease
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="hosts are forked on Linux only")
+
+
+@pytest.fixture(scope="module")
+def lease():
+    lease = Lease(valid_s=30.0)
+    lease.hold()
+    yield lease
+    lease.close()
+
+
+@pytest.fixture(scope="module")
+def hosts(lease):
+    hosts = ForkedHosts(lease.descriptor)
+    yield hosts
+    hosts.close()
+
+
+@pytest.fixture
+def start(hosts):
+    """Builds hosts that wait for their settings; their lines are closed in the end."""
+    lines = []
+
+    def build():
+        ours, theirs = socket.socketpair()
+        lines.append(ours)
+        with theirs:
+            process = hosts.start(theirs)
+        eventually(lambda: process.pid)
+        return process, ours
+
+    yield build
+    for line in lines:
+        line.close()
+
+
+def test_a_host_is_a_child_of_the_server_in_a_group_of_its_own(hosts, start):
+    first, _ = start()
+    second, _ = start()
+    assert {first.pid, second.pid} == {child.pid for child in psutil.Process(hosts.server_pid).children()}
+    eventually(lambda: os.getpgid(first.pid) == first.pid)
+    assert first.wait(0) is None
+
+
+def test_the_server_has_one_thread_when_it_forks(hosts, start):
+    start()
+    assert len(list(Path(f"/proc/{hosts.server_pid}/task").iterdir())) == 1
+
+
+def test_a_host_that_is_killed_says_so_and_leaves_the_others_alone(start):
+    killed, _ = start()
+    other, _ = start()
+    killed.kill()
+    assert "SIGKILL" in killed.wait(20)
+    killed.kill()
+    assert other.wait(0) is None
+
+
+def test_a_host_that_cannot_read_its_settings_ends_with_a_code(start):
+    process, line = start()
+    line.sendall(b"no settings\n")
+    assert process.wait(20) == "ended with exit code 1"
+
+
+def test_hosts_end_with_their_server_and_the_next_host_gets_a_new_one(hosts, start):
+    process, _ = start()
+    pid = hosts.server_pid
+    os.kill(pid, signal.SIGKILL)
+    assert process.wait(20) == SERVER_GONE
+    eventually(lambda: not psutil.pid_exists(process.pid))
+    again, _ = start()
+    assert again.wait(0) is None
+    assert hosts.server_pid != pid
+
+
+def test_hosts_end_with_the_lease(lease, start):
+    process, _ = start()
+    lease.revoke()
+    assert process.wait(20) == "ended with exit code 75"
