@@ -46,6 +46,8 @@ class Limits:
     stop_s: float
     plan_tasks_s: float
     restarts: RestartPolicy
+    config_max_bytes: int
+    """The largest record of a configuration, so that those of its tasks and of its history fit as well."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.cluster.cluster_parts import Parts, connector_config
-from connect.cluster.config_records import LoggerRecord, RestartRecord
+from connect.cluster.config_records import ConnectorRecord, LoggerRecord, RestartRecord, encode
 from connect.cluster.operations import (
     ConnectorStatus,
     NotFoundError,
@@ -35,6 +35,7 @@ class Requests:
         """A new connector; `reserved`: the caller holds the name."""
         self.require_leader()
         self._check_free(name, reserved=reserved)
+        self._check_size(name, config)
         self._parts.configs.put_connector(name, {**config, "name": name}, initial, who)
         return Saved(created=True, info=self._parts.info(name))
 
@@ -55,6 +56,7 @@ class Requests:
         if known is None:
             self._check_free(name, reserved=False)
         new = {**config, "name": config.get("name", name)}
+        self._check_size(name, new)
         if new != known:
             self._parts.configs.put_connector(name, new, who=who)
         return Saved(created=known is None, info=self._parts.info(name))
@@ -113,6 +115,18 @@ class Requests:
     def set_log_level(self, logger: str, level: str) -> None:
         """Set a log level on every worker that is up."""
         self._parts.configs.put(LoggerRecord(logger, level))
+
+    def _check_size(self, name: str, config: Mapping[str, str]) -> None:
+        """Before anything is written: of a connector, its version and its tasks all records fit, or none is there."""
+        key, value = encode(ConnectorRecord(name, config))
+        size, most = len(key) + len(value or b""), self._parts.limits.config_max_bytes
+        if size > most:
+            raise RequestError(
+                400,
+                f"The configuration of connector {name} is {size} bytes as a record of the config topic, but at most "
+                f"{most} can be written. Shorten it, or raise max.message.bytes of the topic and "
+                "producer.max.request.size of the workers.",
+            )
 
     def _check_free(self, name: str, *, reserved: bool) -> None:
         if name in self._parts.configs.snapshot.connectors or (name in self._reserved and not reserved):

@@ -40,6 +40,9 @@ TICK_S: Final = 0.25
 LOOK_S: Final = 1.0
 """How often everything is settled without a cause: moving tasks waits for time to pass, not for a word."""
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
+_REQUEST_MAX_BYTES: Final = 1_048_576
+_ROOM_BYTES: Final = 4096
+"""What a task's and a version's record hold beyond the configuration itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Settler:
             supervisor=Supervisor(around.launch, limits, loop.post, self),
             calls=ConnectorCalls(around.launch, loop.post),
             catalog=around.catalog,
-            limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker)),
+            limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker), config_max_bytes(worker)),
             in_transactions=partial(uses_transactions, worker),
         )
 
@@ -229,3 +232,9 @@ class Settler:
 
 def _noted() -> None:
     """A step whose point is the settling after it."""
+
+
+def config_max_bytes(worker: WorkerConfig) -> int:
+    """The largest configuration that the worker's producer can write with all that belongs to it."""
+    given = worker.originals.get("producer.max.request.size", "")
+    return (int(given) if given.isdigit() else _REQUEST_MAX_BYTES) - _ROOM_BYTES

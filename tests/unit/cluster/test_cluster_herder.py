@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 from cluster_fakes import World, eventually
 
@@ -420,3 +422,15 @@ def test_odd_names_live_and_die(world, herder):
         herder.delete(name).result(5)
         with pytest.raises(NotFoundError):
             herder.info(name)
+
+
+def test_a_configuration_that_kafka_could_not_hold_is_refused_before_anything_is_written(world, herder):
+    herder.create("c", {"connector.class": "Source", "x": "y" * 1_000_000}, None).result(5)
+    written = len(world.configs.records)
+    for text in ("y" * 1_048_000, "\N{GRINNING FACE}" * 90_000):  # twelve bytes each in the record
+        for change in (partial(herder.create, "d", initial_state=None), partial(herder.save, "c")):
+            with pytest.raises(RequestError, match="bytes as a record of the config topic") as failed:
+                change(config={"connector.class": "Source", "x": text}).result(5)
+            assert failed.value.status == 400
+    assert len([key for key in world.configs.keys()[written:] if key.startswith(("connector-", "history-"))]) == 0
+    assert list(herder.connectors()) == ["c"]
