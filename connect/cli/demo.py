@@ -23,7 +23,8 @@ def demo(kill: bool, seed: int | None, leave: bool, rows: int | None) -> None:
 
     console = Console()
     # Asked to end is asked to clean up, however it is asked.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     try:
         stay = sys.stdout.isatty() and not leave
         code = run(DemoPlan(kill_moments(kill=kill, seed=seed), stay, rows), console)

@@ -51,7 +51,7 @@ class DemoWorker:
         """Start it; the seconds until its REST API takes requests. ConnectError with the end of its log if not."""
         start_s = time.monotonic()
         argv = [sys.executable, "-m", "connect.cli", "worker", str(self._config)]
-        process = SupervisedProcess(Command(argv, self._folder, self.log_path))
+        process = SupervisedProcess(Command(argv, self._folder, self.log_path, leftovers=[self._folder]))
         self._process = process
 
         def ready() -> bool:
