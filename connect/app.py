@@ -38,6 +38,7 @@ from connect.kafka.settings import admin_settings, consumer_settings, producer_s
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
 from connect.runtime.config_providers import config_providers
+from connect.runtime.exactly_once import fences_leader
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS
 
@@ -159,7 +160,9 @@ class Worker:
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(
-            config_log=self._log(self._config.config_storage_topic, "configs"),
+            config_log=self._log(
+                self._config.config_storage_topic, "configs", leader_id=f"connect-cluster-{self._config.group_id}"
+            ),
             status_log=self._log(self._config.status_storage_topic, "statuses"),
             offset_log=self._log(self._config.offset_storage_topic, "offsets"),
             group_offsets=self._group_offsets,
@@ -187,16 +190,24 @@ class Worker:
         }
         return MembershipConsumer(slots_topic(config), {**given, **timing}, listener)
 
-    def _log(self, topic: str, purpose: str) -> MakeLog:
+    def _log(self, topic: str, purpose: str, leader_id: str | None = None) -> MakeLog:
+        """`leader_id`: the transactional id with which the leader writes, where it does so in transactions."""
         worker = self._config.originals
         client_id = f"{self._config.group_id}-{purpose}"
+        leader = None
+        if leader_id is not None and fences_leader(self._config):
+            leader = producer_settings(
+                worker, {}, client_id=f"{client_id}-leader", transactional_id=leader_id
+            ).properties
 
         def make(on_record: OnRecord) -> RecordLog:
             return KeyValueLog(
                 topic,
-                consumer_settings(worker, {}, client_id=client_id).properties,
+                # Nothing may be taken in that is then aborted.
+                {**consumer_settings(worker, {}, client_id=client_id).properties, "isolation.level": "read_committed"},
                 {**producer_settings(worker, {}, client_id=client_id).properties, "linger.ms": 0},
                 on_record=on_record,
+                transactional=leader,
             )
 
         return make

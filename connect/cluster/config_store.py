@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Final, Protocol
 
 import structlog
@@ -21,6 +22,7 @@ from connect.cluster.config_records import (
     RestartRecord,
     TargetRecord,
     TaskRecord,
+    WorkerRecord,
     decode,
     encode,
 )
@@ -28,10 +30,17 @@ from connect.cluster.config_state import ConfigSnapshot, ConfigState
 from connect.cluster.log import MakeLog, RecordLog
 from connect.cluster.operations import Author, TargetState
 from connect.cluster.record_json import RecordFormatError
+from connect.kafka.errors import FencedError
 from connect.runtime.messages import TaskId
 
 WRITE_TIMEOUT_S: Final = 30.0
 """Time for a write and for reading it back, as KafkaConfigBackingStore's READ_WRITE_TOTAL_TIMEOUT_MS."""
+
+NOT_WRITTEN: Final = (
+    "Failed to write to config topic; this may be due to a transient error and the request can be safely retried"
+)
+_ANYONES: Final = (TargetRecord, LoggerRecord, WorkerRecord)
+"""Records that any worker writes."""
 
 _logger = structlog.get_logger(__name__)
 
@@ -49,11 +58,26 @@ class ConfigListener(Protocol):
         """Somebody set a log level for all workers."""
 
 
-class ConfigStore:
-    """Fed by the log's thread, read by any. The lock guards the fold against a reader that asks for a snapshot."""
+class Claim(Enum):
+    """How a worker stands to what the leader alone may write, where that is written in transactions."""
 
-    def __init__(self, make_log: MakeLog, listener: ConfigListener) -> None:
+    NONE = "none"
+    HELD = "held"
+    LOST = "lost"
+    """Another worker holds it: it must be seen who leads before this one may claim it again."""
+
+
+class ConfigStore:
+    """Fed by the log's thread, read by any. The lock guards the fold against a reader that asks for a snapshot.
+
+    With `fenced` what the leader writes goes in transactions of the cluster's one id (KIP-618), so that a leader that
+    does not know of its successor writes nothing more.
+    """
+
+    def __init__(self, make_log: MakeLog, listener: ConfigListener, *, fenced: bool = False) -> None:
         self._listener = listener
+        self._fenced = fenced
+        self._claim = Claim.NONE
         self._lock = threading.Lock()
         self._state = ConfigState()
         self._snapshot: ConfigSnapshot | None = None
@@ -64,7 +88,7 @@ class ConfigStore:
     def start(self, deadline: Deadline) -> None:
         """Read the topic to its end. The log's errors, after which it may be started again."""
         self.close()
-        self._state, self._snapshot = ConfigState(), None
+        self._state, self._snapshot, self._claim = ConfigState(), None, Claim.NONE
         self._opened = self._make_log(self._on_record)
         self._opened.start(deadline)
         self._caught_up = True
@@ -93,6 +117,21 @@ class ConfigStore:
         """The configuration after reading everything that is in the topic now."""
         self._log.read_to_end(Deadline.after(WRITE_TIMEOUT_S))
         return self.snapshot
+
+    @property
+    def lost_claim(self) -> bool:
+        """Another worker claimed to lead after this one did."""
+        return self._claim is Claim.LOST
+
+    def claim(self) -> None:
+        """Become the one that may write as the leader; only for a worker that has just seen that it leads."""
+        if self._fenced:
+            self._log.claim(Deadline.after(WRITE_TIMEOUT_S))
+            self._claim = Claim.HELD
+
+    def disclaim(self) -> None:
+        """This worker leads no more."""
+        self._claim = Claim.NONE
 
     def put_connector(
         self, name: str, config: Mapping[str, str], target: TargetState | None = None, who: str = "rest"
@@ -125,16 +164,27 @@ class ConfigStore:
 
     def _write(self, records: Sequence[ConfigRecord], deadline: Deadline | None = None) -> None:
         deadline = deadline or Deadline.after(WRITE_TIMEOUT_S)
-        acknowledged = [self._log.put(*encode(record)) for record in records]
+        encoded = [encode(record) for record in records]
+        as_leader = self._fenced and not all(isinstance(record, _ANYONES) for record in records)
         try:
-            for written in acknowledged:
-                written.result(deadline.remaining_s)
+            if as_leader:
+                self._log_of_leader().put_all(encoded, transactional=True).result(deadline.remaining_s)
+            else:
+                self._log.put_all(encoded).result(deadline.remaining_s)
         except TimeoutError as error:
-            raise RetriableError(
-                "Failed to write to config topic; this may be due to a transient error and the request can be safely "
-                f"retried: the brokers did not take it within {WRITE_TIMEOUT_S:g} s."
-            ) from error
+            took = f"the brokers did not take it within {WRITE_TIMEOUT_S:g} s."
+            raise RetriableError(f"{NOT_WRITTEN}: {took}") from error
+        except FencedError as error:
+            self._claim = Claim.LOST
+            raise ConnectError(f"{NOT_WRITTEN}: {error}") from error
         self._log.read_to_end(deadline)
+
+    def _log_of_leader(self) -> RecordLog:
+        if self._claim is Claim.LOST:
+            raise ConnectError(f"{NOT_WRITTEN}: another worker leads, or did a moment ago.")
+        if self._claim is Claim.NONE:
+            self.claim()  # a request may come before the herder has settled down to lead
+        return self._log
 
     def _on_record(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
         try:

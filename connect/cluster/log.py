@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
@@ -20,6 +20,12 @@ class RecordLog(Protocol):
 
     def put(self, key: bytes, value: bytes | None) -> Future[None]:
         """Write a record; done when every in-sync replica has it."""
+
+    def put_all(self, records: Sequence[tuple[bytes, bytes | None]], transactional: bool = False) -> Future[None]:
+        """Write records in order; `transactional`: all or nothing, after `claim`. FencedError: claimed by another."""
+
+    def claim(self, deadline: Deadline) -> None:
+        """Become the only one that may write in transactions here."""
 
     def read_to_end(self, deadline: Deadline) -> None:
         """Return when every record that was in the topic before the call was given to the callback."""

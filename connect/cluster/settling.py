@@ -32,7 +32,7 @@ from connect.cluster.session_key import TTL_KEY, TTL_MS, needs_rotation, new_ses
 from connect.cluster.status_store import StatusStore
 from connect.cluster.supervisor import KILL_GRACE_S, HostLimits, Launch, Supervisor
 from connect.cluster.task_runs import TaskRuns
-from connect.runtime.exactly_once import uses_transactions
+from connect.runtime.exactly_once import fences_leader, uses_transactions
 from connect.runtime.messages import AsksToWrite, TaskId, TaskState, TopicsUsed
 from connect.runtime.worker_config import WorkerConfig
 
@@ -83,7 +83,7 @@ class Settler:
     def _build(self, worker: WorkerConfig) -> Parts:
         around = self._around
         loop = EventLoop("herder", self._settle)
-        configs = ConfigStore(around.config_log, self)
+        configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker))
         limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
         return Parts(
@@ -193,6 +193,7 @@ class Settler:
             snapshot = self._lead(snapshot, view)
         else:
             self._led = False
+            self.parts.configs.disclaim()
             self.connectors.release()
             self.fencing.release()
         self.tasks.settle(snapshot, view)
@@ -202,9 +203,12 @@ class Settler:
             self._releases.clear()
 
     def _lead(self, snapshot: ConfigSnapshot, view: View) -> ConfigSnapshot:
-        if not self._led:
-            # The leader before this one may have written a moment ago.
+        if not self._led or self.parts.configs.lost_claim:
+            # The leader before this one may have written a moment ago, or there is one after it.
             snapshot = self.parts.configs.refresh()
+            if not self.parts.membership.view.leads:
+                return snapshot
+            self.parts.configs.claim()
             self._placer.forget(snapshot)
             gone = orphans(snapshot)
             if gone:

@@ -26,6 +26,11 @@ def uses_transactions(worker: WorkerConfig, config: Mapping[str, str]) -> bool:
     return config.get(SUPPORT, "").strip().lower() not in {"", "requested"}
 
 
+def fences_leader(worker: WorkerConfig) -> bool:
+    """The leader writes configurations in transactions: where the worker's file prepares for, or enables, support."""
+    return worker.originals.get(WORKER_SUPPORT, "").strip().lower() in {"preparing", "enabled"}
+
+
 class Boundary(StrEnum):
     """What ends a transaction; the text is that of `transaction.boundary`."""
 

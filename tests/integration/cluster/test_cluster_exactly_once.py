@@ -37,30 +37,35 @@ def stopped(worker, name):
 
 
 @pytest.fixture
-def zombie(kafka, unique):
+def rival(kafka):
+    """A producer that has taken over a transactional id."""
+    producers = []
+
+    def make(transactional_id):
+        worker = {"bootstrap.servers": kafka.bootstrap_servers}
+        settings = producer_settings(worker, {}, client_id="rival", transactional_id=transactional_id)
+        producers.append(BatchProducer(settings.properties))
+        producers[-1].init_transactions(in_s(20))
+        return producers[-1]
+
+    yield make
+    for producer in producers:
+        producer.close()
+
+
+@pytest.fixture
+def zombie(rival, unique):
     """A producer of a task that nobody stopped, with an open transaction."""
     import pyarrow as pa
 
-    producers = []
-
     def make(task, topic):
-        settings = producer_settings(
-            {"bootstrap.servers": kafka.bootstrap_servers},
-            {},
-            client_id="zombie",
-            transactional_id=f"{unique}-group-{task}",
-        )
-        producer = BatchProducer(settings.properties)
-        producers.append(producer)
-        producer.init_transactions(in_s(20))
+        producer = rival(f"{unique}-group-{task}")
         producer.begin()
         producer.send(RawBatch(topic, pa.array([b"-1"], pa.binary())), in_s(20))
         producer.flush(in_s(20))
         return producer
 
-    yield make
-    for producer in producers:
-        producer.close()
+    return make
 
 
 def test_tasks_of_the_last_configuration_are_shut_out_before_new_ones_start(worker, kafka, unique, zombie):
@@ -162,3 +167,19 @@ def test_a_connector_ends_its_transactions_itself(start_worker, kafka, unique):
     assert offset["offset"]["next"] in {(last + 1) * 10, (last + 2) * 10}
     # The transaction that was open was aborted: nothing is left to wait for.
     assert set(values(kafka, topic, "read_uncommitted")) > set(numbers)
+
+
+def test_a_leader_that_another_one_shut_out_has_to_see_that_it_leads_first(start_worker, unique, rival):
+    worker = start_worker(**{"exactly.once.source.support": "preparing"}).ready()
+    worker.create("c", **{"tasks.max": "1"})
+    eventually(worker.runs("c", 1))
+    rival(f"connect-cluster-{unique}-group")
+
+    changed = {**worker.get("/connectors/c/config"), "pause.ms": "7"}
+    refused = worker.call("PUT", "/connectors/c/config", changed)
+    assert refused.status_code == 500
+    assert refused.json()["message"].startswith("Failed to write to config topic; this may be due to a transient error")
+    assert "pause.ms" not in worker.get("/connectors/c/config")
+    eventually(lambda: worker.call("PUT", "/connectors/c/config", changed).status_code == 200)
+    assert worker.get("/connectors/c/config")["pause.ms"] == "7"
+    eventually(worker.runs("c", 1))

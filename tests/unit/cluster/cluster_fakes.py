@@ -10,6 +10,7 @@ from connect.api.errors import RetriableError
 from connect.cluster.herder import Herder
 from connect.cluster.membership import Alone
 from connect.cluster.settling import Surroundings
+from connect.kafka.errors import FencedError
 from connect.runtime.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskState
 from connect.runtime.worker_config import WorkerConfig
 
@@ -38,6 +39,7 @@ class MemoryTopic:
 
     def __init__(self):
         self.records = []
+        self.claimed_by = None
         self._logs = []
         self._lock = threading.RLock()
 
@@ -76,6 +78,19 @@ class MemoryLog:
         self._topic.append(key, value)
         done.set_result(None)
         return done
+
+    def put_all(self, records, transactional=False):
+        done = Future()
+        if transactional and self._topic.claimed_by is not self:
+            done.set_exception(FencedError("Another one has claimed the topic."))
+            return done
+        for key, value in records:
+            self._topic.append(key, value)
+        done.set_result(None)
+        return done
+
+    def claim(self, deadline):
+        self._topic.claimed_by = self
 
     def read_to_end(self, deadline):
         self.catch_up()

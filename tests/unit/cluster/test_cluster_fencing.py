@@ -1,7 +1,8 @@
 import pytest
-from cluster_fakes import World, eventually
+from cluster_fakes import MemoryLog, World, eventually
 
 from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
 from connect.cluster.config_records import CommitRecord, FencingRecord, decode, encode
 from connect.cluster.fencing import producers_to_fence
 from connect.cluster.operations import NotFoundError, PartitionOffset, RequestError, TargetState
@@ -166,3 +167,39 @@ def test_a_run_that_its_successor_shut_out_is_no_failure(world, herder):
     herder.ping().result(5)
     assert states(herder) in (None, [])
     assert not any(b"FAILED" in (value or b"") for _, value in world.statuses.records)
+
+
+@pytest.fixture
+def preparing(world):
+    started = world.herder(**{"exactly.once.source.support": "preparing"})
+    yield started
+    started.stop(Deadline.after(5))
+
+
+def test_a_leader_that_was_shut_out_writes_nothing_until_it_has_seen_that_it_leads(world, preparing):
+    preparing.create("s", {"connector.class": "Source"}, None).result(5)
+    eventually(runs(preparing, 1))
+    before = list(world.configs.records)
+    world.configs.claimed_by = object()
+    with pytest.raises(
+        ConnectError, match="this may be due to a transient error and the request can be safely retried"
+    ):
+        preparing.create("t", {"connector.class": "Source"}, None).result(5)
+    assert [r for r in world.configs.records if r not in before] == []
+    # It does lead, so it claims the topic again.
+    eventually(lambda: type(world.configs.claimed_by) is MemoryLog)
+    preparing.create("t", {"connector.class": "Source"}, None).result(5)
+    assert preparing.connectors() == ["s", "t"]
+
+
+def test_anyone_may_pause_whoever_leads(world, preparing):
+    preparing.create("s", {"connector.class": "Source"}, None).result(5)
+    eventually(runs(preparing, 1))
+    world.configs.claimed_by = object()
+    preparing.set_target("s", TargetState.PAUSED).result(5)
+    eventually(lambda: states(preparing) == ["PAUSED"])
+
+
+def test_a_leader_writes_without_transactions_where_the_file_says_nothing(world, herder):
+    herder.create("s", SOURCE, None).result(5)
+    assert world.configs.claimed_by is None
