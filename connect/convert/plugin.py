@@ -7,6 +7,7 @@ from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.convert.avro.config import AvroConfig
 from connect.convert.config import JsonConfig, NoConfig, StringConfig
 from connect.convert.json_schema.config import JsonSchemaConfig
+from connect.convert.protobuf.config import ProtobufConfig
 
 KAFKA_VERSION = "4.1.0"
 CONFLUENT_VERSION = "8.3.0"
@@ -30,6 +31,12 @@ _REGISTRY: tuple[tuple[str, str, type[Config], str], ...] = (
         "json_schema.converter:json_schema",
         JsonSchemaConfig,
         "JSON, its JSON Schemas in a schema registry.",
+    ),
+    (
+        "protobuf.ProtobufConverter",
+        "protobuf.converter:protobuf",
+        ProtobufConfig,
+        "Protobuf, its schemas in a schema registry.",
     ),
     ("avro.AvroConverter", "avro.converter:avro", AvroConfig, "Avro, its schemas in a schema registry."),
 )

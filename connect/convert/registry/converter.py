@@ -16,7 +16,7 @@ from connect.api.schema import Schema
 from connect.convert.columns import rows_of
 from connect.convert.registry.client import Registered, RegistryClient
 from connect.convert.registry.config import RegistryConfig
-from connect.convert.registry.framing import SIZE, IdRun, frame, runs_by_id
+from connect.convert.registry.framing import IdRun, frame, runs_by_id
 from connect.convert.registry.schemas import Recent, Schemas
 from connect.convert.registry.transport import Transport
 from connect.convert.vectors.cursor import spread
@@ -37,11 +37,15 @@ class OwnSchema:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How rows of one schema are read. `decode` gets framed rows without nulls, and raises RejectedRowsError."""
+    """How rows of one schema are read. `decode` gets framed rows without nulls, and raises RejectedRowsError.
+
+    `split`: where one schema id holds several types, the consecutive rows of each (start, stop, how they are read).
+    """
 
     schema: Schema
     decode: Callable[[pa.BinaryArray], pa.Array]
     record_name: str | None = None
+    split: Callable[[pa.BinaryArray], Sequence[tuple[int, int, Reading]]] | None = None
 
 
 class Format(Protocol):
@@ -102,7 +106,7 @@ class RegistryConverter:
         rejected: dict[int, Exception] = {}
         for run in runs_by_id(data):
             try:
-                columns.append(self._decode_run(topic, data.slice(run.start, run.stop - run.start), run))
+                columns += self._decode_run(topic, data.slice(run.start, run.stop - run.start), run)
             except RejectedRowsError as error:
                 rejected |= {run.start + row: reason for row, reason in error.rows.items()}
         if rejected:
@@ -135,17 +139,27 @@ class RegistryConverter:
         fresh_until = self._schemas.fresh_until if self._schemas.changes_by_itself else None
         return _Writing(pa.scalar(frame(chosen.schema_id), pa.binary()), encode, fresh_until)
 
-    def _decode_run(self, topic: str, data: pa.BinaryArray, run: IdRun) -> Column:
+    def _decode_run(self, topic: str, data: pa.BinaryArray, run: IdRun) -> list[Column]:
         schema_id = run.schema_id
         if schema_id is None:
-            return Column.nulls(len(data))
+            return [Column.nulls(len(data))]
         try:
             reading = self._readings.get((topic, schema_id), lambda: self._new_reading(topic, schema_id))
         except SchemaError as error:
             present = np.nonzero(data.is_valid().to_numpy(zero_copy_only=False))[0]
             raise RejectedRowsError({int(row): error for row in present}) from error
-        array = _decoded(data, reading)
-        return Column(reading.schema, len(array), arrow=lambda: array, rows=lambda: rows_of(array))
+        if reading.split is None:
+            return [_column(data, reading)]
+        columns: list[Column] = []
+        rejected: dict[int, Exception] = {}
+        for start, stop, part in reading.split(data):
+            try:
+                columns.append(_column(data.slice(start, stop - start), part))
+            except RejectedRowsError as error:
+                rejected |= {start + row: reason for row, reason in error.rows.items()}
+        if rejected:
+            raise RejectedRowsError(rejected)
+        return columns
 
     def _new_reading(self, topic: str, schema_id: int) -> Reading:
         registered = self._schemas.for_reading(schema_id)
@@ -153,6 +167,11 @@ class RegistryConverter:
         reading = self._format.reading(registered, references, None)
         version = self._schemas.version(schema_id, topic, reading.record_name)
         return reading if version is None else self._format.reading(registered, references, version)
+
+
+def _column(data: pa.BinaryArray, reading: Reading) -> Column:
+    array = _decoded(data, reading)
+    return Column(reading.schema, len(array), arrow=lambda: array, rows=lambda: rows_of(array))
 
 
 def _decoded(data: pa.BinaryArray, reading: Reading) -> pa.Array:
@@ -170,6 +189,3 @@ def _with_array(parts: Parts, length: int) -> Parts:
     if any(isinstance(part, pa.Array) for part in parts):
         return parts
     return [constant(b"".join(part.as_py() for part in parts), length)]
-
-
-__all__ = ["SIZE", "Encode", "Format", "OwnSchema", "Reading", "References", "RegistryConverter"]

@@ -1,0 +1,68 @@
+"""The words of Confluent's Protobuf converter. Source: io.confluent.connect.protobuf.ProtobufData 8.3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.schema import Schema, Type
+
+NAMESPACE: Final = "io.confluent.connect.protobuf"
+DEFAULT_NAME: Final = "ConnectDefault"
+TAG, TYPE, ENUM = f"{NAMESPACE}.Tag", f"{NAMESPACE}.Type", f"{NAMESPACE}.Enum"
+UNION_PREFIX: Final = f"{NAMESPACE}.Union."
+GENERALIZED_UNION, GENERALIZED_ENUM = "org.apache.kafka.connect.data.Union", "org.apache.kafka.connect.data.Enum"
+CONNECT_TYPE: Final = "connect.type"
+
+DECIMAL, DATE = "confluent.type.Decimal", "google.type.Date"
+TIME, TIMESTAMP = "google.type.TimeOfDay", "google.protobuf.Timestamp"
+LOCATIONS: Final = MappingProxyType(
+    {
+        DECIMAL: "confluent/type/decimal.proto", DATE: "google/type/date.proto", TIME: "google/type/timeofday.proto",
+        TIMESTAMP: "google/protobuf/timestamp.proto",
+    }
+)  # fmt: skip
+"""Where the messages of the logical types are defined."""
+WRAPPERS: Final = "google/protobuf/wrappers.proto"
+META: Final = "confluent/meta.proto"
+LOGICAL: Final = MappingProxyType({s.DECIMAL: DECIMAL, s.DATE: DATE, s.TIME: TIME, s.TIMESTAMP: TIMESTAMP})
+
+WRAPPED: Final = MappingProxyType(
+    {
+        "google.protobuf.DoubleValue": s.FLOAT64, "google.protobuf.FloatValue": s.FLOAT32,
+        "google.protobuf.Int64Value": s.INT64, "google.protobuf.UInt64Value": s.INT64,
+        "google.protobuf.Int32Value": s.INT32, "google.protobuf.UInt32Value": s.INT64,
+        "google.protobuf.BoolValue": s.BOOLEAN, "google.protobuf.StringValue": s.STRING,
+        "google.protobuf.BytesValue": s.BYTES,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProtobufSettings:
+    """Each is named after its key, see `ProtobufConfig`."""
+
+    enhanced: bool = False
+    scrub_invalid_names: bool = False
+    int_for_enums: bool = False
+    optional_for_nullables: bool = False
+    optional_for_proto2: bool = True
+    wrapper_for_nullables: bool = False
+    index_for_unions: bool = True
+    flatten_unions: bool = False
+    generalized_sum_types: bool = False
+    ignore_default_for_nullables: bool = False
+    java: bool = False
+
+    @property
+    def enum_parameter(self) -> str:
+        """The parameter that makes a text an enum."""
+        return GENERALIZED_ENUM if self.generalized_sum_types else ENUM
+
+
+def is_union(schema: Schema) -> bool:
+    """Whether a struct stands for a oneof."""
+    named = schema.name is not None and schema.name.startswith(UNION_PREFIX)
+    return schema.type is Type.STRUCT and (named or GENERALIZED_UNION in schema.parameters)
