@@ -14,7 +14,7 @@ from typing import Protocol
 
 from connect.api.connector import SourceTask
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
@@ -122,8 +122,12 @@ class SourceLoop:
 
     def _deliver(self, batch: Batch, stop: threading.Event) -> None:
         self._figures.add("polled_rows_total", len(batch))
-        with self._figures.timed("convert_s_total"):
-            encoded = self._pipeline.encode(batch)
+        try:
+            with self._figures.timed("convert_s_total"):
+                encoded = self._pipeline.encode(batch)
+        except RetriableError as error:
+            # The batch has left the source: to poll on would lose it, while a restart reads it again.
+            raise ConnectError(f"A batch for topic {batch.topic} could not be converted: {error}") from error
         unbounded = Deadline(float("inf"), stop)
         for raw in encoded:
             self._topics.ensure(raw.topic, unbounded)

@@ -19,6 +19,8 @@ from connect.convert.registry.config import RegistryConfig
 
 _MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
+_NOT_FOUND: Final = frozenset({40401, 40402, 40403})
+"""Error codes of Confluent's registry for no such subject, version or schema; any other 404 is of something else."""
 _PREFIX: Final = "schema.registry."
 
 
@@ -29,6 +31,13 @@ class RegistryError(ConnectError):
         super().__init__(message)
         self.status = status
         self.code = code
+
+
+class RegistryUnusableError(RetriableError):
+    """The registry answers, but not to this worker: wrong credentials, or no registry at all.
+
+    Retriable, as it is never about the rows: they must not be dead-lettered for it. Trying again at once is no use.
+    """
 
 
 class Transport:
@@ -50,7 +59,7 @@ class Transport:
         """The parsed answer. RegistryError when it refuses; RetriableError when no address answers."""
         first_s, most_s = self._wait_s
         for attempt in stamina.retry_context(
-            on=RetriableError, attempts=self._attempts, timeout=None, wait_initial=first_s, wait_max=most_s,
+            on=_may_pass, attempts=self._attempts, timeout=None, wait_initial=first_s, wait_max=most_s,
             wait_jitter=first_s / 10,
         ):  # fmt: skip
             with attempt:
@@ -83,6 +92,10 @@ class Transport:
         )
 
 
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, RetriableError) and not isinstance(error, RegistryUnusableError)
+
+
 def _is_verdict(answer: urllib3.BaseHTTPResponse) -> bool:
     """A 500 with an error code of the registry's own about the request, not about its state."""
     return answer.status == 500 and 40000 <= _error_body(answer)[0] < 50000
@@ -99,20 +112,22 @@ def _error_body(answer: urllib3.BaseHTTPResponse) -> tuple[int, str]:
 def _parsed(answer: urllib3.BaseHTTPResponse, address: str) -> Any:
     if answer.status in {401, 403}:
         word = "who this is (401)" if answer.status == 401 else "this user the right (403)"
-        raise ConnectError(
+        raise RegistryUnusableError(
             f"The schema registry at {address} does not grant {word}.", key="basic.auth.user.info",
             fix="Set basic.auth.credentials.source=USER_INFO and basic.auth.user.info, or ask for the right.",
         )  # fmt: skip
-    if answer.status >= 300:
-        code, message = _error_body(answer)
+    code, message = _error_body(answer)
+    if answer.status in {409, 422, 500} or code in _NOT_FOUND:
         raise RegistryError(answer.status, code, message)
     try:
-        return json.loads(answer.data)
-    except ValueError as error:
-        raise ConnectError(
-            f"What answers at {address} is no schema registry: {answer.data[:100]!r}.", key="schema.registry.url",
-            fix="Give the address of its API; Apicurio's ends in /apis/ccompat/v7.",
-        ) from error  # fmt: skip
+        if answer.status < 300:
+            return json.loads(answer.data)
+    except ValueError:
+        pass  # told below
+    raise RegistryUnusableError(
+        f"What answers at {address} is no schema registry: HTTP {answer.status} {answer.data[:100]!r}.",
+        key="schema.registry.url", fix="Give the address of its API; Apicurio's ends in /apis/ccompat/v7.",
+    )  # fmt: skip
 
 
 def _reason(error: Exception) -> str:

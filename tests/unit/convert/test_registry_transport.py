@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
+from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.convert.registry.client import RegistryClient
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.transport import Transport
@@ -145,7 +145,7 @@ def test_a_bearer_token_is_sent(serve: MakeServer) -> None:
 def test_a_refused_user_is_told_without_the_password(serve: MakeServer) -> None:
     server = serve([(401, {"error_code": 40101, "message": "Unauthorized"})])
     url = server.url.replace("http://", "http://me:hunter2@")
-    with pytest.raises(ConnectError) as failure:
+    with pytest.raises(RetriableError) as failure:
         client(url).by_id(1)
     assert "does not grant who this is (401)" in str(failure.value)
     assert "hunter2" not in str(failure.value)
@@ -166,10 +166,22 @@ def test_missing_credentials_and_addresses_are_told_at_once() -> None:
         RegistryConfig.parse({})
 
 
-def test_something_else_than_a_registry_is_told(serve: MakeServer) -> None:
-    server = serve([(200, b"<html>hello")])
-    with pytest.raises(ConnectError, match="is no schema registry"):
+@pytest.mark.parametrize(
+    ("status", "body"), [(200, b"<html>hello"), (404, b"<html>"), (404, {"error": "Not Found"}), (405, {})]
+)
+def test_something_else_than_a_registry_is_told_and_is_not_about_rows(
+    serve: MakeServer, status: int, body: object
+) -> None:
+    server = serve([(status, body)])
+    with pytest.raises(RetriableError, match="is no schema registry"):
         client(server.url).by_id(1)
+    assert len(server.asked) == 1
+
+
+def test_an_unknown_id_is_about_the_rows_that_name_it(serve: MakeServer) -> None:
+    server = serve([(404, {"error_code": 40403, "message": "Schema not found"})])
+    with pytest.raises(SchemaError, match="has no schema with id 7"):
+        client(server.url).by_id(7)
 
 
 def test_an_invalid_schema_is_refused_in_the_registrys_words(serve: MakeServer) -> None:
