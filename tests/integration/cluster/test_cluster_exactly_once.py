@@ -20,10 +20,6 @@ def in_s(seconds):
     return Deadline.after(seconds)
 
 
-def hosts(worker):
-    return [p for p in worker.children() if "connect.cluster.leased_host" in p.cmdline()]
-
-
 def config_records(kafka, unique, name):
     """Commits and fencing records of a connector, in order."""
     wanted = {f"commit-{name}".encode(): "tasks", f"tasks-fencing-{name}".encode(): "task-count"}
@@ -140,7 +136,7 @@ def test_killed_hosts_cost_no_row_and_repeat_none(start_worker, kafka, unique):
     for _ in range(2):
         so_far = len(values(kafka, topic))
         eventually(lambda so_far=so_far: len(values(kafka, topic)) > so_far + 40)
-        hosts(worker)[-1].send_signal(signal.SIGKILL)
+        worker.hosts()[-1].send_signal(signal.SIGKILL)
     so_far = len(values(kafka, topic))
     eventually(lambda: len(values(kafka, topic)) > so_far + 40)
     stopped(worker, "c")
@@ -155,7 +151,7 @@ def test_a_connector_ends_its_transactions_itself(start_worker, kafka, unique):
     own = {"transaction.boundary": "connector", "transaction.size": "10"}
     worker.create("c", topic=topic, **{**REQUIRED, "tasks.max": "1", **own})
     eventually(lambda: len(values(kafka, topic)) > 60)
-    hosts(worker)[-1].send_signal(signal.SIGKILL)
+    worker.hosts()[-1].send_signal(signal.SIGKILL)
     so_far = len(values(kafka, topic))
     eventually(lambda: len(values(kafka, topic)) > so_far + 60)
     stopped(worker, "c")

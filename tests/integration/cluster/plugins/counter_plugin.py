@@ -16,6 +16,7 @@ class CounterConfig(ConnectorConfig):
     crash_file: String = key("crash.file", "", doc="The process ends when this file exists; it removes the file.")
     presence: String = key("presence", "", doc="Folder where each task writes who runs it.")
     transaction_size: Int = key("transaction.size", 0, doc="Rows of a transaction; every third one is aborted.")
+    eat_file: String = key("eat.file", "", doc="The task takes 400 MiB when this file exists; it removes the file.")
     pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
 
 
@@ -58,6 +59,10 @@ class CounterTask:
         if crash and Path(crash).exists():
             Path(crash).unlink()
             os.abort()
+        eat = self._config.eat_file
+        if eat and Path(eat).exists():
+            Path(eat).unlink()
+            self._eaten = bytearray(os.urandom(1) * (400 * 2**20))
         if not deadline.wait(self._config.pause_ms / 1000):
             return None
         values = Column.from_rows([self._next], INT64)
