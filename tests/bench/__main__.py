@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from connect.services import KafkaService, SeaweedS3Service
+from connect.services import KafkaService, SchemaRegistryService, SeaweedS3Service
 from tests.bench.measure import Figure, entry
 
 COLUMNS = ("name", "rows", "rows/s", "cpu s/M rows", "RSS MB", "peer", "peer rows/s", "peer cpu s/M", "ratio")
@@ -54,6 +54,12 @@ def main() -> int:
         filled = topic(kafka, "memory")
         ours = run("memory_to_kafka", {**base, "topic": filled})
         results.append(entry("in-memory source -> JSON -> Kafka", ours, "librdkafka produce(), ready bytes", raw))
+
+        with SchemaRegistryService() as registry:
+            avro = {**base, "registry": registry.endpoint.url, "converter": "io.confluent.connect.avro.AvroConverter"}
+            ours = run("memory_to_kafka", {**avro, "topic": topic(kafka, "avro")})
+            peer = run("avro_serializer", {**avro, "topic": topic(kafka, "avro-peer"), "rows": "100000"})
+        results.append(entry("in-memory source -> Avro, registry -> Kafka", ours, "AvroSerializer + produce()", peer))
 
         # In a process of its own: a child's peak memory begins with that of its parent.
         database = Path(folder) / "bench.db"

@@ -40,6 +40,9 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
             "value.converter.schemas.enable": "false", "offset.flush.interval.ms": "1000",
         }
     )  # fmt: skip
+    registry = {"value.converter.schema.registry.url": settings["registry"]} if "registry" in settings else {}
+    chosen = {"value.converter": settings["converter"], **registry} if "converter" in settings else {}
+    connector = {**connector, **chosen}
     catalog = Catalog([*Catalog.installed().plugins(), memory_source.PLUGIN])
     clients = Clients(worker, catalog)
     admin = TopicAdmin(admin_settings(worker.originals, {}, "bench").properties)
@@ -84,6 +87,35 @@ def memory_to_kafka(settings: Settings) -> Figure:
         "rows": str(rows),
     }
     return run_connector(settings, connector, "source", rows)
+
+
+def avro_serializer(settings: Settings) -> Figure:
+    """The peer: confluent-kafka's AvroSerializer and produce for each row."""
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.avro import AvroSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+
+    from connect.convert.avro.from_connect import avro_of
+    from connect.convert.avro.model import avro_text
+    from connect.convert.avro.settings import AvroSettings
+    from tests.bench.rows import SCHEMA, struct_array
+
+    client = SchemaRegistryClient({"url": settings["registry"]})
+    serialize = AvroSerializer(client, avro_text(avro_of(SCHEMA, AvroSettings())))
+    context = SerializationContext(settings["topic"], MessageField.VALUE)
+    rows, producer = struct_array(10_000).to_pylist(), _producer(settings)
+
+    def work() -> int:
+        sent = 0
+        while sent < int(settings["rows"]):
+            for row in rows:
+                _produce(producer, settings["topic"], serialize(row, context))
+            producer.poll(0)
+            sent += len(rows)
+        producer.flush()
+        return sent
+
+    return measure(work)
 
 
 def sqlite_to_kafka(settings: Settings) -> Figure:
@@ -208,7 +240,16 @@ def _produce(producer: Producer, topic: str, value: bytes) -> None:
 
 JOBS: dict[str, Callable[[Settings], Figure]] = {
     job.__name__: job
-    for job in (memory_to_kafka, sqlite_to_kafka, kafka_to_s3, raw_produce, raw_consume, naive_sqlite, make_database)
+    for job in (
+        memory_to_kafka,
+        avro_serializer,
+        sqlite_to_kafka,
+        kafka_to_s3,
+        raw_produce,
+        raw_consume,
+        naive_sqlite,
+        make_database,
+    )
 }
 
 if __name__ == "__main__":

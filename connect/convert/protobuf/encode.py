@@ -139,6 +139,8 @@ class _Plan:
                 omitted = None
             if not array.null_count and omitted is None:
                 return [key, *value(array)]
+            if not array.null_count and field.kind != "message":
+                return [pc.if_else(omitted, pa.scalar(b""), p.joined([key, *value(array)]))]
             kept = array.is_valid() if omitted is None else pc.and_(array.is_valid(), pc.invert(omitted))
             kept = pc.fill_null(kept, False)
             present = array.filter(kept)

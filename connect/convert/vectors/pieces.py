@@ -15,6 +15,17 @@ Parts = list[pa.BinaryArray | pa.Scalar]
 """Pieces of every row in their order; a scalar is the same in each row."""
 
 _GROUP: Final = np.uint64(0x7F)
+_CONTINUED: Final = np.uint64(0x8080808080808080)
+_WORD: Final = 8
+_SPREADS: Final = tuple(
+    (np.uint64(low), np.uint64(high), np.uint64(shift))
+    for low, high, shift in (
+        (0x000000000FFFFFFF, 0x00FFFFFFF0000000, 4),
+        (0x00003FFF00003FFF, 0x0FFFC0000FFFC000, 2),
+        (0x007F007F007F007F, 0x3F803F803F803F80, 1),
+    )
+)
+"""Steps that make room for the eighth bit of every group of seven; the reverse of `Cursor.varints`."""
 
 
 def joined(parts: Parts) -> pa.BinaryArray:
@@ -37,19 +48,37 @@ def varints(numbers: Unsigned) -> pa.BinaryArray:
     width = max(1, (largest.bit_length() + 6) // 7)
     if width == 1:
         return _fixed(numbers.astype(np.uint8), 1, count)
-    lengths = np.ones(count, np.int32)
+    lengths = np.ones(count, np.int64)
     for group in range(1, width):
         lengths += numbers >= np.uint64(1 << 7 * group)
-    groups = np.empty((count, width), np.uint8)
+    groups = _words(numbers, lengths) if width <= _WORD else _wide_groups(numbers, lengths, width)
+    if int(lengths.min()) == width:
+        return _fixed(np.ascontiguousarray(groups[:, :width]), width, count)
+    # The bytes in use and the gaps behind them are one array of strings, of which every other one is taken.
+    row = groups.shape[1]
+    bounds = np.empty(2 * count + 1, np.int32)
+    bounds[0::2] = np.arange(0, (count + 1) * row, row, dtype=np.int32)
+    bounds[1::2] = bounds[0:-1:2] + lengths
+    both = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(groups)])
+    return both.take(pa.array(np.arange(0, 2 * count, 2)))
+
+
+def _words(numbers: Unsigned, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """The groups of numbers below 2**56, eight bytes to a row."""
+    words = numbers
+    for low, high, shift in _SPREADS:
+        words = (words & low) | ((words & high) << shift)
+    continued = (np.uint64(1) << (8 * (lengths - 1)).astype(np.uint64)) - np.uint64(1)
+    words |= continued & _CONTINUED
+    return words.view(np.uint8).reshape(len(numbers), _WORD)
+
+
+def _wide_groups(numbers: Unsigned, lengths: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.uint8]:
+    groups = np.empty((len(numbers), width), np.uint8)
     for group in range(width):
         groups[:, group] = (numbers >> np.uint64(7 * group)) & _GROUP
         groups[:, group] |= (lengths > group + 1).astype(np.uint8) << np.uint8(7)
-    if int(lengths.min()) == width:
-        return _fixed(groups, width, count)
-    offsets = np.zeros(count + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    kept = groups[np.arange(width) < lengths[:, None]]
-    return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(kept)])
+    return groups
 
 
 def zigzag(numbers: npt.NDArray[np.int64]) -> Unsigned:

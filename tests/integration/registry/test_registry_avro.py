@@ -16,8 +16,9 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from connect.api import schema as s
-from connect.api.errors import RejectedRowsError
+from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Column
+from connect.services import SchemaRegistryService
 from connect.testing.equality import difference
 
 CONVERTER = "io.confluent.connect.avro.AvroConverter"
@@ -223,3 +224,22 @@ def test_records_without_a_frame_or_of_an_unknown_schema_are_rejected_alone(
     assert "has no schema with id 2147483647" in reasons[1]
     assert "the data ends too early" in reasons[2]
     assert "data is left over" in reasons[3]
+
+
+def test_a_killed_registry_is_told_and_asked_again_once_it_is_back(
+    make_converter: Callable[..., Any], unique: str
+) -> None:
+    with SchemaRegistryService() as own:
+        converter = make_converter(
+            CONVERTER, schema_registry_url=own.endpoint.url, max_retries="1", retries_wait_ms="10"
+        )
+        rows = Column.from_rows([{"a": 1}], s.struct({"a": s.INT32}, name="R"))
+        own.kill()
+        with pytest.raises(RetriableError, match=r"The schema registry does not answer \(2 tries\): .*refused") as away:
+            converter.encode(unique, rows)
+        assert own.endpoint.url in str(away.value)
+        own.start()
+        assert converter.encode(unique, rows)[0].as_py()[5:] == b"\x02"
+        own.kill()
+        # What is known of the schemas stays: a registry that is away stops only rows of new ones.
+        assert converter.encode(unique, rows)[0].as_py()[5:] == b"\x02"
