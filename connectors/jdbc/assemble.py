@@ -103,7 +103,7 @@ class _Assembly:
                 self._table.full if self._table else "(query)",
                 name or "query",
                 shape.columns,
-                TimeRules(self._zone, config.timestamp_granularity),
+                TimeRules(self._zone, config.timestamp_granularity, config.zero_date_handling),
             ),
             mode=mode,
             page_rows=config.batch_max_rows,

@@ -76,7 +76,7 @@ def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]
 
 def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
     """The shape of a table. ConnectError when it does not exist."""
-    rules = TypeRules(database.dialect_name, config.numeric, config.timestamp_granularity)
+    rules = TypeRules(database.dialect_name, config.numeric, config.timestamp_granularity, config.zero_date_handling)
     inspector = database.inspector()
     fix = "Create it, or take it out of the table filter."
     with database.border.translated(f"reading the columns of table {table.full}", fix):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -21,6 +21,9 @@ from connectors.jdbc.types import ColumnPlan, Raw, value_schema
 _WIDEST = 76
 _NO_FIX = "Mend the row, or read a query that casts the column."
 _MICROS_FIX = "Set timestamp.granularity=micros_long (or another of its forms), or round the column in a query."
+
+
+V = TypeVar("V")
 
 
 class RowFormat:
@@ -41,6 +44,22 @@ class RowFormat:
         values = values[: len(self.columns)] or [()] * len(self.columns)
         return self.of_arrays([self._column(plan, column) for plan, column in zip(self.columns, values, strict=True)])
 
+    def of_driver_arrays(self, arrays: Sequence[pa.Array]) -> pa.StructArray:
+        """A struct per row from columns of a reader that fetches Arrow (`arrow_pages.Columns`)."""
+        return self.of_arrays([self._column(plan, a) for plan, a in zip(self.columns, arrays, strict=True)])
+
+    def guarded(self, plan: ColumnPlan, values: V, make: Callable[[ColumnPlan, V], pa.Array]) -> pa.Array:
+        """A column of a reader; what Arrow refuses becomes a SchemaError that names it."""
+        try:
+            return make(plan, values)
+        except pa.ArrowException as error:
+            raise SchemaError(
+                f"Table {self.table} holds a value of kind {plan.raw} that does not fit "
+                f"{plan.schema.name or plan.schema.type} without loss.",
+                field=plan.name,
+                fix=_NO_FIX,
+            ) from error
+
     def of_arrays(self, arrays: Sequence[pa.Array]) -> pa.StructArray:
         """A struct per row from finished columns. SchemaError for NULL in a column that is NOT NULL."""
         for plan, array in zip(self.columns, arrays, strict=True):
@@ -50,19 +69,19 @@ class RowFormat:
                 )
         return pa.StructArray.from_arrays(arrays, fields=self._fields)
 
-    def _column(self, plan: ColumnPlan, values: Sequence[Any]) -> pa.Array:
+    def _column(self, plan: ColumnPlan, values: Sequence[Any] | pa.Array) -> pa.Array:
         try:
             return _build(plan, values, self.times)
         except (Misfit, pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             raise self._misfit(plan, values, error) from error
 
-    def _misfit(self, plan: ColumnPlan, values: Sequence[Any], error: Exception) -> SchemaError:
+    def _misfit(self, plan: ColumnPlan, values: Sequence[Any] | pa.Array, error: Exception) -> SchemaError:
         shown = plan.schema.name or str(plan.schema.type)
-        kind = type(_first_misfit(plan, values, self.times)).__name__
+        found = values.type if isinstance(values, pa.Array) else type(_first_misfit(plan, values, self.times)).__name__
         timestamp = plan.raw in {Raw.INSTANT, Raw.WALL_CLOCK} and "microseconds" in str(error)
         why = f": {error}" if isinstance(error, Misfit) else ""
         return SchemaError(
-            f"Table {self.table} holds a value of type {kind} that does not fit {shown} without loss{why}.",
+            f"Table {self.table} holds a value of type {found} that does not fit {shown} without loss{why}.",
             field=plan.name,
             fix=_MICROS_FIX if timestamp else _NO_FIX,
         )
@@ -70,10 +89,11 @@ class RowFormat:
 
 @dataclass(frozen=True, slots=True)
 class TimeRules:
-    """How timestamps are read and written."""
+    """How timestamps are read and written; `special`: what zero.date.handling says."""
 
     zone: ZoneInfo
     granularity: str
+    special: str = "fail"
 
 
 def _first_misfit(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> Any:
@@ -86,7 +106,9 @@ def _first_misfit(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> 
     return values[0] if values else None
 
 
-def _build(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Array:
+def _build(plan: ColumnPlan, values: Sequence[Any] | pa.Array, times: TimeRules) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return _of_arrow(plan, values, times)
     match plan.raw:
         case Raw.INTEGER:
             return _integers(values, arrow_type(plan.schema))
@@ -100,13 +122,31 @@ def _build(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Arra
             return _booleans(values)
         case Raw.DECIMAL:
             return _decimals(values, plan.schema)
+    return _moments(plan, values, times)
+
+
+def _moments(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Array:
+    if plan.raw is Raw.DATE:
+        return temporal.dates(values)
+    if plan.raw is Raw.TIME:
+        return temporal.times(values)
+    zone = times.zone if plan.raw is Raw.WALL_CLOCK else ZoneInfo("UTC")
+    return temporal.timestamps(temporal.instants(values, zone), times.granularity, times.zone)
+
+
+def _of_arrow(plan: ColumnPlan, array: pa.Array, times: TimeRules) -> pa.Array:
+    match plan.raw:
+        case Raw.BOOLEAN if not pa.types.is_boolean(array.type):
+            return booleans_of_numbers(array)
         case Raw.DATE:
-            return temporal.dates(values)
+            return temporal.special_dates(array, times.special)
         case Raw.TIME:
-            return temporal.times(values)
+            return temporal.times(array)
         case Raw.WALL_CLOCK | Raw.INSTANT:
             zone = times.zone if plan.raw is Raw.WALL_CLOCK else ZoneInfo("UTC")
-            return temporal.timestamps(temporal.instants(values, zone), times.granularity, times.zone)
+            array = temporal.special_instants(array, times.special)
+            return temporal.timestamps(temporal.instants(array, zone), times.granularity, times.zone)
+    return array.cast(arrow_type(plan.schema))
 
 
 def _integers(values: Sequence[Any], target: pa.DataType) -> pa.Array:

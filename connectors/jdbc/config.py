@@ -252,6 +252,15 @@ class JdbcSourceConfig(ConnectorConfig):
         "safe.horizon.max.ms", 3_600_000, importance="low", group=CONNECTOR,
         doc="How long an open transaction may hold the safe mark; after that its rows may be lost, with a warning.",
     )  # fmt: skip
+    zero_date_handling: Annotated[String, one_of("fail", "null", "epoch")] = key(
+        "zero.date.handling", "fail", importance="low", group=CONNECTOR,
+        doc="What dates that are none become: zero dates of MySQL and MariaDB, infinity of PostgreSQL. fail stops the "
+        "task and names the column; null makes date columns optional.",
+    )  # fmt: skip
+    reader: Annotated[String, one_of("auto", "generic")] = key(
+        "reader", "auto", importance="low", group=CONNECTOR,
+        doc="auto: rows come as Arrow where a driver for that is there. generic: through SQLAlchemy's driver.",
+    )  # fmt: skip
     db_timezone: Annotated[String, AfterValidator(_check_zone)] = key(
         "db.timezone", "UTC", group=CONNECTOR, doc="The zone of dates with a time but no zone in the database."
     )

@@ -14,8 +14,11 @@ from sqlalchemy.pool import NullPool
 from connect.api.errors import ConfigError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.errors import Border
+from connectors.jdbc.mysql_arrow import MySqlArrow
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
+from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
 from connectors.jdbc.rules import driver_properties
+from connectors.jdbc.types import Raw
 from connectors.jdbc.url import is_jdbc, translate
 
 _MYSQL = {"mysql", "mariadb"}
@@ -31,10 +34,30 @@ class Database:
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         self._engine = _engine(url, config)
         dbapi = self._engine.dialect.dbapi
-        self._driver_error: type[Exception] = dbapi.Error if dbapi else sa.exc.DBAPIError
+        self._driver_error: tuple[type[Exception], ...] = (dbapi.Error if dbapi else sa.exc.DBAPIError,)
+        self._postgres: PostgresArrow | None = None
+        self._mysql: MySqlArrow | None = None
+        if config.reader == "auto":
+            self._fetch_arrow(url)
         self.border = Border(_shown(url), self._driver_error, (url.password or "", *_secrets(config)))
         self._connection: sa.Connection | None = None
         self._stream: sa.CursorResult[Any] | None = None
+
+    def _fetch_arrow(self, url: sa.URL) -> None:
+        if url.drivername == "postgresql+psycopg" and is_installed():
+            import adbc_driver_manager
+
+            given = self._engine.dialect.create_connect_args(url)[1]
+            arguments = {name: value for name, value in given.items() if isinstance(value, str | int)}
+            self._postgres = PostgresArrow(arguments, _statements("postgresql"))
+            self._driver_error += (adbc_driver_manager.Error,)
+        elif url.drivername in {"mysql+pymysql", "mariadb+pymysql"}:
+            self._mysql = MySqlArrow()
+
+    @property
+    def wanted_as_text(self) -> frozenset[Raw]:
+        """Columns that statements turn into text, because the reader has no lossless form of them."""
+        return frozenset() if self._postgres is None else frozenset({Raw.DECIMAL})
 
     @property
     def connection(self) -> sa.Connection:
@@ -74,21 +97,42 @@ class Database:
             return list(connection.execute(statement))
 
     def pages(self, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
-        """Read a statement with a streaming cursor.
+        """Read a statement as Arrow where there is a driver for it, else with a streaming cursor.
 
         SQLite's own cursor streams by itself and gives plain tuples, which cost less than SQLAlchemy's rows. Other
         drivers need stream_results, under which SQLAlchemy has taken rows from the cursor already.
         """
         connection = self.connection
+        if self._postgres is not None:
+            return self._postgres.pages(self._literal(statement), rules, self.border, doing)
+        if self._mysql is not None:
+            if not connection.in_transaction():
+                connection.begin()
+            driver = connection.connection.driver_connection
+            return self._mysql.pages(driver, self._literal(statement), rules, self.border, doing)
         options = {} if self.dialect_name == "sqlite" else {"stream_results": True, "max_row_buffer": FETCH_ROWS}
         with self.border.translated(doing):
             result = self._stream = connection.execute(statement, execution_options=options)
         fetch = result.cursor.fetchmany if result.cursor is not None and not options else result.fetchmany
         return CursorPages(result, fetch, rules, self.border, doing)
 
+    def _literal(self, statement: sa.Select[Any]) -> str:
+        # The drivers quote the parameters; readers that fetch Arrow take none.
+        compiled = statement.compile(dialect=self.connection.dialect)
+        values = compiled.construct_params()
+        driver: Any = self.connection.connection.driver_connection
+        if self._mysql is not None:
+            return str(driver.cursor().mogrify(str(compiled), values))
+        from psycopg import ClientCursor
+
+        return ClientCursor(driver).mogrify(str(compiled), values)
+
     def end_transaction(self) -> None:
         """Let go of the snapshot and every lock."""
         self._stream = None
+        if self._postgres is not None:
+            with self.border.translated("ending the read transaction"):
+                self._postgres.end_transaction()
         if self._connection is not None and self._connection.in_transaction():
             with self.border.translated("ending the read transaction"):
                 self._connection.rollback()
@@ -101,6 +145,8 @@ class Database:
         if self.dialect_name in _MYSQL:
             self._kill_query(connection)
             return
+        if self._postgres is not None:
+            self._postgres.interrupt()
         driver: Any = connection.connection.driver_connection
         for name in ("interrupt", "cancel"):
             if hasattr(driver, name):
@@ -110,21 +156,25 @@ class Database:
     def _kill_query(self, connection: sa.Connection) -> None:
         # A streamed result can only be left by reading it to its end, unless the server breaks it off.
         driver: Any = connection.connection.driver_connection
-        with suppress(sa.exc.SQLAlchemyError, self._driver_error), self._engine.connect() as other:
+        with suppress(sa.exc.SQLAlchemyError, *self._driver_error), self._engine.connect() as other:
             other.exec_driver_sql(f"KILL QUERY {int(driver.thread_id())}")
 
     def close(self) -> None:
         """Close the connection; what is already gone does not matter."""
         connection, self._connection = self._connection, None
+        if self._postgres is not None:
+            self._postgres.close()
         if connection is None:
             return
         stream, self._stream = self._stream, None
-        if stream is not None and self.dialect_name in _MYSQL and not (connection.closed or connection.invalidated):
+        reading = stream is not None or (self._mysql is not None and self._mysql.is_reading)
+        if reading and self.dialect_name in _MYSQL and not (connection.closed or connection.invalidated):
             self._kill_query(connection)
-        with suppress(sa.exc.SQLAlchemyError, self._driver_error):
+            connection.invalidate()
+        with suppress(sa.exc.SQLAlchemyError, *self._driver_error):
             if stream is not None:
                 stream.close()
-        with suppress(sa.exc.SQLAlchemyError, self._driver_error):
+        with suppress(sa.exc.SQLAlchemyError, *self._driver_error):
             connection.close()
 
 
@@ -172,10 +222,7 @@ def _engine(url: sa.URL, config: JdbcSourceConfig) -> sa.Engine:
             key="connection.url",
             fix="Install the driver's package in the worker's environment, or name another driver in a SQLAlchemy URL.",
         ) from None
-    statements = {
-        "sqlite": ["PRAGMA query_only=ON"], "postgresql": ["SET TIME ZONE 'UTC'"], "mysql": ["SET time_zone='+00:00'"],
-        "mariadb": ["SET time_zone='+00:00'"],
-    }.get(url.get_backend_name(), [])  # fmt: skip
+    statements = _statements(url.get_backend_name())
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
@@ -186,6 +233,13 @@ def _engine(url: sa.URL, config: JdbcSourceConfig) -> sa.Engine:
         connection.commit()
 
     return engine
+
+
+def _statements(dialect: str) -> tuple[str, ...]:
+    return {
+        "sqlite": ("PRAGMA query_only=ON",), "postgresql": ("SET TIME ZONE 'UTC'",),
+        "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
+    }.get(dialect, ())  # fmt: skip
 
 
 def _shown(url: sa.URL) -> str:

@@ -22,10 +22,10 @@ _PASSING_NAMES = {"OperationalError", "InterfaceError"}
 class Border:
     """Translates errors of one database. Immutable after construction."""
 
-    def __init__(self, database: str, driver_error: type[Exception], secrets: tuple[str, ...] = ()) -> None:
-        """`database` names it in messages; `driver_error` is the base class of the driver's errors."""
+    def __init__(self, database: str, driver_error: tuple[type[Exception], ...], secrets: tuple[str, ...] = ()) -> None:
+        """`database` names it in messages; `driver_error` are the base classes of the drivers' errors."""
         self._database = database
-        self._driver_error = driver_error
+        self._errors: tuple[type[Exception], ...] = (sa.DBAPIError, *driver_error)
         self._secrets = tuple(s for s in secrets if s)
 
     @contextmanager
@@ -35,9 +35,9 @@ class Border:
         """Run a block; a driver error becomes RetriableError when it may pass by itself, else ConnectError."""
         try:
             yield
-        except (sa.DBAPIError, self._driver_error) as error:
+        except self._errors as error:
             original = _original(error)
-            text = f"{self._database}: {doing} failed: {self._without_secrets(_text(original))}."
+            text = self.failed(doing, original)
             if getattr(error, "connection_invalidated", False) or passes(original):
                 raise RetriableError(text) from None
             raise ConnectError(text, fix=fix) from None
@@ -45,6 +45,10 @@ class Border:
             raise ConnectError(
                 f"{self._database}: {doing} failed: {self._without_secrets(str(error))}.", fix=fix
             ) from None
+
+    def failed(self, doing: str, error: BaseException) -> str:
+        """The message of a driver's error, without secrets."""
+        return f"{self._database}: {doing} failed: {self._without_secrets(_text(error))}."
 
     def _without_secrets(self, text: str) -> str:
         for secret in self._secrets:

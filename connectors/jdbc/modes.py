@@ -136,7 +136,7 @@ class Timestamps:
 
     def _has_two_forms(self, page: Page, instants: pa.Int64Array) -> bool:
         # Text of the same instant in two forms (12:00:00, 12:00:00.000) would be ordered by form before the key.
-        if any(temporal.kinds(values) - {str} for values in page.kept):
+        if any(isinstance(values, pa.Array) or temporal.kinds(values) - {str} for values in page.kept):
             return False
         text = pc.coalesce(*(pa.array(values, pa.string()) for values in page.kept))
         if page.following is not None:

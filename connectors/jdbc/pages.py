@@ -36,7 +36,7 @@ class Page:
     values: pa.StructArray
     last: Sequence[Any] | None
     following: Sequence[Any] | None
-    kept: Sequence[Sequence[Any]] = ()
+    kept: Sequence[Sequence[Any] | pa.Array] = ()
 
     def __len__(self) -> int:
         return len(self.values)

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.elements import quoted_name
 
 from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import ColumnPlan
+from connectors.jdbc.types import ColumnPlan, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,14 @@ def select(
     conditions: Sequence[sa.ColumnElement[bool]] = (),
     extra: Sequence[sa.ColumnElement[Any]] = (),
     limit: int | None = None,
+    as_text: frozenset[Raw] = frozenset(),
 ) -> sa.Select[Any]:
     """Rows in order, after a place in it, up to before `until` in the first order column.
 
     `after` has a value for all of `order`, or for its first columns only: then rows equal in those are left out, too.
+    `as_text`: kinds of columns that the reader wants as text.
     """
-    columns = [_projected(source, plan) for plan in source.columns]
+    columns = [_projected(source, plan, as_text) for plan in source.columns]
     statement = sa.select(*columns, *extra).select_from(source.relation)
     if after:
         statement = statement.where(_after(order, after))
@@ -105,9 +107,9 @@ def first_value(source: Source, column: sa.ColumnElement[Any]) -> sa.Select[Any]
     return sa.select(column).select_from(source.relation).where(column.is_not(None)).limit(1)
 
 
-def _projected(source: Source, plan: ColumnPlan) -> sa.ColumnElement[Any]:
+def _projected(source: Source, plan: ColumnPlan, as_text: frozenset[Raw]) -> sa.ColumnElement[Any]:
     column = source.column(plan.name)
-    return sa.cast(column, sa.Text).label(plan.name) if plan.cast_to_text else column
+    return sa.cast(column, sa.Text).label(plan.name) if plan.cast_to_text or plan.raw in as_text else column
 
 
 def _after(order: Sequence[sa.ColumnElement[Any]], values: Sequence[Edge]) -> sa.ColumnElement[bool]:

@@ -170,6 +170,7 @@ class TableReader:
             conditions=current.conditions,
             extra=() if plan.row_id is None else (plan.row_id,),
             limit=plan.page_rows + 1 if plan.paged else None,
+            as_text=frozenset() if current.database is None else current.database.wanted_as_text,
         )
 
     def _batch(self, page: Page) -> Batch | None:

@@ -19,6 +19,10 @@ from connectors.jdbc.zone import instant_us
 
 DAY_MS = 86_400_000
 DAY_US = DAY_MS * 1000
+LEAST_US = -210_866_803_200_000_000
+"""PostgreSQL's first timestamp, 4713 BC. What is below came from a value that is no timestamp."""
+NO_TIMESTAMP_US = -(2**63)
+NO_DATE_DAYS = -(2**31)
 
 
 class Misfit(Exception):  # noqa: N818 - becomes a SchemaError where table and column are known
@@ -30,8 +34,31 @@ def kinds(values: Sequence[Any]) -> set[type]:
     return set(map(type, values)) - {type(None)}
 
 
-def instants(values: Sequence[Any], zone: ZoneInfo) -> pa.Array:
+def special_instants(array: pa.Array, handling: str) -> pa.Array:
+    """Timestamps in microseconds, those that are none (infinity, a zero date) handled as the setting says."""
+    return _special(array, pa.int64(), LEAST_US, handling)
+
+
+def special_dates(array: pa.Array, handling: str) -> pa.Array:
+    """Dates as date32, likewise."""
+    return _special(array, pa.int32(), LEAST_US // DAY_US, handling)
+
+
+def _special(array: pa.Array, number: pa.DataType, least: int, handling: str) -> pa.Array:
+    numbers = array.cast(number)
+    lowest = pc.min(numbers).as_py()
+    if lowest is None or lowest >= least:
+        return array
+    if handling == "fail":
+        raise Misfit("it is infinity or a zero date; see zero.date.handling")
+    instead = pa.scalar(None if handling == "null" else 0, number)
+    return pc.if_else(pc.less(numbers, least), instead, numbers).cast(array.type)
+
+
+def instants(values: Sequence[Any] | pa.Array, zone: ZoneInfo) -> pa.Array:
     """The instants of timestamps in any one form; wall clocks are read in `zone`. Misfit when the forms are mixed."""
+    if isinstance(values, pa.Array):
+        return values.cast(pa.int64()) if values.type.tz else from_wall_clock(values, zone)
     match kinds(values):
         case found if not found:
             return pa.nulls(len(values), pa.int64())
@@ -94,8 +121,10 @@ def dates(values: Sequence[Any]) -> pa.Array:
             raise Misfit(f"a date comes as {_names(found)}")
 
 
-def times(values: Sequence[Any]) -> pa.Array:
+def times(values: Sequence[Any] | pa.Array) -> pa.Array:
     """Times of day as time32(ms). Misfit for microseconds and for MySQL's times outside one day."""
+    if isinstance(values, pa.Array):
+        return whole(values.cast(pa.int64()), 1000, "microseconds").cast(pa.int32()).cast(pa.time32("ms"))
     found = kinds(values)
     if found <= {timedelta}:
         micros = pa.array(values, pa.duration("us")).cast(pa.int64())

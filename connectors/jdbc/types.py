@@ -52,12 +52,14 @@ class TypeRules:
     dialect: str
     numeric: str = "none"
     granularity: str = "connect_logical"
+    special_dates: str = "fail"
 
 
 def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeRules) -> ColumnPlan:
     """The plan of one reflected column."""
     raw, schema, cast = _classify(kind, rules)
-    return ColumnPlan(name, raw, schema.as_optional(nullable), cast)
+    no_date = rules.special_dates == "null" and raw in {Raw.DATE, Raw.WALL_CLOCK, Raw.INSTANT}
+    return ColumnPlan(name, raw, schema.as_optional(nullable or no_date), cast)
 
 
 def value_schema(name: str, columns: Sequence[ColumnPlan]) -> s.Schema:

@@ -1,4 +1,4 @@
-"""The generic path on real PostgreSQL and MariaDB: modes, restarts, types, broken connections."""
+"""The readers on real PostgreSQL and MariaDB: modes, restarts, types, broken connections."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ MODES = {
     "both": {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"},
 }
 MICROS = {"timestamp__granularity": "micros_long"}
+both_readers = pytest.mark.parametrize("reader", ["auto", "generic"])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -81,9 +82,10 @@ def test_a_query_is_wrapped(filled):
     assert [r["id"] for r in read] == sorted(i for i in range(1, 61) if "5" in str(i))
 
 
-def test_a_lost_connection_is_retriable_and_loses_nothing(filled):
+@both_readers
+def test_a_lost_connection_is_retriable_and_loses_nothing(filled, reader):
     store = OffsetStore()
-    task = filled.opened(store, **MODES["incrementing"], **MICROS, batch__max__rows=10)
+    task = filled.opened(store, **MODES["incrementing"], **MICROS, batch__max__rows=10, reader=reader)
     read = rows(batches(task, store, at_most=2))
     mine = {
         "postgres": "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
@@ -171,12 +173,12 @@ MARIADB_TYPES = {
 }
 
 
-def _check_types(server: Server, cases: dict) -> None:
+def _check_types(server: Server, cases: dict, reader: str) -> None:
     columns = ", ".join(f"c{i} {kind} NULL" for i, kind in enumerate(cases))
     server.run(f"CREATE TABLE {{t}} (id INT NOT NULL PRIMARY KEY, {columns})")
     server.run(f"INSERT INTO {{t}} VALUES (1, {', '.join(str(case[0]) for case in cases.values())})")
     server.run("INSERT INTO {t} (id) VALUES (2)")
-    task = server.opened(OffsetStore(), **MODES["bulk"])
+    task = server.opened(OffsetStore(), **MODES["bulk"], reader=reader)
     (batch,) = batches(task, OffsetStore())
     task.close()
     first, second = batch.values.rows()
@@ -187,24 +189,27 @@ def _check_types(server: Server, cases: dict) -> None:
     assert {kind: first[f"c{i}"] for i, kind in enumerate(cases)} == expected
 
 
+@both_readers
 @pytest.mark.parametrize("server", ["postgres"], indirect=True)
-def test_each_postgresql_type_keeps_its_value(server):
-    _check_types(server, POSTGRES_TYPES)
+def test_each_postgresql_type_keeps_its_value(server, reader):
+    _check_types(server, POSTGRES_TYPES, reader)
 
 
+@both_readers
 @pytest.mark.parametrize("server", ["mariadb"], indirect=True)
-def test_each_mariadb_type_keeps_its_value(server):
-    _check_types(server, MARIADB_TYPES)
+def test_each_mariadb_type_keeps_its_value(server, reader):
+    _check_types(server, MARIADB_TYPES, reader)
 
 
-def test_many_rows_stream(server):
+@both_readers
+def test_many_rows_stream(server, reader):
     count = 50_000
     many = {
         "postgres": f"INSERT INTO {{t}} SELECT i, 'row ' || i FROM generate_series(1, {count}) i",
         "mariadb": f"INSERT INTO {{t}} SELECT seq, concat('row ', seq) FROM seq_1_to_{count}",
     }
     server.run("CREATE TABLE {t} (id INT NOT NULL PRIMARY KEY, name TEXT)", many[server.name])
-    task = server.opened(OffsetStore(), **MODES["bulk"], batch__max__rows=7000)
+    task = server.opened(OffsetStore(), **MODES["bulk"], batch__max__rows=7000, reader=reader)
     read = batches(task, OffsetStore())
     task.close()
     assert [len(batch) for batch in read] == [7000] * 7 + [1000]

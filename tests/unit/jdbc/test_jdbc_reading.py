@@ -39,6 +39,7 @@ class FakeDatabase:
     """Rows 1 to 10, in pages, over a connection that breaks."""
 
     dialect_name = "fake"
+    wanted_as_text = frozenset()
 
     def __init__(self, breaks: Breaks) -> None:
         self._breaks = breaks

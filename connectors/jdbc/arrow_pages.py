@@ -1,0 +1,71 @@
+"""Pages over a stream of Arrow columns, for readers that fetch Arrow: nothing is made per row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from connectors.jdbc.columns import RowFormat
+from connectors.jdbc.pages import Page, PageRules
+
+Columns = Sequence[pa.Array]
+"""One array per selected column, in the types a driver would give: text, numbers, dates, timestamps in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRow(Sequence[Any]):
+    """One row of columns; a value is made when it is asked for."""
+
+    columns: Columns
+    row: int
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.columns[place][self.row].as_py()
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+class ArrowPages:
+    """Cuts a stream of columns into pages of at most `rules.rows` rows, one row ahead. Owned by the reading thread."""
+
+    def __init__(self, chunks: Iterator[Columns], rules: PageRules, close: Callable[[], None]) -> None:
+        self._chunks = chunks
+        self._rules = rules
+        self._close = close
+        self._columns: Columns = ()
+        self._start = 0
+        self._left = 0
+
+    def next(self) -> Page:
+        """The next rows; a chunk's end ends a page, too."""
+        self._fill()
+        size = min(self._left, self._rules.rows)
+        columns = [c.slice(self._start, size) for c in self._columns]
+        self._start += size
+        self._left -= size
+        values = built(self._rules.format, columns)
+        last = ArrowRow(columns, size - 1) if size else None
+        self._fill()
+        following = ArrowRow(self._columns, self._start) if self._left else None
+        return Page(values, last, following, [columns[place] for place in self._rules.keep] if size else ())
+
+    def close(self) -> None:
+        """Give the stream back."""
+        self._columns, self._left = (), 0
+        self._close()
+
+    def _fill(self) -> None:
+        while not self._left:
+            columns = next(self._chunks, None)
+            if columns is None:
+                return
+            self._columns, self._start, self._left = columns, 0, len(columns[0])
+
+
+def built(form: RowFormat, columns: Columns) -> pa.StructArray:
+    """The rows of columns in their final types."""
+    return form.build(()) if not columns else form.of_driver_arrays(columns[: len(form.columns)])

@@ -1,0 +1,195 @@
+"""Rows of MariaDB and MySQL as Arrow: the text protocol's packets are taken from PyMySQL's socket and decoded by the
+column.
+
+The statement, its errors and the session are PyMySQL's. Text keeps every digit of decimals and shows zero dates.
+"""
+
+# ruff: noqa: SLF001 - PyMySQL shows its socket nowhere else; its version is pinned
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.arrow_pages import ArrowPages, Columns
+from connectors.jdbc.columns import RowFormat
+from connectors.jdbc.errors import Border
+from connectors.jdbc.pages import PageRules, Pages
+from connectors.jdbc.ragged import PADDING, Fields, counted_fields
+from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US
+from connectors.jdbc.types import ColumnPlan, Raw
+
+_BUFFER_BYTES = 4 << 20
+_READ_BYTES = 1 << 20
+_HEADER = 4
+_LONGEST = 0xFFFFFF
+_WORD = struct.Struct("<I")
+_NO_DATE = r"^0000-|-00"
+
+
+class MySqlArrow:
+    """Reads statements of one PyMySQL connection as Arrow. Owned by the reading thread."""
+
+    def __init__(self) -> None:
+        self._packets: _Packets | None = None
+
+    @property
+    def is_reading(self) -> bool:
+        """Rows of a statement are still to come: the connection can do nothing else."""
+        return self._packets is not None and not self._packets.done
+
+    def pages(self, driver: Any, sql: str, rules: PageRules, border: Border, doing: str) -> Pages:
+        """Read a statement without parameters."""
+        from pymysql.connections import MySQLResult
+        from pymysql.constants import COMMAND
+
+        with border.translated(doing):
+            driver._execute_command(COMMAND.COM_QUERY, sql)
+            result = MySQLResult(driver)
+            result.init_unbuffered_query()
+            result.unbuffered_active = False
+            self._packets = _Packets(driver)
+        chunks = _chunks(self._packets, int(result.field_count), rules, border, doing)
+        return ArrowPages(chunks, rules, lambda: None)
+
+
+def _chunks(packets: _Packets, count: int, rules: PageRules, border: Border, doing: str) -> Iterator[Columns]:
+    while True:
+        with border.translated(doing):
+            starts = packets.next(rules.rows)
+        if not len(starts):
+            return
+        fields = counted_fields(packets.buffer, starts, count)
+        yield _columns(rules.format, fields)
+
+
+class _Packets:
+    """The row packets of a result, taken from the socket into one buffer."""
+
+    def __init__(self, driver: Any) -> None:
+        self.done = False
+        self.buffer = bytearray(_BUFFER_BYTES + PADDING)
+        self._socket = driver._sock
+        ahead = driver._rfile.read(len(driver._rfile.peek()))
+        self._have = len(ahead)
+        self.buffer[: self._have] = ahead
+        self._next = 0
+
+    def next(self, rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Where the next rows begin in `buffer`: at least one, at most `rows`; none at the end.
+
+        pymysql's errors: the server's, or a connection lost. ConnectError: a row too large for one packet.
+        """
+        self._drop_read()
+        starts: list[int] = []
+        while not self.done and len(starts) < rows:
+            self._walk(starts, rows)
+            if self.done or len(starts) >= rows or (starts and self._is_full):
+                break
+            self._receive()
+        return np.array(starts, np.int64)
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self.buffer) - PADDING - self._have < _READ_BYTES
+
+    def _walk(self, starts: list[int], rows: int) -> None:
+        buffer, at, last, missing = self.buffer, self._next, self._have - _HEADER, rows - len(starts)
+        header, have, add = _WORD.unpack_from, self._have, starts.append
+        while at <= last and missing:
+            start = at + _HEADER
+            length = header(buffer, at)[0] & _LONGEST
+            if start + length > have:
+                break
+            # No row begins with these: they announce an end, an error, or a value that fills a packet.
+            if buffer[start] > 0xFD or length == _LONGEST:
+                self._special(start, start + length)
+                if self.done:
+                    break
+            add(start)
+            missing -= 1
+            at = start + length
+        self._next = at
+
+    def _special(self, start: int, end: int) -> None:
+        # Source: MariaDB's protocol documentation, EOF_Packet and ERR_Packet.
+        if end - start == _LONGEST:
+            self.done = True
+            raise ConnectError("A row is larger than 16 MB.", key="reader", fix="Set reader=generic.")
+        if self.buffer[start] == 0xFE and end - start < 9:
+            self.done = True
+        elif self.buffer[start] == 0xFF:
+            from pymysql.err import raise_mysql_exception
+
+            self.done = True
+            raise_mysql_exception(bytes(self.buffer[start:end]))
+
+    def _receive(self) -> None:
+        from pymysql.err import OperationalError
+
+        if self._is_full:
+            grown = bytearray(2 * len(self.buffer))
+            grown[: self._have] = self.buffer[: self._have]
+            self.buffer = grown
+        limit = min(self._have + _READ_BYTES, len(self.buffer) - PADDING)
+        with memoryview(self.buffer) as view:
+            try:
+                received = self._socket.recv_into(view[self._have : limit])
+            except OSError as error:
+                self.done = True
+                raise OperationalError(2013, f"Lost connection to the server while reading rows ({error})") from None
+        if not received:
+            self.done = True
+            raise OperationalError(2013, "Lost connection to the server while reading rows")
+        self._have += received
+
+    def _drop_read(self) -> None:
+        rest = self._have - self._next
+        self.buffer[:rest] = self.buffer[self._next : self._have]
+        self._have, self._next = rest, 0
+
+
+def _columns(form: RowFormat, fields: Sequence[Fields]) -> Columns:
+    plans = form.columns
+    columns = [form.guarded(plan, field, _column) for plan, field in zip(plans, fields, strict=False)]
+    return [*columns, *(field.text() for field in fields[len(plans) :])]
+
+
+def _column(plan: ColumnPlan, field: Fields) -> pa.Array:
+    match plan.raw:
+        case Raw.BYTES:
+            return field.binary()
+        case Raw.TEXT:
+            return field.text()
+        case Raw.INTEGER | Raw.BOOLEAN:
+            return field.ascii().cast(pa.int64())
+        case Raw.FLOAT:
+            return field.ascii().cast(pa.float64())
+        case Raw.DECIMAL:
+            return field.ascii()
+        case Raw.DATE:
+            return _dates(field.ascii(), pa.date32(), NO_DATE_DAYS)
+        case Raw.TIME:
+            # Arrow reads a time only behind a date; a TIME outside one day is refused with it.
+            moments = pc.binary_join_element_wise("1970-01-01", field.ascii(), "T").cast(pa.timestamp("us"))
+            return moments.cast(pa.int64()).cast(pa.time64("us"))
+    zoned = pa.timestamp("us", "UTC") if plan.raw is Raw.INSTANT else pa.timestamp("us")
+    return _dates(field.ascii(), pa.timestamp("us"), NO_TIMESTAMP_US).cast(zoned)
+
+
+def _dates(text: pa.Array, kind: pa.DataType, none: int) -> pa.Array:
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        zero = pc.match_substring_regex(text, _NO_DATE)
+        if not pc.any(zero).as_py():
+            raise
+        number = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+        real = pc.if_else(zero, pa.scalar(None, pa.string()), text).cast(kind).cast(number)
+        return pc.if_else(zero, pa.scalar(none, number), real).cast(kind)

@@ -1,0 +1,125 @@
+"""PostgreSQL's rows as Arrow, by the ADBC driver (libpq's COPY in binary form), on a connection of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+
+from connect.api.errors import ConnectError, RetriableError, SchemaError
+from connectors.jdbc.arrow_pages import ArrowPages, Columns
+from connectors.jdbc.errors import Border
+from connectors.jdbc.pages import PageRules, Pages
+from connectors.jdbc.types import Raw
+
+_CHUNK_BYTES = 16 << 20
+_PASSING = re.compile(
+    r"terminating connection|closed the connection|shut(ting)? ?down|conflict with recovery|canceling"
+)
+_FITTING = {
+    Raw.INTEGER: pa.types.is_integer, Raw.FLOAT: pa.types.is_floating, Raw.DECIMAL: pa.types.is_string,
+    Raw.BOOLEAN: pa.types.is_boolean, Raw.TEXT: pa.types.is_string, Raw.BYTES: pa.types.is_binary,
+    Raw.DATE: pa.types.is_date32, Raw.TIME: pa.types.is_time64, Raw.WALL_CLOCK: pa.types.is_timestamp,
+    Raw.INSTANT: pa.types.is_timestamp,
+}  # fmt: skip
+
+
+def is_installed() -> bool:
+    """Whether the driver is there; without it rows come through psycopg."""
+    try:
+        import adbc_driver_postgresql.dbapi  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class PostgresArrow:
+    """Reads statements as Arrow. Owned by the reading thread, `interrupt` apart."""
+
+    def __init__(self, arguments: Mapping[str, Any], statements: tuple[str, ...]) -> None:
+        """`arguments`: libpq's; `statements` prepare the session."""
+        self._arguments = arguments
+        self._statements = statements
+        self._connection: Any = None
+        self._cursor: Any = None
+
+    def pages(self, sql: str, rules: PageRules, border: Border, doing: str) -> Pages:
+        """Read a statement without parameters. SchemaError when a column comes in a type not known here."""
+        with border.translated(doing):
+            if self._connection is None:
+                self._connection = self._connect()
+            cursor = self._cursor = self._connection.cursor()
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_CHUNK_BYTES)})
+            cursor.execute(sql)
+            reader = cursor.fetch_record_batch()
+        for plan, field in zip(rules.format.columns, reader.schema, strict=False):
+            if not _FITTING[plan.raw](field.type):
+                raise SchemaError(
+                    f"The column comes as {field.type}, not as {plan.raw}.", field=plan.name, fix="Set reader=generic."
+                )
+        return ArrowPages(_chunks(reader, border, doing), rules, self._close_cursor)
+
+    def end_transaction(self) -> None:
+        """Let go of the snapshot and every lock."""
+        self._close_cursor()
+        if self._connection is not None:
+            self._connection.rollback()
+
+    def interrupt(self) -> None:
+        """Break off a running statement; for any thread."""
+        cursor = self._cursor
+        if cursor is not None:
+            import adbc_driver_manager
+
+            # It may end by itself at this very moment.
+            with suppress(adbc_driver_manager.Error):
+                cursor.adbc_cancel()
+
+    def close(self) -> None:
+        """Close the connection; what is already gone does not matter."""
+        import adbc_driver_manager
+
+        connection, self._connection = self._connection, None
+        with suppress(adbc_driver_manager.Error, pa.ArrowException):
+            self._close_cursor()
+        with suppress(adbc_driver_manager.Error, pa.ArrowException):
+            if connection is not None:
+                connection.close()
+
+    def _connect(self) -> Any:
+        import adbc_driver_postgresql.dbapi
+        from psycopg.conninfo import make_conninfo
+
+        connection = adbc_driver_postgresql.dbapi.connect(make_conninfo(**self._arguments))
+        with connection.cursor() as cursor:
+            for statement in self._statements:
+                cursor.execute(statement)
+        connection.commit()
+        return connection
+
+    def _close_cursor(self) -> None:
+        cursor, self._cursor = self._cursor, None
+        if cursor is not None:
+            cursor.close()
+
+
+def _chunks(reader: pa.RecordBatchReader, border: Border, doing: str) -> Iterator[Columns]:
+    # An oid comes as a signed integer of the same size.
+    unsigned = [(field.metadata or {}).get(b"POSTGRESQL:type") == b"oid" for field in reader.schema]
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError) as error:
+            # The stream's errors carry no state of their own.
+            text = border.failed(doing, error)
+            if "ERROR:" in text and not _PASSING.search(text):
+                raise ConnectError(text, fix="Check the table, its columns and the rights of the user.") from None
+            raise RetriableError(text) from None
+        if batch.num_rows:
+            columns = zip(batch.columns, unsigned, strict=True)
+            yield [c.view(pa.uint32()).cast(pa.int64()) if is_oid else c for c, is_oid in columns]
