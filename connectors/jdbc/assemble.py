@@ -32,7 +32,7 @@ from connectors.jdbc.query import Source, first_value, query_source, table_sourc
 from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.reading import ReadingPlan, TimestampBound
 from connectors.jdbc.safe import Guard, HeldIds, IdMarks, SnapshotPasses, TimestampMarks
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import ColumnPlan, Raw
 from connectors.jdbc.zone import unrepeated_us, zone
 
@@ -96,7 +96,8 @@ class _Assembly:
         )
         return ReadingPlan(
             label=self._label,
-            topic=config.topic_prefix + name,
+            topic=topic_of(self._table, config) if self._table else config.topic_prefix,
+            key=self._record_key(),
             partition=partition,
             source=self._source,
             format=RowFormat(
@@ -162,6 +163,13 @@ class _Assembly:
                 column, times = self._timestamp()
                 begin = Begin(begin_us, self._config.incrementing_initial)
                 return TimestampIncrementing(column, self._ids(), times, stored, begin)
+
+    def _record_key(self) -> tuple[str, ...]:
+        if self._config.key_mode == "none":
+            return ()
+        if not self._config.key_fields:
+            return self._shape.primary
+        return tuple(self._column(name, "key.fields").name for name in self._config.key_fields)
 
     def _key_names(self) -> tuple[str, ...]:
         return self._shape.key or (() if self._shape.row_id is None else (self._shape.row_id,))

@@ -33,7 +33,7 @@ class TableShape:
 
     `key`: columns that name one row, never null; empty when there are none. `row_id`: SQLite's hidden key, by the name
     that no column hides. `indexes`: the columns of each index in order, the primary key's first. `has_xmin`: a table of
-    PostgreSQL, whose rows name the transaction that wrote them.
+    PostgreSQL, whose rows name the transaction that wrote them. `primary`: the primary key, of columns of any kind.
     """
 
     columns: tuple[ColumnPlan, ...]
@@ -43,6 +43,7 @@ class TableShape:
     auto_increment: str | None = None
     indexes: tuple[tuple[str, ...], ...] = ()
     has_xmin: bool = False
+    primary: tuple[str, ...] = ()
 
     def find(self, name: str) -> ColumnPlan | None:
         """A column by its name, exact or else without case."""
@@ -90,7 +91,11 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     ordered = [tuple(str(c) for c in index["column_names"]) for index in indexes if None not in index["column_names"]]
     not_null = frozenset(str(c["name"]) for c in columns if not c["nullable"])
     shape = TableShape(
-        plans, not_null, auto_increment=_auto_increment(columns), indexes=tuple(i for i in (primary, *ordered) if i)
+        plans,
+        not_null,
+        primary=primary,
+        auto_increment=_auto_increment(columns),
+        indexes=tuple(i for i in (primary, *ordered) if i),
     )
     if database.dialect_name == "sqlite":
         return _sqlite_shape(database, table, shape, primary, columns)

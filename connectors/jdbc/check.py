@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from connect.api.deadline import Deadline
@@ -15,6 +16,7 @@ from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.tables import TableFilter, TableName, same_topic, select_tables
 from connectors.jdbc.types import ColumnPlan, Raw
 
+_log = logging.getLogger(__name__)
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 
@@ -70,24 +72,33 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
     chosen = select_tables(present, TableFilter.of(config))
     for key, names in TableFilter.of(config).unmatched(present).items():
         yield ConfigProblem(key, f"No table matches {', '.join(names)} of {key}. Create it, or take it out of {key}.")
-    for name in same_topic(chosen):
+    for name in same_topic(chosen, config):
         yield ConfigProblem(
             "table.include.list" if config.table_include else "table.whitelist",
-            f"Several tables are called {name} and would share one topic: read them with connectors of their own.",
+            f"Several tables would share the topic {name}: put ${{schema}} into topic.name.format, or read them with "
+            "connectors of their own.",
         )
+    refused: list[str] = []
     for table in chosen:
-        yield from _table_problems(database, table, config)
-
-
-def _table_problems(database: Database, table: TableName, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
-    try:
-        shape = describe(database, table, config)
-        source = table_source(table, shape.columns, quote=config.quotes_identifiers)
-        database.rows(select(source, limit=1), f"reading table {table.full}")
-    except ConnectError as error:
-        yield ConfigProblem("table.whitelist", f"{error.message} {error.fix or 'Grant SELECT on it.'}")
+        try:
+            shape = _readable(database, table, config)
+        except ConnectError as error:
+            refused.append(f"{error.message} {error.fix or 'Grant SELECT on it.'}")
+        else:
+            yield from _cursor_problems(table, shape, config)
+    if len(refused) == len(chosen):
+        yield from (ConfigProblem("table.whitelist", text) for text in refused)
         return
-    yield from _cursor_problems(table, shape, config)
+    for text in refused:
+        _log.warning("A table cannot be read and is left aside: %s", text)
+
+
+def _readable(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
+    shape = describe(database, table, config)
+    source = table_source(table, shape.columns, quote=config.quotes_identifiers)
+    # No row: it may hold what the driver cannot read.
+    database.rows(select(source, limit=0), f"reading table {table.full}")
+    return shape
 
 
 def _cursor_problems(table: TableName | None, shape: TableShape, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:

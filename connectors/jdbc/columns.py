@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type
 from connect.api.errors import SchemaError
+from connect.api.records import Column
 from connectors.jdbc import temporal
 from connectors.jdbc.temporal import Misfit, kinds
 from connectors.jdbc.types import ColumnPlan, Raw, value_schema
@@ -47,6 +48,15 @@ class RowFormat:
     def of_driver_arrays(self, arrays: Sequence[pa.Array]) -> pa.StructArray:
         """A struct per row from columns of a reader that fetches Arrow (`arrow_pages.Columns`)."""
         return self.of_arrays([self._column(plan, a) for plan, a in zip(self.columns, arrays, strict=True)])
+
+    def keys(self, values: pa.StructArray, names: Sequence[str]) -> Column | None:
+        """The record keys: a struct of these columns, as ValueToKey makes it; None without any."""
+        if not names:
+            return None
+        places = [next(i for i, plan in enumerate(self.columns) if plan.name == name) for name in names]
+        schema = s.struct(s.Field(self.columns[i].name, self.columns[i].schema) for i in places)
+        arrays = [values.field(i) for i in places]
+        return Column.from_arrow(pa.StructArray.from_arrays(arrays, fields=[self._fields[i] for i in places]), schema)
 
     def guarded(self, plan: ColumnPlan, values: V, make: Callable[[ColumnPlan, V], pa.Array]) -> pa.Array:
         """A column of a reader; what Arrow refuses becomes a SchemaError that names it."""

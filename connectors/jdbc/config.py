@@ -63,6 +63,12 @@ def _check_not_negative(value: int | None) -> int | None:
     return value
 
 
+def _check_topic_format(value: str) -> str:
+    if "${table}" not in value or re.search(r"\$\{(?!(?:prefix|schema|table)\})", value):
+        raise ValueError("Must hold ${table}, and no placeholder but ${prefix}, ${schema} and ${table}")
+    return value
+
+
 def _check_topic_prefix(value: str) -> str:
     if len(value) > 249 or not re.fullmatch(r"[a-zA-Z0-9._-]*", value):
         raise ValueError("Must be at most 249 characters of a-z, A-Z, 0-9, '.', '_' and '-'")
@@ -237,6 +243,19 @@ class JdbcSourceConfig(ConnectorConfig):
     timestamp_delay_ms: Annotated[Long, at_least(0)] = key(
         "timestamp.delay.interval.ms", 0, importance="high", group=CONNECTOR,
         doc="Leave rows younger than this for a later read: time for their transactions to commit.",
+    )  # fmt: skip
+    key_mode: Annotated[String, one_of("none", "primary_key")] = key(
+        "key.mode", "none", group=CONNECTOR,
+        doc="What records have as key: none, as with Confluent's connector; primary_key: a struct of the columns of "
+        "key.fields or else of the table's primary key, as the transform ValueToKey makes it; null without either.",
+    )  # fmt: skip
+    key_fields: ListOf = key(
+        "key.fields", (), group=CONNECTOR, doc="With key.mode=primary_key: the key's columns, the same for all tables."
+    )
+    topic_name_format: Annotated[String, AfterValidator(_check_topic_format)] = key(
+        "topic.name.format", "${prefix}${table}", group=CONNECTOR,
+        doc="The topic of a table; ${prefix}, ${schema} and ${table} stand for topic.prefix and the table's names. "
+        "With ${schema} tables of one name in several schemas can be read together.",
     )  # fmt: skip
     offset_mode: Annotated[String, one_of("safe", "confluent")] = key(
         "offset.mode", "safe", importance="high", group=CONNECTOR,

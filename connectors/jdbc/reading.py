@@ -76,7 +76,7 @@ class ReadingPlan:
     """Everything that does not change while a table is read.
 
     `paged`: each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index on
-    the order. `row_id`: SQLite's hidden key, read beside the row's columns.
+    the order. `row_id`: SQLite's hidden key, read beside the row's columns. `key`: the columns of the record key.
     """
 
     label: str
@@ -91,6 +91,7 @@ class ReadingPlan:
     row_id: sa.ColumnElement[Any] | None = None
     bound: TimestampBound | None = None
     guard: Guard | None = None
+    key: tuple[str, ...] = ()
     first_wait_s: float = 0.0
 
 
@@ -179,7 +180,8 @@ class TableReader:
         if offset is None and not len(page):
             return None
         position = SourcePosition(plan.partition, offset)
-        return Batch(plan.topic, Column.from_arrow(page.values, plan.format.schema), position=position)
+        values = Column.from_arrow(page.values, plan.format.schema)
+        return Batch(plan.topic, values, keys=plan.format.keys(page.values, plan.key), position=position)
 
     def _end_pass(self) -> None:
         current, self._pass = self._pass, None

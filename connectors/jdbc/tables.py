@@ -81,10 +81,16 @@ def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[Tab
     return sorted((t for t in set(present) if chosen.selects(t)), key=lambda t: (t.schema or "", t.name))
 
 
-def same_topic(tables: Iterable[TableName]) -> list[str]:
-    """Bare names that several of the tables share; they would meet in one topic."""
-    names = [t.name for t in tables]
-    return sorted({n for n in names if names.count(n) > 1})
+def topic_of(table: TableName, config: JdbcSourceConfig) -> str:
+    """The topic of a table."""
+    parts = {"prefix": config.topic_prefix, "schema": table.schema or "", "table": table.name}
+    return re.sub(r"\$\{(\w+)\}", lambda m: parts[m[1]], config.topic_name_format)
+
+
+def same_topic(tables: Iterable[TableName], config: JdbcSourceConfig) -> list[str]:
+    """Topics that several of the tables would share."""
+    topics = [topic_of(t, config) for t in tables]
+    return sorted({n for n in topics if topics.count(n) > 1})
 
 
 def split(tables: Sequence[TableName], groups: int) -> list[Sequence[TableName]]:

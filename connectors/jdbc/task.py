@@ -6,20 +6,24 @@ takes, and the next page is read while the last one is being produced.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc.assemble import query_plan, table_plan
+from connectors.jdbc.assemble import QUERY, query_plan, table_plan
 from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.reading import Connections, TableReader
-from connectors.jdbc.tables import from_text
+from connectors.jdbc.followed import Followed, MakePlan, StoredOffset
+from connectors.jdbc.reading import Connections, ReadingPlan
+from connectors.jdbc.tables import TableName, from_text
 
+_log = logging.getLogger(__name__)
 MAX_OPEN_PASSES = 4
 """Tables whose statements are open at a time; each holds a connection."""
 _SLICE_S = 0.05
@@ -34,7 +38,9 @@ class JdbcSourceTask:
         self._config = config
         self._connections = Connections(lambda: Database(config))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jdbc-read")
-        self._readers: list[TableReader] = []
+        self._readers: list[Followed] = []
+        self._reading: Followed | None = None
+        self._ctx: SourceContext | None = None
         self._ahead: Future[Batch | None] | None = None
         self._failures = 0
         self._closed = False
@@ -48,7 +54,9 @@ class JdbcSourceTask:
                 key="table.whitelist",
                 fix="Create the tables, or change the filter; then restart the connector.",
             )
+        self._ctx = ctx
         self._readers = self._thread.submit(self._plan, ctx).result()
+        self._judge_failures()
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """The next page of the next table in turn."""
@@ -86,15 +94,33 @@ class JdbcSourceTask:
             reader.abandon()
         self._connections.close()
 
-    def _plan(self, ctx: SourceContext) -> list[TableReader]:
-        database = self._connections.take()
-        config, stored = self._config, ctx.stored_offset
+    def _plan(self, ctx: SourceContext) -> list[Followed]:
+        config, look_s = self._config, self._config.table_poll_interval_ms / 1000
         if config.query_text:
-            plans = [query_plan(database, config, stored)]
+            plans: dict[str, MakePlan] = {QUERY: lambda database, stored: query_plan(database, config, stored)}
         else:
-            plans = [table_plan(database, table, config, stored) for table in from_text(config.tables)]
-        self._connections.give_back(database)
-        return [TableReader(plan, self._connections) for plan in plans]
+            plans = {t.full: partial(_table_plan, table=t, config=config) for t in from_text(config.tables)}
+        readers = [Followed(n, make, self._connections, ctx.stored_offset, look_s) for n, make in plans.items()]
+        for reader in readers:
+            try:
+                reader.prepare()
+            except RetriableError:
+                raise
+            except ConnectError as error:
+                self._set_aside(reader, error)
+        return readers
+
+    def _set_aside(self, reader: Followed, error: ConnectError) -> None:
+        _log.error("Table %s is left aside and tried again later; other tables go on. %s", reader.label, error)
+        reader.fail(error)
+
+    def _judge_failures(self) -> None:
+        """Fail the task when no table of it can be read."""
+        failures = [reader.failure for reader in self._readers if reader.failure is not None]
+        if self._ctx is not None:
+            self._ctx.gauge("tables_failed", len(failures))
+        if failures and len(failures) == len(self._readers):
+            raise failures[0]
 
     def _read_ahead(self) -> bool:
         """Start reading for the next reader in turn; False when none is due."""
@@ -103,6 +129,7 @@ class JdbcSourceTask:
         for place, reader in enumerate(self._readers):
             if reader.due_at_s <= now_s and (reader.is_reading or not full):
                 self._readers = [*self._readers[:place], *self._readers[place + 1 :], reader]
+                self._reading = reader
                 self._ahead = self._thread.submit(reader.read)
                 return True
         return False
@@ -128,5 +155,14 @@ class JdbcSourceTask:
                     fix="Bring the database back and restart the task, or allow more attempts.",
                 ) from error
             raise
+        except ConnectError as error:
+            assert self._reading is not None
+            self._thread.submit(self._set_aside, self._reading, error).result()
+            self._judge_failures()
+            return None
         self._failures = 0
         return batch
+
+
+def _table_plan(database: Database, stored: StoredOffset, *, table: TableName, config: JdbcTaskConfig) -> ReadingPlan:
+    return table_plan(database, table, config, stored)

@@ -24,12 +24,14 @@ class OffsetStore:
 
     def __init__(self) -> None:
         self.offsets: dict[str, str] = {}
+        self.gauges: dict[str, float] = {}
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         text = self.offsets.get(json.dumps(partition))
         return None if text is None else json.loads(text)
 
-    def gauge(self, name: str, value: float) -> None: ...
+    def gauge(self, name: str, value: float) -> None:
+        self.gauges[name] = value
 
     def store(self, batch: Batch) -> None:
         assert batch.position is not None

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from jdbc_drive import OffsetStore
 
 from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
 from connectors.jdbc.task import JdbcSourceTask
 
 WRITERS = 8
@@ -114,7 +115,11 @@ class Reader(threading.Thread):
         ends_s = time.monotonic() + (self._random.expovariate(_CRASHES_PER_S) if self._crashes else 3600.0)
         try:
             while not self._ended.is_set():
-                batch = task.poll(Deadline.after(0.05))
+                try:
+                    batch = task.poll(Deadline.after(0.05))
+                except RetriableError:
+                    # The framework asks again.
+                    continue
                 if time.monotonic() > ends_s:
                     self.crashed += 1
                     return

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.tables import (
     TableFilter,
     TableName,
@@ -12,7 +13,10 @@ from connectors.jdbc.tables import (
     select_tables,
     split,
     to_text,
+    topic_of,
 )
+
+CONFIG = {"connection.url": "jdbc:sqlite:/x.db", "mode": "bulk", "table.whitelist": "orders"}
 
 ORDERS, LINES, LOG = TableName("public", "orders"), TableName("public", "lines"), TableName("audit", "log")
 ALL = [ORDERS, LINES, LOG]
@@ -41,8 +45,13 @@ def test_the_order_of_tables_does_not_depend_on_the_listing():
     assert select_tables(ALL, TableFilter()) == select_tables(reversed(ALL), TableFilter())
 
 
-def test_tables_of_one_bare_name_are_found():
-    assert same_topic([ORDERS, TableName("old", "orders"), LOG]) == ["orders"]
+def test_tables_that_would_share_a_topic_are_found():
+    config = JdbcSourceConfig.parse({**CONFIG, "topic.prefix": "db-"})
+    tables = [ORDERS, TableName("old", "orders"), LOG]
+    assert same_topic(tables, config) == ["db-orders"]
+    by_schema = JdbcSourceConfig.parse({**CONFIG, "topic.name.format": "${prefix}${schema}.${table}"})
+    assert same_topic(tables, by_schema) == []
+    assert topic_of(TableName("old", "orders"), by_schema) == "old.orders"
 
 
 @pytest.mark.parametrize(("tables", "groups", "sizes"), [(5, 2, [2, 3]), (2, 5, [1, 1]), (6, 3, [2, 2, 2]), (0, 3, [])])

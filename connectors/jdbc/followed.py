@@ -1,0 +1,104 @@
+"""One table, or the query, as a task follows it: planned anew when its columns change or after it failed.
+
+Owned by the reading thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch
+from connectors.jdbc.database import Database
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
+
+StoredOffset = Callable[[Mapping[str, object]], Offset | None]
+MakePlan = Callable[[Database, StoredOffset], ReadingPlan]
+
+
+class Followed:
+    """Reads one table in passes, and looks at its columns again every `look_s` between two of them."""
+
+    def __init__(
+        self, label: str, make_plan: MakePlan, connections: Connections, stored: StoredOffset, look_s: float
+    ) -> None:
+        self.label = label
+        self.failure: ConnectError | None = None
+        self._make_plan = make_plan
+        self._connections = connections
+        self._stored = stored
+        self._look_s = look_s
+        self._reader: TableReader | None = None
+        self._plan: ReadingPlan | None = None
+        self._look_at_s = 0.0
+        self._retry_at_s = 0.0
+        self._given: dict[str, Offset] = {}
+
+    @property
+    def due_at_s(self) -> float:
+        """When to call `read` next, on the monotonic clock."""
+        return self._retry_at_s if self._reader is None else self._reader.due_at_s
+
+    @property
+    def is_reading(self) -> bool:
+        """A pass has begun and not ended."""
+        return self._reader is not None and self._reader.is_reading
+
+    def prepare(self) -> None:
+        """Look at the table now. ConnectError when it cannot be read."""
+        self._look()
+
+    def read(self) -> Batch | None:
+        """The next page, as `TableReader.read`. ConnectError: this table cannot go on."""
+        if self._reader is None or (not self._reader.is_reading and time.monotonic() >= self._look_at_s):
+            self._look()
+        assert self._reader is not None
+        try:
+            batch = self._reader.read()
+        except RetriableError:
+            raise
+        except ConnectError:
+            # A column may have been dropped, renamed or widened: then the new columns are read.
+            if self._look():
+                return None
+            raise
+        self.failure = None
+        if batch is not None and batch.position is not None and batch.position.offset is not None:
+            self._given[str(dict(batch.position.partition))] = batch.position.offset
+        return batch
+
+    def fail(self, error: ConnectError) -> None:
+        """Leave the table for a while; other tables go on."""
+        self.abandon()
+        self.failure = error
+        self._reader = self._plan = None
+        self._retry_at_s = time.monotonic() + self._look_s
+
+    def abandon(self) -> None:
+        """Break off what runs."""
+        if self._reader is not None:
+            self._reader.abandon()
+
+    def _look(self) -> bool:
+        """Plan the table; False when it is as it was."""
+        database = self._connections.take()
+        try:
+            plan = self._make_plan(database, self._last)
+        except BaseException:
+            self._connections.discard(database)
+            raise
+        self._connections.give_back(database)
+        self._look_at_s = time.monotonic() + self._look_s
+        if self._plan is not None and plan.format.columns == self._plan.format.columns:
+            return False
+        waits = self._reader is None
+        self._plan, self._reader = plan, TableReader(plan, self._connections)
+        if not waits:
+            self._reader.due_at_s = time.monotonic()
+        return True
+
+    def _last(self, partition: Mapping[str, object]) -> Offset | None:
+        # What was given to the framework may not be stored yet.
+        return self._given.get(str(dict(partition))) or self._stored(partition)

@@ -1,0 +1,174 @@
+"""Tables that change, vanish or refuse while others are read; record keys; names and offsets that try to be SQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+import sqlalchemy as sa
+from jdbc_drive import OffsetStore, batches, rows
+from jdbc_server import FULL, Server
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, SchemaError
+from connect.api.records import Batch
+from connectors.jdbc.task import JdbcSourceTask
+
+BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}
+
+
+def until(task: JdbcSourceTask, store: OffsetStore, enough: Callable[[list[Batch]], bool]) -> list[Batch]:
+    """Batches until there are enough."""
+    deadline, read = Deadline.after(10), []
+    while not enough(read):
+        assert deadline.wait(0.02), rows(read)
+        read += batches(task, store, at_most=1)
+    return read
+
+
+@pytest.mark.parametrize(
+    ("key", "settings"),
+    [
+        ({"region": "eu", "id": 1}, {"key__mode": "primary_key"}),
+        ({"name": "a"}, {"key__mode": "primary_key", "key__fields": "name"}),
+        (None, {}),
+    ],
+)
+def test_the_primary_key_becomes_the_record_key_when_asked_for(server: Server, key, settings):
+    server.run(
+        "CREATE TABLE {t} (name VARCHAR(9) NOT NULL, region VARCHAR(9), id BIGINT, PRIMARY KEY (region, id))",
+        "INSERT INTO {t} VALUES ('a', 'eu', 1)",
+    )
+    task = server.opened(OffsetStore(), **BY_ID, **settings, topic__name__format="${prefix}${schema}.${table}")
+    batch = batches(task, OffsetStore())[0]
+    task.close()
+    assert (None if batch.keys is None else batch.keys.rows()[0]) == key
+    assert batch.topic == "db-" + FULL[server.name].format(server.table)
+
+
+def test_a_table_without_rights_is_left_aside_until_it_is_granted(server: Server):
+    names = [f"{server.table}_{i}" for i in range(4)]
+    user, refused = f"{server.table}_user", names[1]
+    for name in names:
+        server.run(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
+    server.run(
+        f"CREATE USER {user} {'PASSWORD' if server.name == 'postgres' else 'IDENTIFIED BY'} 'canary-4711'",
+        *(f"GRANT SELECT ON {name} TO {user}" for name in names if name != refused),
+    )
+    if server.name == "mariadb":
+        # Without any right on it the table would not even be listed.
+        server.run(f"GRANT INSERT ON {refused} TO {user}")
+    store = OffsetStore()
+    task = server.opened(
+        store, **BY_ID, table__whitelist=",".join(names), connection__user=user, connection__password="canary-4711",
+        table__poll__interval__ms=300, offset__mode="confluent",
+    )  # fmt: skip
+    topics = {b.topic for b in until(task, store, lambda read: len(read) >= 3)}
+    assert topics == {f"db-{name}" for name in names if name != refused}
+    assert store.gauges["tables_failed"] == 1
+    server.run(f"GRANT SELECT ON {refused} TO {user}")
+    (batch,) = until(task, store, lambda read: len(read) >= 1)
+    task.close()
+    assert batch.topic == f"db-{refused}"
+
+
+def test_a_dropped_table_stops_itself_only(server: Server):
+    other = f"{server.table}_other"
+    for name in (server.table, other):
+        server.run(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
+    store = OffsetStore()
+    task = server.opened(store, **BY_ID, table__whitelist=f"{server.table},{other}")
+    until(task, store, lambda read: len(read) >= 2)
+    server.run("DROP TABLE {t}", f"INSERT INTO {other} VALUES (2)")
+    (batch,) = until(task, store, lambda read: len(read) >= 1)
+    deadline = Deadline.after(10)
+    while store.gauges.get("tables_failed") != 1:
+        assert deadline.wait(0.02)
+        batches(task, store, at_most=1)
+    assert rows([batch]) == [{"id": 2}]
+    server.run(f"DROP TABLE {other}")
+    with pytest.raises(ConnectError, match=r"does not exist|doesn't exist"):
+        until(task, store, lambda read: False)
+    task.close()
+
+
+def test_columns_that_come_go_and_widen_change_the_schema_and_lose_no_row(server: Server):
+    server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, name VARCHAR(9), size SMALLINT)")
+    server.run("INSERT INTO {t} VALUES (1, 'a', 1)")
+    store = OffsetStore()
+    task = server.opened(store, **BY_ID, table__poll__interval__ms=50)
+    read = until(task, store, lambda read: len(rows(read)) >= 1)
+    widen = "ALTER COLUMN size TYPE BIGINT" if server.name == "postgres" else "MODIFY size BIGINT"
+    server.run("ALTER TABLE {t} ADD COLUMN extra INT", f"ALTER TABLE {{t}} {widen}", "ALTER TABLE {t} DROP COLUMN name")
+    server.run("INSERT INTO {t} (id, size, extra) VALUES (2, 5000000000, 7)")
+    read += until(task, store, lambda read: any(row["id"] == 2 for row in rows(read)))
+    task.close()
+    # PostgreSQL writes every row anew to widen a column, so the first one may come again.
+    assert [row for row in rows(read) if row != {"id": 1, "size": 1, "extra": None}] == [
+        {"id": 1, "name": "a", "size": 1},
+        {"id": 2, "size": 5000000000, "extra": 7},
+    ]
+
+
+def test_names_and_offsets_are_never_sql(server: Server):
+    quote = '"' if server.name == "postgres" else "`"
+    evil = f"""x'; DROP TABLE {server.table}; -- {quote}{quote}:p %s"""
+    column = "id' :q %(q)s"
+    server.run("CREATE TABLE {t} (id INT)")
+    with server.engine.begin() as connection:
+        for statement in (
+            f"CREATE TABLE {quote}{evil}{quote} ({quote}{column}{quote} VARCHAR(60) PRIMARY KEY)",
+            f"INSERT INTO {quote}{evil}{quote} VALUES ('a'), ('b'' OR 1=1; --')",
+        ):
+            connection.execute(sa.text(statement.replace(":", "\\:")))
+    name = evil.replace(quote * 2, quote)
+    table = '"' + name.replace('"', '""') + '"'
+    schema = FULL[server.name].partition(".")[0]
+    store = OffsetStore()
+    partition = {"protocol": "1", "table": f"{schema}.{name}"}
+    payload = "a' UNION SELECT 'stolen'; DROP TABLE x; -- \\"
+    store.offsets[json.dumps(partition)] = json.dumps({"bulk_last_key": json.dumps([payload]), "rows": 1})
+    planned = server.connector(
+        mode="bulk", poll__interval__ms=600_000, table__whitelist=None, table__include__list=f".*{server.table}; -- .*"
+    )
+    (config,) = planned.task_configs(1)
+    assert table in config["tables"]
+    task = planned.task(config)
+    task.open(store)
+    read = rows(batches(task, store))
+    task.close()
+    assert [list(row.values()) for row in read] == [["b' OR 1=1; --"]]
+    with server.engine.connect() as connection:
+        assert connection.exec_driver_sql(f"SELECT count(*) FROM {server.table}").scalar() == 0
+
+
+SPECIAL = {
+    "postgres": ("TIMESTAMP NULL", "DATE NULL", ["'infinity', '-infinity'", "'0044-03-15 BC', '0044-03-15 BC'"]),
+    "mariadb": ("DATETIME NULL", "DATE NULL", ["'0000-00-00 00:00:00', '0000-00-00'", "'2024-00-15', '2024-02-00'"]),
+}
+
+
+@pytest.mark.parametrize(("handling", "given"), [("null", None), ("epoch", 0)])
+def test_dates_that_are_none_become_what_the_setting_says(server: Server, handling, given):
+    moment, day, values = SPECIAL[server.name]
+    server.run(f"CREATE TABLE {{t}} (id INT PRIMARY KEY, ts {moment}, d {day})")
+    with server.engine.begin() as connection:
+        if server.name == "mariadb":
+            connection.exec_driver_sql("SET sql_mode='ALLOW_INVALID_DATES'")
+        connection.exec_driver_sql(f"INSERT INTO {server.table} VALUES (1, {values[0]}), (2, {values[1]})")
+    settings = {"mode": "bulk", "timestamp__granularity": "micros_long", "poll__interval__ms": 600_000}
+    task = server.opened(OffsetStore(), **settings, zero__date__handling=handling)
+    (batch,) = batches(task, OffsetStore())
+    task.close()
+    moments, days = batch.arrow()["ts"].to_pylist(), batch.arrow()["d"].cast("int32").to_pylist()
+    assert (moments[0], days[0]) == (given, given)
+    if server.name == "postgres":
+        # 44 BC is the year -43, and a date like any other.
+        assert (moments[1], days[1]) == (-63517824000000000, -735160)
+    else:
+        assert (moments[1], days[1]) == (given, given)
+    task = server.opened(OffsetStore(), **settings)
+    with pytest.raises(SchemaError, match=r"'(ts|d)'.*zero.date.handling"):
+        batches(task, OffsetStore())
+    task.close()
