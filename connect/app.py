@@ -218,11 +218,11 @@ class Worker:
 
         return at_worker_levels(launch, LOG_LEVELS)
 
-    def _start_process(self, line: socket.socket) -> HostProcess:
+    def _start_process(self, line: socket.socket, report: int) -> HostProcess:
         if self._forked is not None:
-            return self._forked.start(line)
+            return self._forked.start(line, report)
         lease = self._lease.descriptor
-        return CommandProcess(line, lambda descriptor: python_host(descriptor, lease), [lease])
+        return CommandProcess(line, lambda descriptor: python_host(descriptor, lease, report), [lease, report])
 
     def _admin(self, overrides: Mapping[str, str]) -> TopicAdmin:
         client_id = f"{self._config.group_id}-shared-admin"

@@ -63,7 +63,7 @@ class ConnectorCalls:
         if late and not self._overdue:
             self._overdue = late
             _logger.warning("connector_call_hangs", host=self._host.name, pid=self._host.pid, calls=len(late))
-            self._host.kill("was killed because a call did not answer in time")
+            self._host.abort("was killed because a call did not answer in time")
         elif not self._asked and now_s - self._idle_since_s >= IDLE_S:
             self.close()
 
@@ -107,11 +107,16 @@ class ConnectorCalls:
         for number, asked in tuple(self._asked.items()):
             if number in overdue:
                 text = f"The connector did not answer {asked.call.method} within {asked.call.timeout_s:g} s."
-                self._answer(CallResult(number, error=text, trace=text))
+                self._answer(CallResult(number, error=text, trace=_with_stacks(text, host)))
             elif asked.tries >= TRIES:
                 text = f"The process that ran the connector's {asked.call.method} (pid {host.pid}) {reason}."
-                self._answer(CallResult(number, error=text, trace=text))
+                self._answer(CallResult(number, error=text, trace=_with_stacks(text, host)))
             else:
                 overdue_s = self._clock_s() + asked.call.timeout_s + KILL_GRACE_S
                 self._asked[number] = replace(asked, tries=asked.tries + 1, overdue_s=overdue_s)
                 self._send(asked.call)
+
+
+def _with_stacks(text: str, host: Host) -> str:
+    stacks = host.crash_report.stacks
+    return f"{text}\nThe threads of that process, as it ended:\n{stacks}" if stacks else text

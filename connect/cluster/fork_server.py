@@ -4,8 +4,9 @@ A host is there in milliseconds, where an interpreter of its own needs a second 
 process has one thread and no connection to anything, which is what makes forking it safe; plug-ins are loaded in the
 hosts only. It ends with its worker, and its hosts with it.
 
-Said on N, a socket that keeps messages apart: the worker sends `{"number"}` with the descriptor of a host's line,
-`{"kill": number}`, or `{"load": true}`; back come `{"number", "pid"}` and in the end `{"number", "code"}`.
+Said on N, a socket that keeps messages apart: the worker sends `{"number"}` with the descriptors of a host's line and
+its crash report, `{"kill": number, "signal"}`, or `{"load": true}`; back come `{"number", "pid"}` and in the end
+`{"number", "code"}`.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ class ForkServer:
                 return
 
     def _obey(self) -> bool:
-        said, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, 1)
+        said, descriptors, _, _ = socket.recv_fds(self._control, MESSAGE_BYTES, 2)
         if not said:
             return False
         order = json.loads(said)
         if "kill" in order:
             for pid in [pid for pid, number in self._numbers.items() if number == order["kill"]]:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, order["signal"])
             return True
         self._load()
         if "load" in order:
@@ -80,7 +81,8 @@ class ForkServer:
         with socket.socket(fileno=descriptors[0]) as line:
             pid = os.fork()
             if pid == 0:
-                self._become_host(line)
+                self._become_host(line, descriptors[1])
+            os.close(descriptors[1])
         self._numbers[pid] = order["number"]
         self._tell({"number": order["number"], "pid": pid})
         return True
@@ -94,7 +96,7 @@ class ForkServer:
             gc.collect()
             gc.freeze()
 
-    def _become_host(self, line: socket.socket) -> NoReturn:
+    def _become_host(self, line: socket.socket, report: int) -> NoReturn:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -103,7 +105,7 @@ class ForkServer:
             # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
             os.setpgid(0, 0)
             watch(self._lease)
-            run_host(line, self._catalog)
+            run_host(line, report, self._catalog)
         except BaseException:  # noqa: BLE001 - nothing may lead back into the server's loop
             traceback.print_exc()
             sys.stderr.flush()

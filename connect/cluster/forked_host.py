@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -45,10 +46,10 @@ class ForkedHosts:
         with self._lock:
             self._running().order({"load": True})
 
-    def start(self, line: socket.socket) -> ForkedProcess:
-        """Start a host at the other end of this line; never waits."""
+    def start(self, line: socket.socket, report: int) -> ForkedProcess:
+        """Start a host at the other end of this line, with the descriptor of its crash report; never waits."""
         with self._lock:
-            return self._running().start(line)
+            return self._running().start(line, report)
 
     def close(self) -> None:
         """End the server, and with it every host."""
@@ -65,8 +66,8 @@ class ForkedHosts:
 class ForkedProcess:
     """A host, from the moment it is asked for."""
 
-    def __init__(self, kill: Callable[[], None]) -> None:
-        self._kill = kill
+    def __init__(self, send: Callable[[signal.Signals], None]) -> None:
+        self._send = send
         self._ended = threading.Event()
         self._reason = ""
         self.pid = 0
@@ -74,7 +75,11 @@ class ForkedProcess:
 
     def kill(self) -> None:
         """End it at once."""
-        self._kill()
+        self._send(signal.SIGKILL)
+
+    def abort(self) -> None:
+        """End it with the stacks of its threads in its crash report."""
+        self._send(signal.SIGABRT)
 
     def wait(self, timeout_s: float | None) -> str | None:
         """How it ended."""
@@ -105,12 +110,12 @@ class _Server:
         self.pid = self._server.pid
         threading.Thread(target=self._read, name="fork-server-reader", daemon=True).start()
 
-    def start(self, line: socket.socket) -> ForkedProcess:
+    def start(self, line: socket.socket, report: int) -> ForkedProcess:
         number = next(self._numbers)
-        process = ForkedProcess(lambda: self.order({"kill": number}))
+        process = ForkedProcess(lambda number_of_signal: self.order({"kill": number, "signal": number_of_signal}))
         self._processes[number] = process
         try:
-            socket.send_fds(self._control, [json.dumps({"number": number}).encode()], [line.fileno()])
+            socket.send_fds(self._control, [json.dumps({"number": number}).encode()], [line.fileno(), report])
         except OSError as error:
             process.end(f"was not made: the fork server is gone ({error})")
         return process

@@ -39,7 +39,6 @@ from connect.cluster.source_offsets import StoredSourceOffsets
 from connect.runtime.messages import CallResult, Method, TaskId
 from connect.runtime.worker_config import WorkerConfig
 
-TICK_S: Final = 0.25
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _logger = structlog.get_logger(__name__)
 _Given = TypeVar("_Given")

@@ -20,12 +20,15 @@ class HostProcess(Protocol):
     def kill(self) -> None:
         """End it at once; nothing when it has ended."""
 
+    def abort(self) -> None:
+        """End it with the stacks of its threads in its crash report; it may be too broken for that."""
+
     def wait(self, timeout_s: float | None) -> str | None:
         """How it ended, in words that follow "the process"; None: not within `timeout_s` seconds (None: ever)."""
 
 
-StartProcess = Callable[[socket.socket], HostProcess]
-"""Starts a host at the other end of this line. The caller closes its copy; must return at once."""
+StartProcess = Callable[[socket.socket, int], HostProcess]
+"""Starts a host at the other end of this line, with this descriptor of its crash report; must return at once."""
 
 HostCommand = Callable[[int], Sequence[str]]
 """The command line of a host whose line is this file descriptor."""
@@ -53,6 +56,10 @@ class CommandProcess:
         """End it at once."""
         self._process.kill()
 
+    def abort(self) -> None:
+        """End it with the stacks of its threads in its crash report."""
+        self._process.send_signal(signal.SIGABRT)
+
     def wait(self, timeout_s: float | None) -> str | None:
         """How it ended."""
         try:
@@ -61,9 +68,10 @@ class CommandProcess:
             return None
 
 
-def python_host(descriptor: int, lease: int) -> Sequence[str]:
+def python_host(descriptor: int, lease: int, report: int) -> Sequence[str]:
     """The command line of a real host that works only as long as the lease is held."""
-    return (sys.executable, "-m", "connect.cluster.leased_host", "--fd", str(descriptor), "--lease", str(lease))
+    given = ("--fd", descriptor, "--lease", lease, "--report", report)
+    return (sys.executable, "-m", "connect.cluster.leased_host", *map(str, given))
 
 
 def exit_reason(code: int) -> str:

@@ -1,4 +1,4 @@
-"""A task host that works only as long as its worker holds the lease: `--fd N --lease M`.
+"""A task host that works only as long as its worker holds the lease: `--fd N --lease M --report R`.
 
 Where processes cannot be forked from a server (see `fork_server`), each host is started as a program of its own.
 """
@@ -18,9 +18,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="connect.cluster.leased_host")
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--lease", type=int, required=True)
+    parser.add_argument("--report", type=int, required=True)
     given = parser.parse_args()
     watch(given.lease)
-    run_host(socket.socket(fileno=given.fd))
+    run_host(socket.socket(fileno=given.fd), given.report)
 
 
 if __name__ == "__main__":

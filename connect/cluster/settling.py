@@ -30,13 +30,12 @@ from connect.cluster.placer import Placer
 from connect.cluster.restarts import selected_tasks, selects_connector, wider
 from connect.cluster.session_key import TTL_KEY, TTL_MS, needs_rotation, new_session_key
 from connect.cluster.status_store import StatusStore
-from connect.cluster.supervisor import KILL_GRACE_S, HostLimits, Launch, Supervisor
+from connect.cluster.supervisor import KILL_GRACE_S, TICK_S, HostLimits, Launch, Supervisor
 from connect.cluster.task_runs import TaskRuns
 from connect.runtime.exactly_once import fences_leader, uses_transactions
 from connect.runtime.messages import AsksToWrite, TaskId, TaskState, TopicsUsed
 from connect.runtime.worker_config import WorkerConfig
 
-TICK_S: Final = 0.25
 LOOK_S: Final = 1.0
 """How often everything is settled without a cause: moving tasks waits for time to pass, not for a word."""
 PLAN_TASKS_TIMEOUT_S: Final = 60.0

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from connect.cluster.suspects import Suspects, last_words
 from connect.cluster.task_host import Host, HostListener
 from connect.runtime.messages import (
     AsksToWrite,
@@ -27,6 +28,12 @@ from connect.runtime.messages import (
 
 KILL_GRACE_S: Final = 1.0
 """A host gets this much longer than the task before it is killed, to report a stop in the last moment."""
+TICK_S: Final = 0.25
+"""How often the herder calls `tick`."""
+SILENT_TICKS: Final = 24
+"""A host speaks every second; after so many looks without a word, something in it keeps all else from running."""
+ABORT_TICKS: Final = 4
+"""A host that is told to write its stacks and end gets this long."""
 IDLE_S: Final = 60.0
 """A host without tasks is ended after this time."""
 
@@ -65,6 +72,10 @@ class _Tasks:
     overdue_s: dict[int, float] = field(default_factory=dict)
     idle_since_s: float = 0.0
     sacrificed: bool = False
+    spoke: bool = False
+    """Since the last look."""
+    silent_ticks: int = -1
+    """Looks since it spoke; -1: it has yet to begin, and is given the time for that."""
     figures: Figures = field(default_factory=Figures)
 
 
@@ -85,11 +96,15 @@ class Supervisor:
         self._listener = listener
         self._clock_s = clock_s
         self._hosts: dict[Host, _Tasks] = {}
+        self._suspects = Suspects(clock_s)
         self._numbers = itertools.count(1)
 
     def start(self, message: StartTask, *, isolated: bool) -> None:
-        """Run a task: in a host of its connector's own, or in the shared host with the fewest tasks."""
-        host = self._host_for(message.connector if isolated else None)
+        """Run a task: in a host of its connector's own, or in the shared host with the fewest tasks.
+
+        Connectors whose host died are kept apart for a while, so that the one that did it takes no other along again.
+        """
+        host = self._host_for(message.connector if isolated else self._suspects.group_of(message.connector))
         self._hosts[host].runs[message.run] = TaskId(message.connector, message.task)
         host.send(message)
 
@@ -113,9 +128,13 @@ class Supervisor:
             host.send(MayWrite(asking.connector, asking.task, asking.run, refusal))
 
     def tick(self) -> None:
-        """End hosts whose task does not stop, that hold too much memory, or that nobody needs."""
+        """End hosts whose task does not stop, that say nothing, hold too much memory, or that nobody needs.
+
+        Called every `TICK_S`. Silence is counted in calls, so that a machine without time for either costs no host.
+        """
         now_s = self._clock_s()
         for host, tasks in tuple(self._hosts.items()):
+            self._listen(host, tasks)
             late = [run for run, at_s in tasks.overdue_s.items() if at_s <= now_s]
             if late and not tasks.sacrificed:
                 self._sacrifice(host, tasks, late)
@@ -124,6 +143,18 @@ class Supervisor:
             elif now_s - tasks.idle_since_s >= (0.0 if tasks.isolated_for else IDLE_S):
                 del self._hosts[host]
                 host.close()
+
+    def _listen(self, host: Host, tasks: _Tasks) -> None:
+        if tasks.spoke:
+            tasks.spoke, tasks.silent_ticks = False, 0
+        elif tasks.silent_ticks >= 0:
+            tasks.silent_ticks += 1
+        if tasks.silent_ticks == SILENT_TICKS:
+            reason = f"was killed: it gave no sign of life for {SILENT_TICKS * TICK_S:g} s"
+            _logger.warning("task_host_silent", host=host.name, pid=host.pid, reason=reason)
+            host.abort(reason)
+        elif tasks.silent_ticks == SILENT_TICKS + ABORT_TICKS:
+            host.kill("was killed: it gave no sign of life")
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         """The last metrics of every task, by `name-0`. From any thread."""
@@ -142,8 +173,10 @@ class Supervisor:
 
     def said(self, host: Host, message: Message) -> None:
         """A host spoke; on its reader thread."""
+        tasks = self._hosts.get(host)
+        if tasks is not None:
+            tasks.spoke = True
         if isinstance(message, Figures):
-            tasks = self._hosts.get(host)
             if tasks is not None:
                 tasks.figures = message
             return
@@ -212,14 +245,9 @@ class Supervisor:
             return
         if tasks.runs and not tasks.sacrificed:
             _logger.error("task_host_died", host=host.name, pid=host.pid, reason=reason, tasks=len(tasks.runs))
+            self._suspects.add({task.connector for task in tasks.runs.values()})
         for run, task in tuple(tasks.runs.items()):
-            self._listener.run_changed(
-                _last_state(task, run, host, reason, asked=tasks.sacrificed or run in tasks.overdue_s)
-            )
-
-
-def _last_state(task: TaskId, run: int, host: Host, reason: str, *, asked: bool) -> TaskState:
-    if asked:
-        return TaskState(task.connector, task.task, run, None)
-    trace = f"The task host of this task (pid {host.pid}) {reason}."
-    return TaskState(task.connector, task.task, run, State.FAILED, trace=trace, retriable=True)
+            asked = tasks.sacrificed or run in tasks.overdue_s
+            trace = None if asked else last_words(host.pid, reason, host.crash_report, run)
+            state = None if asked else State.FAILED
+            self._listener.run_changed(TaskState(task.connector, task.task, run, state, trace, retriable=not asked))

@@ -11,18 +11,27 @@ import socket
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import orjson
 import structlog
 
 from connect.cluster.host_process import StartProcess
+from connect.cluster.shared_memory import shared_memory
+from connect.runtime.crash_report import STAGES_BYTES, stacks_in, stages_in
 from connect.runtime.messages import Message, decode, encode
 
 EXIT_WAIT_S: Final = 3.0
 """Time a host gets to end after its line was closed; then it is killed."""
 
 _logger = structlog.get_logger(__name__)
+
+
+class CrashReport(NamedTuple):
+    """What each run was doing when its host died, and the stacks of the host's threads as far as it could tell."""
+
+    stages: Mapping[int, str]
+    stacks: str
 
 
 class HostListener(Protocol):
@@ -52,6 +61,13 @@ class Host(Protocol):
     def kill(self, reason: str) -> None:
         """End the process at once. `reason` becomes part of what `ended` tells."""
 
+    def abort(self, reason: str) -> None:
+        """As `kill`, with the stacks of its threads in the crash report; it may be too broken for that."""
+
+    @property
+    def crash_report(self) -> CrashReport:
+        """What the process left behind; there once it has ended."""
+
     def close(self) -> None:
         """Ask the process to end by closing its line; never waits."""
 
@@ -68,9 +84,11 @@ class TaskHost:
         self._killed_because: str | None = None
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._outgoing.put(orjson.dumps(dict(worker)) + b"\n")
+        self._report = shared_memory("crash-report", STAGES_BYTES)
+        self._left_behind = CrashReport({}, "")
         self._line, child = socket.socketpair()
         with child:
-            self._process = start(child)
+            self._process = start(child, self._report)
         for target, what in ((self._read, "reader"), (self._write, "writer")):
             threading.Thread(target=target, name=f"{name}-{what}", daemon=True).start()
 
@@ -93,6 +111,17 @@ class TaskHost:
         if self._killed_because is None:
             self._killed_because = reason
         self._process.kill()
+
+    def abort(self, reason: str) -> None:
+        """End the process with the stacks of its threads in its crash report; `kill` is for when that fails."""
+        if self._killed_because is None:
+            self._killed_because = reason
+        self._process.abort()
+
+    @property
+    def crash_report(self) -> CrashReport:
+        """What the process left behind; there once it has ended."""
+        return self._left_behind
 
     def close(self) -> None:
         """Ask the process to end by closing its line."""
@@ -124,6 +153,8 @@ class TaskHost:
         except OSError as error:
             _logger.debug("task_host_line_broken", host=self._name, error=str(error))
         reason = self._wait()
+        self._left_behind = CrashReport(stages_in(self._report), stacks_in(self._report))
+        os.close(self._report)
         self._outgoing.put(None)
         self._line.close()
         self._listener.ended(self, reason)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 class TaskFigures:
     """Counters and gauges by name, unit last. Reading a copy from another thread is safe under the GIL."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_stage: Callable[[str], None] | None = None) -> None:
+        """`on_stage` hears the stage that begins, named as its counter of seconds, and an empty text when it ends."""
         self._values: dict[str, float] = {}
+        self._on_stage = on_stage
 
     def add(self, name: str, amount: float = 1.0) -> None:
         """Raise a counter."""
@@ -23,12 +25,16 @@ class TaskFigures:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add the seconds spent inside to the counter `name`."""
+        """Add the seconds spent inside to the counter `name`, which ends in `_s_total`; stages do not nest."""
+        if self._on_stage is not None:
+            self._on_stage(name.removesuffix("_s_total"))
         start_s = time.perf_counter()
         try:
             yield
         finally:
             self.add(name, time.perf_counter() - start_s)
+            if self._on_stage is not None:
+                self._on_stage("")
 
     def snapshot(self) -> dict[str, float]:
         """All values now."""

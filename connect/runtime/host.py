@@ -24,8 +24,10 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.api.records import SourcePosition
 from connect.plugins import Catalog
+from connect.runtime import crash_report
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
+from connect.runtime.crash_report import Stages
 from connect.runtime.kafka_calls import KAFKA_CALLS, answer_kafka_call
 from connect.runtime.messages import (
     AsksToWrite,
@@ -55,13 +57,15 @@ from connect.telemetry.logs import set_up_logs
 log = logging.getLogger(__name__)
 
 START_TIMEOUT_S = 120.0
+HEARTBEAT_S = 1.0
 
 
 class Host:
     """Takes messages from the worker and runs what they ask for. Owned by the main thread, which reads the socket."""
 
-    def __init__(self, channel: socket.socket, clients: Clients) -> None:
+    def __init__(self, channel: socket.socket, clients: Clients, stages: Stages) -> None:
         self._channel = channel
+        self._stages = stages
         self._clients = clients
         self._send_lock = threading.Lock()  # Task threads, callers and the reporter all write to the one socket.
         self._runs: dict[TaskId, TaskRun] = {}
@@ -77,7 +81,7 @@ class Host:
     def _take(self, message: Message) -> None:
         match message:
             case StartTask():
-                started = TaskRun(message, self._clients, self._send)
+                started = TaskRun(message, self._clients, self._send, self._stages)
                 self._runs[started.id] = started
                 started.start()
             case StopTask() | SetPaused() | MayWrite():
@@ -121,7 +125,8 @@ class Host:
     def _report(self) -> None:
         pause = threading.Event()
         told: set[str] = set()
-        while not pause.wait(self._clients.worker.metrics_sample_window_s):
+        # The worker takes a host that says nothing for a dead one.
+        while not pause.wait(min(self._clients.worker.metrics_sample_window_s, HEARTBEAT_S)):
             runs = list(self._runs.items())
             self._send(Figures({str(i): run.figures.snapshot() for i, run in runs}, _process_figures()))
             if new := LOG_LEVELS.all().keys() - told:
@@ -172,8 +177,12 @@ def _lines(channel: socket.socket) -> Iterator[bytes]:
         yield from stream
 
 
-def run_host(channel: socket.socket, catalog: Catalog | None = None) -> NoReturn:
-    """Run a task host until its worker is gone. `catalog`: the installed plug-ins, where they are known already."""
+def run_host(channel: socket.socket, report: int, catalog: Catalog | None = None) -> NoReturn:
+    """Run a task host until its worker is gone.
+
+    `report`: descriptor of its crash report. `catalog`: the installed plug-ins, where they are known already.
+    """
+    stages = crash_report.begin(report)
     die_with_parent()
     # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -182,6 +191,6 @@ def run_host(channel: socket.socket, catalog: Catalog | None = None) -> NoReturn
     worker = WorkerConfig.parse(json.loads(next(lines)))
     clients = Clients(worker, catalog or Catalog.installed())
     clients.start(Deadline.after(START_TIMEOUT_S))
-    Host(channel, clients).serve(lines)
+    Host(channel, clients, stages).serve(lines)
     # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
     os._exit(0)

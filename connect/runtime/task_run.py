@@ -22,6 +22,7 @@ from connect.runtime.build import build_chain, build_connector, build_converters
 from connect.runtime.clients import Clients
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.control import Control
+from connect.runtime.crash_report import Stages
 from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.figures import TaskFigures
@@ -82,14 +83,17 @@ class TaskRun:
     The host's reading thread asks it to stop or pause; all else happens on its own thread.
     """
 
-    def __init__(self, start: StartTask, clients: Clients, report: Report) -> None:
+    def __init__(self, start: StartTask, clients: Clients, report: Report, stages: Stages | None = None) -> None:
+        """`stages`: where the run says what it is doing."""
         self._start = start
         self._clients = clients
         self._report = report
         self._control = Control(paused=start.paused)
         self.id = TaskId(start.connector, start.task)
         self.run = start.run
-        self.figures = TaskFigures()
+        self._stages = stages
+        self._stage = stages.take(start.run) if stages is not None else None
+        self.figures = TaskFigures(self._stage.set if self._stage is not None else None)
         self.used_topics = UsedTopics()
         self._may_write: Future[MayWrite] = Future()
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
@@ -142,6 +146,8 @@ class TaskRun:
         structlog.contextvars.bind_contextvars(connector=self.id.connector, task=self.id.task)
         try:
             with ExitStack() as stack:
+                if self._stages is not None and self._stage is not None:
+                    stack.callback(self._stages.give_back, self._stage)
                 if self._start.kind == "source":
                     self._run_source(stack)
                 else:
@@ -154,6 +160,10 @@ class TaskRun:
                 self._say(State.FAILED, error)
         else:
             self._say(None)
+
+    def _close(self, task: SourceTask | SinkTask) -> None:
+        with self.figures.timed("close_s_total"):
+            task.close()
 
     def _run_source(self, stack: ExitStack) -> None:
         resolved = self._clients.resolve(self._start.connector_config)
@@ -181,8 +191,9 @@ class TaskRun:
             delivery = AtLeastOnceDelivery(producer, offsets)
         stack.callback(delivery.close)
         task = cast("SourceTask", build_connector(self._clients.catalog, resolved).task(task_config))
-        stack.callback(task.close)
-        task.open(TaskContext(self.id.connector, self.id.task, self._clients, self.figures, offsets, transactions))
+        stack.callback(self._close, task)
+        with self.figures.timed("open_s_total"):
+            task.open(TaskContext(self.id.connector, self.id.task, self._clients, self.figures, offsets, transactions))
         loop = SourceLoop(
             task,
             pipeline,
@@ -219,7 +230,7 @@ class TaskRun:
         pipeline = SinkPipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up)
         connector = build_connector(self._clients.catalog, resolved)
         task = cast("SinkTask", connector.task(task_config))
-        stack.callback(task.close)
+        stack.callback(self._close, task)
         context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures)
         consumer = self._clients.sink_consumer(self.id, resolved)
         stack.callback(lambda: consumer.close(Deadline.after(CLOSE_TIMEOUT_S)))
@@ -239,7 +250,8 @@ class TaskRun:
             used_topics=self.used_topics,
         )
         context.sink_loop = loop
-        task.open(context)
+        with self.figures.timed("open_s_total"):
+            task.open(context)
         self._say_running()
         loop.run(self._control, self._say_paused, self._clients.subscription(config))
 

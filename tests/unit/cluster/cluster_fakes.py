@@ -10,6 +10,7 @@ from connect.api.errors import RetriableError
 from connect.cluster.herder import Herder
 from connect.cluster.membership import Alone
 from connect.cluster.settling import Surroundings
+from connect.cluster.task_host import CrashReport
 from connect.kafka.errors import FencedError
 from connect.runtime.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskState
 from connect.runtime.worker_config import WorkerConfig
@@ -108,6 +109,8 @@ class MemoryLog:
 class FakeHost:
     """Answers at once, unless `silent_on` names the kind of message."""
 
+    crash_report = CrashReport({}, "")
+
     def __init__(self, name, listener, world):
         self.name, self._listener, self._world = name, listener, world
         self.pid = next(world.pids)
@@ -143,6 +146,9 @@ class FakeHost:
         if self.killed is None:
             self.killed = reason
             self.die(reason)
+
+    def abort(self, reason):
+        self.kill(reason)
 
     def close(self):
         self.closed = True

@@ -12,6 +12,8 @@ from cluster_fakes import eventually
 
 from connect.cluster.forked_host import SERVER_GONE, ForkedHosts
 from connect.cluster.lease import Lease
+from connect.cluster.shared_memory import shared_memory
+from connect.runtime.crash_report import STAGES_BYTES
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="hosts are forked on Linux only")
 
@@ -35,18 +37,22 @@ def hosts(lease):
 def start(hosts):
     """Builds hosts that wait for their settings; their lines are closed in the end."""
     lines = []
+    reports = []
 
     def build():
         ours, theirs = socket.socketpair()
         lines.append(ours)
+        reports.append(shared_memory("crash-report", STAGES_BYTES))
         with theirs:
-            process = hosts.start(theirs)
+            process = hosts.start(theirs, reports[-1])
         eventually(lambda: process.pid)
         return process, ours
 
     yield build
     for line in lines:
         line.close()
+    for report in reports:
+        os.close(report)
 
 
 def test_a_host_is_a_child_of_the_server_in_a_group_of_its_own(hosts, start):

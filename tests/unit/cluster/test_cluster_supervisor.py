@@ -3,7 +3,9 @@ import itertools
 import pytest
 
 from connect.cluster.connector_calls import ConnectorCalls
-from connect.cluster.supervisor import IDLE_S, HostLimits, Supervisor
+from connect.cluster.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, HostLimits, Supervisor
+from connect.cluster.suspects import FEW, PROBATION_S
+from connect.cluster.task_host import CrashReport
 from connect.runtime.messages import Call, CallResult, Figures, StartTask, State, StopTask, TaskId, TaskState
 
 
@@ -12,13 +14,17 @@ class Host:
 
     def __init__(self, name, listener):
         self.name, self.listener, self.pid = name, listener, next(self.numbers)
-        self.heard, self.killed, self.closed, self.memory = [], None, False, 0
+        self.heard, self.killed, self.aborted, self.closed, self.memory = [], None, None, False, 0
+        self.crash_report = CrashReport({}, "")
 
     def send(self, message):
         self.heard.append(message)
 
     def kill(self, reason):
         self.killed = reason
+
+    def abort(self, reason):
+        self.aborted = reason
 
     def close(self):
         self.closed = True
@@ -129,6 +135,62 @@ def test_a_host_that_dies_fails_its_tasks_and_says_how(bench):
     assert bench.start(2) is not host
 
 
+def test_the_end_of_a_host_tells_what_each_task_was_doing_and_the_stacks(bench):
+    bench = Bench(hosts=1)
+    host = bench.start(1, "a")
+    bench.start(2, "b")
+    host.crash_report = CrashReport({1: "put"}, "Current thread: in put")
+    host.listener.ended(host, "was ended by signal SIGSEGV")
+    first, second = bench.changes
+    assert "This task was in put at that time." in first.trace
+    assert "at that time" not in second.trace
+    assert "Current thread: in put" in second.trace
+
+
+def test_connectors_whose_host_died_are_kept_apart_for_a_while(bench):
+    bench = Bench(hosts=1)
+    host = bench.start(1, "a")
+    bench.start(2, "b")
+    host.listener.ended(host, "was ended by signal SIGSEGV")
+    again = {name: bench.start(run, name) for run, name in ((3, "a"), (4, "b"), (5, "other"))}
+    assert len(set(again.values())) == 3
+    bench.pass_s(PROBATION_S)
+    assert bench.start(6, "a") is again["other"]
+
+
+def test_many_suspects_share_a_few_hosts(bench):
+    bench = Bench(hosts=1)
+    host = None
+    for run in range(100):
+        host = bench.start(run, f"c{run}")
+    host.listener.ended(host, "was ended by signal SIGSEGV")
+    again = {bench.start(run, f"c{run - 1000}") for run in range(1000, 1100)}
+    assert 1 < len(again) <= FEW
+
+
+def look(bench, times):
+    for _ in range(times):
+        bench.pass_s(0)
+
+
+def test_a_host_that_gives_no_sign_of_life_is_ended_with_its_stacks(bench):
+    host = bench.start(1)
+    look(bench, 2 * SILENT_TICKS)
+    assert host.aborted is None  # it has yet to begin
+    host.listener.said(host, Figures({}, {"pid": 1.0}))
+    look(bench, SILENT_TICKS)
+    assert host.aborted is None
+    host.listener.said(host, Figures({}, {"pid": 1.0}))
+    look(bench, SILENT_TICKS)
+    assert host.aborted is None
+    look(bench, 1)
+    assert "no sign of life" in host.aborted
+    look(bench, ABORT_TICKS - 1)
+    assert host.killed is None
+    look(bench, 1)
+    assert "no sign of life" in host.killed
+
+
 def test_a_task_asked_to_stop_has_stopped_when_its_host_dies(bench):
     host = bench.start(1)
     bench.supervisor.stop(TaskId("c", 0), 1, 5)
@@ -168,8 +230,10 @@ def test_a_call_that_hangs_is_answered_with_an_error_and_others_are_asked_again(
     other = bench.calls.ask("task_configs", {"name": "ok"}, 5)
     host = bench.hosts[0]
     bench.pass_s(3.1)
-    assert host.killed
-    host.listener.ended(host, host.killed)
+    assert host.aborted
+    host.crash_report = CrashReport({}, "Thread: in check")
+    host.listener.ended(host, host.aborted)
+    assert "in check" in hung.result(0).trace
     assert hung.result(0).error == "The connector did not answer check within 5 s."
     again = bench.hosts[1]
     (call,) = (m for m in again.heard if isinstance(m, Call))

@@ -61,7 +61,12 @@ def start(heard):
 
         inherited = [] if lease is None else [lease]
         hosts.append(
-            TaskHost("h", {"a": "1", **settings}, heard, lambda line: CommandProcess(line, command, inherited))
+            TaskHost(
+                "h",
+                {"a": "1", **settings},
+                heard,
+                lambda line, report: CommandProcess(line, command, [*inherited, report]),
+            )
         )
         assert heard.messages.get(timeout=20) == HostReady(hosts[-1].pid)
         return hosts[-1]

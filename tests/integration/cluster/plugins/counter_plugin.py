@@ -1,5 +1,6 @@
-"""A source that counts, and misbehaves when told: what a cluster's tests need of a connector."""
+"""A source that counts, a sink that forgets; both misbehave when told: what a cluster's tests need of connectors."""
 
+import ctypes
 import os
 import threading
 from pathlib import Path
@@ -17,6 +18,7 @@ class CounterConfig(ConnectorConfig):
     presence: String = key("presence", "", doc="Folder where each task writes who runs it.")
     transaction_size: Int = key("transaction.size", 0, doc="Rows of a transaction; every third one is aborted.")
     eat_file: String = key("eat.file", "", doc="The task takes 400 MiB when this file exists; it removes the file.")
+    hold_file: String = key("hold.file", "", doc="poll keeps the interpreter to itself when this file exists.")
     pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
 
 
@@ -59,6 +61,10 @@ class CounterTask:
         if crash and Path(crash).exists():
             Path(crash).unlink()
             os.abort()
+        hold = self._config.hold_file
+        if hold and Path(hold).exists():
+            Path(hold).unlink()
+            ctypes.PyDLL(None).pause()  # unlike CDLL, without letting other threads run
         eat = self._config.eat_file
         if eat and Path(eat).exists():
             Path(eat).unlink()
@@ -88,9 +94,64 @@ class CounterTask:
             threading.Event().wait()
 
 
+class ForgetfulConfig(ConnectorConfig):
+    hang_on: String = key("hang.on", "", doc="Method that never returns.")
+
+
+class Forgetful:
+    def __init__(self, config):
+        self._config = config
+
+    def check(self, deadline):
+        pass
+
+    def task_configs(self, max_tasks):
+        return [dict(self._config.originals)] * max_tasks
+
+    def task(self, config):
+        return ForgetfulTask(self._config.hang_on)
+
+
+class ForgetfulTask:
+    def __init__(self, hang_on):
+        self._hang_on, self._next = hang_on, {}
+
+    def open(self, ctx):
+        pass
+
+    def assigned(self, partitions):
+        pass
+
+    def revoked(self, partitions):
+        self._next.clear()
+
+    def put(self, batch, deadline):
+        self._hang("put")
+        self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
+
+    def flush(self, deadline):
+        if self._next:
+            self._hang("flush")
+        return dict(self._next)
+
+    def close(self):
+        pass
+
+    def _hang(self, method):
+        if self._hang_on == method:
+            threading.Event().wait()
+
+
 @hookimpl
 def connect_plugins():
     return [
+        Plugin(
+            kind=PluginKind.SINK,
+            name="test.ForgetfulSinkConnector",
+            factory="counter_plugin:Forgetful",
+            config=ForgetfulConfig,
+            version="1.0",
+        ),
         Plugin(
             kind=PluginKind.SOURCE,
             name="test.CounterSourceConnector",

@@ -1,0 +1,83 @@
+"""What a task host leaves behind when it dies: which stage each run was in, and the stacks of its threads.
+
+Both are in memory that the host shares with its worker, so they outlive any end: a signal, an `os._exit`, a kill from
+outside. The stages come first, in slots of one run each; behind them the interpreter writes its stacks.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import mmap
+import os
+import struct
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+_SLOT: Final = struct.Struct("<q24s")
+_SLOTS: Final = 512
+STAGES_BYTES: Final = _SLOT.size * _SLOTS
+STACKS_BYTES: Final = 6000
+"""So much of the stacks is shown; the thread that caused the end comes first."""
+
+
+class Stages:
+    """The host's side. Slots are taken and given back by any thread; each is written by its run's thread."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._memory = mmap.mmap(descriptor, STAGES_BYTES)
+        self._free = list(range(_SLOTS))
+        self._lock = threading.Lock()  # runs begin on the host's reading thread and end on their own
+
+    def take(self, run: int) -> StageSlot:
+        """A slot for a run; one that nobody reads when all are taken."""
+        with self._lock:
+            return StageSlot(self._memory, self._free.pop() if self._free else None, run)
+
+    def give_back(self, slot: StageSlot) -> None:
+        """The run has ended."""
+        if slot.place is None:
+            return
+        slot.clear()
+        with self._lock:
+            self._free.append(slot.place)
+
+
+class StageSlot:
+    """Where one run says what it is doing."""
+
+    def __init__(self, memory: mmap.mmap, place: int | None, run: int) -> None:
+        self._memory = memory
+        self._run = run
+        self.place = place
+
+    def set(self, stage: str) -> None:
+        """The run is in this stage; empty: in none of a connector's."""
+        self._write(self._run, stage)
+
+    def clear(self) -> None:
+        """The slot is nobody's."""
+        self._write(0, "")
+
+    def _write(self, run: int, stage: str) -> None:
+        if self.place is not None:
+            at = self.place * _SLOT.size
+            self._memory[at : at + _SLOT.size] = _SLOT.pack(run, stage.encode())
+
+
+def begin(descriptor: int) -> Stages:
+    """Have the interpreter write its stacks there when the process dies of a signal, SIGABRT included."""
+    os.lseek(descriptor, STAGES_BYTES, os.SEEK_SET)
+    faulthandler.enable(descriptor, all_threads=True)
+    return Stages(descriptor)
+
+
+def stages_in(descriptor: int) -> Mapping[int, str]:
+    """Stage by run, as the host last wrote them. For the worker."""
+    slots = os.pread(descriptor, STAGES_BYTES, 0)
+    return {run: stage.rstrip(b"\0").decode() for run, stage in _SLOT.iter_unpack(slots) if run}
+
+
+def stacks_in(descriptor: int) -> str:
+    """The stacks that the interpreter wrote in the end; empty when it had no time to. For the worker."""
+    return os.pread(descriptor, STACKS_BYTES, STAGES_BYTES).decode(errors="replace").strip()
