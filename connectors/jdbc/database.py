@@ -140,8 +140,12 @@ class Database:
     def interrupt(self) -> None:
         """Break off a running statement; for any thread."""
         connection = self._connection
-        if connection is None or connection.closed or connection.invalidated:
-            return
+        # The reading thread may close the connection at this very moment.
+        with suppress(sa.exc.SQLAlchemyError, *self._driver_error):
+            if connection is not None and not connection.closed and not connection.invalidated:
+                self._interrupt(connection)
+
+    def _interrupt(self, connection: sa.Connection) -> None:
         if self.dialect_name in _MYSQL:
             self._kill_query(connection)
             return

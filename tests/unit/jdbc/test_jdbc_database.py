@@ -1,0 +1,30 @@
+"""A connection that one thread closes while another breaks off its statement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+
+
+def test_a_connection_closed_at_the_moment_it_is_interrupted_is_no_error(tmp_path: Path, monkeypatch):
+    path = tmp_path / "a.db"
+    path.touch()
+    given = {"connection.url": f"jdbc:sqlite:{path}", "mode": "bulk", "table.whitelist": "t"}
+    database = Database(JdbcSourceConfig.parse(given))
+    connection = database.connection
+    closed_s = iter([False])
+
+    def look(_self: sa.Connection) -> bool:
+        return next(closed_s, True)
+
+    connection.close()
+    monkeypatch.setattr(sa.Connection, "closed", property(look))
+    database.interrupt()
+    monkeypatch.undo()
+    with pytest.raises(sa.exc.ResourceClosedError):
+        _ = connection.connection
