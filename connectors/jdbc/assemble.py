@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
 from connectors.jdbc import catalog, offsets
+from connectors.jdbc.audit import blind_spots
 from connectors.jdbc.catalog import TableShape
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
@@ -98,6 +99,7 @@ class _Assembly:
             label=self._label,
             topic=topic_of(self._table, config) if self._table else config.topic_prefix,
             key=self._record_key(),
+            blind_spots=tuple(blind_spots(self._label, shape, self._order, config)),
             partition=partition,
             source=self._source,
             format=RowFormat(

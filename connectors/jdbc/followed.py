@@ -5,6 +5,7 @@ Owned by the reading thread.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 
@@ -14,6 +15,7 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
 
+_log = logging.getLogger(__name__)
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 MakePlan = Callable[[Database, StoredOffset], ReadingPlan]
 
@@ -93,6 +95,8 @@ class Followed:
         self._look_at_s = time.monotonic() + self._look_s
         if self._plan is not None and plan.format.columns == self._plan.format.columns:
             return False
+        for spot in plan.blind_spots:
+            _log.log(logging.WARNING if spot.can_be_mended else logging.INFO, "%s", spot.text)
         waits = self._reader is None
         self._plan, self._reader = plan, TableReader(plan, self._connections)
         if not waits:

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from connect.api.records import Batch, Column, SourcePosition
+from connectors.jdbc.audit import BlindSpot
 from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.database import Database
 from connectors.jdbc.forms import TimestampForm
@@ -76,7 +77,8 @@ class ReadingPlan:
     """Everything that does not change while a table is read.
 
     `paged`: each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index on
-    the order. `row_id`: SQLite's hidden key, read beside the row's columns. `key`: the columns of the record key.
+    the order. `row_id`: SQLite's hidden key, read beside the row's columns.
+    `key`: the columns of the record key. `blind_spots`: what is not seen.
     """
 
     label: str
@@ -92,6 +94,7 @@ class ReadingPlan:
     bound: TimestampBound | None = None
     guard: Guard | None = None
     key: tuple[str, ...] = ()
+    blind_spots: tuple[BlindSpot, ...] = ()
     first_wait_s: float = 0.0
 
 
