@@ -49,6 +49,7 @@ ATTEMPT_S: Final = 15.0
 CONTACT_S: Final = 3.0
 """librdkafka cannot be interrupted while it waits for a first broker; this bounds how long a stop waits for it."""
 PAUSE_S: Final = 1.0
+JOIN_RECONNECT_MS: Final = "100"
 JOIN_S: Final = 15.0
 """A worker counts as ready after this time even when it has no part in the work yet: there may be more than slots."""
 STOP_MARGIN_S: Final = 10.0
@@ -180,8 +181,10 @@ class Worker:
 
     def _join(self, worker_id: str, listener: SlotListener) -> GroupMember:
         config = self._config
+        # It is the only member in this process, so it may try its brokers more often than a sink does.
+        soon = {"consumer.reconnect.backoff.ms": JOIN_RECONNECT_MS}
         given = consumer_settings(
-            config.originals, {}, client_id=f"connect-{worker_id}", group_id=config.group_id
+            {**soon, **config.originals}, {}, client_id=f"connect-{worker_id}", group_id=config.group_id
         ).properties
         timing = {
             "session.timeout.ms": config.session_timeout_ms,

@@ -27,6 +27,7 @@ from typing import Any, Final, NoReturn
 from connect.cluster.lease import watch
 from connect.plugins import Catalog
 from connect.runtime.host import run_host
+from connect.runtime.pandas_on_demand import defer_pandas
 from connect.runtime.parent_death import die_with_parent
 
 MESSAGE_BYTES: Final = 4096
@@ -91,6 +92,7 @@ class ForkServer:
         if self._catalog is None:
             for module in SHARED:
                 importlib.import_module(module)
+            defer_pandas()
             self._catalog = Catalog.installed()
             # What is there now lives as long as any host: collecting it would only copy its pages into each of them.
             gc.collect()

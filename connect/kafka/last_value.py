@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.deadline import Deadline
@@ -16,6 +16,8 @@ from connect.kafka.errors import translate, translated
 Settings = Mapping[str, str | int | float | bool]
 PARTITION: Final = 0
 _POLL_S: Final = 0.5
+_END_MS: Final = 10
+"""How long a broker looks out for more before it says that this is the end."""
 
 
 def read_last(topics: list[str], key: bytes, settings: Settings, deadline: Deadline) -> dict[str, bytes]:
@@ -25,10 +27,12 @@ def read_last(topics: list[str], key: bytes, settings: Settings, deadline: Deadl
     """
     found: dict[str, bytes] = {}
     own = {**settings, "enable.partition.eof": True, "enable.auto.commit": False, "group.id": "unused"}
+    own |= {"fetch.wait.max.ms": _END_MS, "auto.offset.reset": "earliest"}
     with translated("making a consumer"):
         consumer = Consumer(own, logger=client_logger("last_value"))
     try:
-        consumer.assign([KafkaPartition(topic, PARTITION, OFFSET_BEGINNING) for topic in topics])
+        # A number, as librdkafka looks up what "beginning" means half a second after it found the leader.
+        consumer.assign([KafkaPartition(topic, PARTITION, 0) for topic in topics])
         left = set(topics)
         while left:
             message = consumer.poll(min(_POLL_S, deadline.remaining_s))

@@ -22,10 +22,13 @@ _COMMON: Final[Mapping[str, Value]] = {
     "socket.keepalive.enable": True,
     # A broker that closes an idle connection is no news.
     "log.connection.close": False,
-    # With librdkafka's 100 ms a client without brokers tries them twenty times a second for ever.
-    "reconnect.backoff.ms": 500,
+    # librdkafka lets a new client wait half of this before it connects: at its 100 ms a task is there 40 ms later.
+    "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 2000,
 }
+_READER_RECONNECT_MS: Final = 100
+_MEMBER_RECONNECT_MS: Final = 500
+"""Consumers without brokers try them twice in this time for ever. A worker has few readers, and may have many sinks."""
 _PRODUCER: Final[Mapping[str, Value]] = {
     **_COMMON,
     "acks": "all",
@@ -92,7 +95,10 @@ def consumer_settings(
     """Settings of a consumer. `group_id` None: for reading by assignment only, nothing is ever committed."""
     translated = translate_names(_merged(worker, "consumer.", overrides), "consumer")
     # librdkafka wants a group id even where no group is joined.
-    defaults = {"client.id": client_id, "group.id": group_id or client_id, "isolation.level": isolation}
+    defaults: dict[str, Value] = {
+        "client.id": client_id, "group.id": group_id or client_id, "isolation.level": isolation,
+        "reconnect.backoff.ms": _MEMBER_RECONNECT_MS if group_id else _READER_RECONNECT_MS,
+    }  # fmt: skip
     return ClientSettings({**_CONSUMER, **defaults, **translated.properties}, translated.unknown)
 
 

@@ -48,6 +48,7 @@ from connect.runtime.messages import (
     decode,
     encode,
 )
+from connect.runtime.pandas_on_demand import defer_pandas
 from connect.runtime.parent_death import die_with_parent
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
@@ -187,6 +188,7 @@ def run_host(channel: socket.socket, report: int, catalog: Catalog | None = None
     # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_up_logs()
+    defer_pandas()
     lines = _lines(channel)
     worker = WorkerConfig.parse(json.loads(next(lines)))
     clients = Clients(worker, catalog or Catalog.installed())

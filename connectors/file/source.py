@@ -27,7 +27,10 @@ log = logging.getLogger(__name__)
 READ_SIZE_BYTES: Final = 4 * 1024 * 1024
 LINE_MAX_BYTES: Final = 64 * 1024 * 1024
 """A line without an end is no reason to fill the memory; brokers take messages of 1 MiB unless told otherwise."""
-IDLE_S: Final = 0.1
+IDLE_S: Final = 0.05
+IDLE_MAX_S: Final = 0.5
+IDLE_GROWTH: Final = 1.2
+"""How often a file is looked at: the less, the longer it has been quiet; a worker may have hundreds of them."""
 
 
 class FileStreamSourceConnector:
@@ -75,6 +78,7 @@ class FileStreamSourceTask:
         self._scanned = 0  # bytes of _pending that hold no whole line
         self._lines: Lines | None = None  # split, their ends counted from the file's start
         self._given = 0
+        self._idle_s = IDLE_S
 
     def open(self, ctx: SourceContext) -> None:
         """Resume at the stored byte."""
@@ -86,7 +90,12 @@ class FileStreamSourceTask:
     def poll(self, deadline: Deadline) -> Batch | None:
         """The next lines, at once when there are any; else what comes before the deadline."""
         while self._lines is None and not self._split():
-            if not self._fill() and not deadline.wait(IDLE_S):
+            if self._fill():
+                self._idle_s = IDLE_S
+                continue
+            waited = deadline.wait(self._idle_s)
+            self._idle_s = min(IDLE_MAX_S, self._idle_s * IDLE_GROWTH)
+            if not waited:
                 return None
         return self._next_batch()
 

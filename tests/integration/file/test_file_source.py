@@ -227,3 +227,34 @@ def test_standard_input_is_read_without_offsets(caplog: pytest.LogCaptureFixture
     assert task.poll(Deadline.after(0.2)) is None
     task.close()
     os.close(reading)
+
+
+class Waits:
+    """A stop event that never waits, and ends everything after some waits."""
+
+    def __init__(self, most: int) -> None:
+        self.seen: list[float] = []
+        self._most = most
+
+    def wait(self, timeout_s: float) -> None:
+        self.seen.append(timeout_s)
+
+    def is_set(self) -> bool:
+        return len(self.seen) >= self._most
+
+
+def test_a_quiet_file_is_looked_at_less_and_less_until_there_is_a_line(path: Path) -> None:
+    path.write_bytes(b"")
+    life = Life(path)
+    quiet = Waits(40)
+
+    assert life.task.poll(Deadline(float("inf"), quiet)) is None
+    assert quiet.seen[0] <= 0.05
+    assert quiet.seen == sorted(quiet.seen)
+    assert quiet.seen[-1] == 0.5
+
+    path.write_bytes(b"a\n")
+    assert life.poll() == ["a"]
+    after = Waits(1)
+    life.task.poll(Deadline(float("inf"), after))
+    assert after.seen[0] <= 0.05

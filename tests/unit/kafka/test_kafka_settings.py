@@ -226,3 +226,14 @@ def test_librdkafka_takes_what_we_give_it():
 
     assert all(clients)
     clients.pop().close()
+
+
+def test_clients_connect_soon_and_only_sinks_wait_longer_as_there_may_be_many_of_them():
+    def wait_ms(settings):
+        return settings.properties["reconnect.backoff.ms"]
+
+    admin = admin_settings(WORKER, {}, "c")
+
+    assert (wait_ms(producer()), wait_ms(admin), wait_ms(consumer())) == (20, 20, 100)
+    assert wait_ms(consumer(group_id="connect-sink")) == 500
+    assert wait_ms(consumer({"consumer.reconnect.backoff.ms": "50"}, group_id="connect-sink")) == "50"
