@@ -25,10 +25,10 @@ check: setup ## Format, lint, types, imports, unit tests: under a minute
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q -n 2 tests/unit tests/shape
+	$(BIN)/python -m pytest -q -n 2 -m quick tests/unit tests/shape
 
 test: check ## Every test, on real Kafka and S3
-	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder --ignore=tests/unit --ignore=tests/shape $(ARGS)
+	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick" $(ARGS)
 
 bench: setup ## Rows per second and CPU beside the peers; writes bench.json
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -19,12 +19,15 @@ from connect.services import (
 )
 
 _INTEGRATION = Path(__file__).parent / "integration"
+_QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _INTEGRATION in item.path.parents:
             item.add_marker(pytest.mark.integration)
+        elif item.get_closest_marker("thorough") is None and any(f in item.path.parents for f in _QUICK):
+            item.add_marker(pytest.mark.quick)
 
 
 @pytest.fixture(scope="session")

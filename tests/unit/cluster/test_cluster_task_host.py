@@ -14,6 +14,8 @@ from connect.cluster.lease import Lease
 from connect.cluster.task_host import TaskHost
 from connect.runtime.messages import HostReady, StopTask, TaskState
 
+pytestmark = pytest.mark.thorough
+
 CHILD = """
 import json, os, socket, sys, threading
 from connect.runtime.messages import HostReady, TaskState, decode, encode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 import pytest
@@ -13,6 +14,7 @@ from sample_plugins import (
     JSON,
     TOPIC_MATCHES,
     VAULT_SOURCE,
+    HangingSourceConfig,
     catalog,
     worker_config,
 )
@@ -243,7 +245,10 @@ def test_exactly_once_needs_the_worker_and_the_connector() -> None:
     assert errors(enabled.validate(SOURCE | {"exactly.once.support": "required"})) == {}
 
 
-def test_boundaries_are_the_connectors_where_it_says_it_can() -> None:
+def test_boundaries_are_the_connectors_where_it_says_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = threading.Event()
+    at_once.set()
+    monkeypatch.setattr(HangingSourceConfig, "released", at_once)
     keys = {"connector.class": HANGING_SOURCE, "name": "k", "transaction.boundary": "Connector"}
     assert "transaction.boundary" not in errors(validate(keys))
 

@@ -21,6 +21,8 @@ from connect.api.schema import Schema
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
 
+pytestmark = pytest.mark.thorough
+
 THOROUGH = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -22,6 +22,8 @@ from connectors.s3.rotation import Rules
 from connectors.s3.text import Compression, JsonFormat
 from connectors.s3.timestamps import RecordTime
 
+pytestmark = pytest.mark.thorough
+
 TP = TopicPartition("t", 3)
 SCHEMA = s.struct({"p": s.STRING, "n": s.INT64})
 

@@ -19,6 +19,8 @@ from connectors.s3.classes import BYTES_FORMAT
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.sink import S3SinkConnector, S3SinkTask
 
+pytestmark = pytest.mark.thorough
+
 TP = TopicPartition("t", 0)
 EMPTY_LIST = b'<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>'
 

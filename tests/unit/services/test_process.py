@@ -14,6 +14,8 @@ from connect.services.errors import ServiceStartError, ServiceTimeoutError
 from connect.services.polling import poll_until
 from connect.services.process import Command, SupervisedProcess, log_tail, run_to_end
 
+pytestmark = pytest.mark.thorough
+
 WAITS_FOREVER = "print('ready', flush=True); import signal; signal.pause()"
 IGNORES_SIGTERM = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITS_FOREVER}"
 

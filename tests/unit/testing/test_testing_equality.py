@@ -12,6 +12,8 @@ from hypothesis import given
 from connect.testing.equality import difference, same_value
 from connect.testing.strategies import columns
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize(
     ("left", "right"),

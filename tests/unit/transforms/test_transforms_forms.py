@@ -20,6 +20,8 @@ from connect.transforms.cast_spec import TARGETS
 from connect.transforms.moments import Form
 from connect.transforms.plugin import connect_plugins
 
+pytestmark = pytest.mark.thorough
+
 PLUGINS = {p.name.rpartition(".")[2]: p for p in connect_plugins()}
 TIMES = (s.DATE_SCHEMA, s.TIME_SCHEMA, s.TIMESTAMP_SCHEMA, s.INT64, s.STRING)
 ODD_TEXTS = ("1", "-0", "1.5", "007", "+3", "x", "", "1e3", "NaN", "300", "99999999999", "TRUE")

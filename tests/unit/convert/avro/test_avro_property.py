@@ -17,6 +17,8 @@ from connect.convert.avro.model import parse_avro
 from connect.testing.equality import difference
 from connect.testing.strategies import TYPE_CASES, columns, schemas
 
+pytestmark = pytest.mark.thorough
+
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

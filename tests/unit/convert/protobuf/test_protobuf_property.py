@@ -14,6 +14,8 @@ from connect.convert.protobuf.from_connect import proto_text
 from connect.testing.equality import difference
 from connect.testing.strategies import TYPE_CASES, scalar_schemas, struct_schemas, values
 
+pytestmark = pytest.mark.thorough
+
 FEW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
