@@ -85,7 +85,8 @@ class PostgresArrow:
         connection, self._connection = self._connection, None
         with suppress(adbc_driver_manager.Error, pa.ArrowException):
             self._close_cursor()
-        with suppress(adbc_driver_manager.Error, pa.ArrowException):
+        # RuntimeError: a statement could not be closed, as the server is gone.
+        with suppress(adbc_driver_manager.Error, RuntimeError):
             if connection is not None:
                 connection.close()
 
