@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "dlq": "Dead letters: list, show, replay, purge.",
     "demo": "Real data from a database through Kafka into S3, the worker killed half-way, every row verified.",
     "worker": "Run a worker: REST API, connectors and tasks.",
 }

@@ -34,13 +34,13 @@ from connect.cluster.validation_rules import broken_rules
 from connect.plugins import Catalog
 from connect.runtime.connector_config import (
     COMMON,
-    ERRORS,
     EXACTLY_ONCE,
     OFFSETS_TOPIC,
     TOPIC_CREATION,
 )
 from connect.runtime.connector_config import PREDICATES as PREDICATES_GROUP
 from connect.runtime.connector_config import TRANSFORMS as TRANSFORMS_GROUP
+from connect.runtime.error_keys import ERRORS
 from connect.runtime.worker_config import WorkerConfig
 
 Resolve = Callable[[Mapping[str, str]], Mapping[str, str]]

@@ -137,6 +137,17 @@ class TopicAdmin:
 
             self._admin.call(ask, deadline, f"deleting topic {name}", ignore={KafkaError.UNKNOWN_TOPIC_OR_PART})
 
+    def delete_records(self, before: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+        """Delete the records of each partition before an offset, for good."""
+        wanted = [KafkaPartition(tp.topic, tp.partition, offset) for tp, offset in before.items()]
+
+        def ask(timeout_s: float) -> dict[Any, Future[Any]]:
+            return self._admin.client.delete_records(wanted, request_timeout=timeout_s)
+
+        if wanted:
+            names = ", ".join(sorted({tp.topic for tp in before}))
+            self._admin.call(ask, deadline, f"deleting records of {names}")
+
     def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline, *, make: bool = True) -> None:
         """Create the worker's topics where missing and check those that exist. ConfigError names the worker key.
 

@@ -6,12 +6,14 @@ import logging
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
+from connect.api.codec import HeaderConverter
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.kafka.consumer import BatchConsumer
+from connect.kafka.log_reader import read_record
 from connect.kafka.producer import BatchProducer
 from connect.kafka.settings import ClientSettings, admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
@@ -23,6 +25,7 @@ from connect.runtime.exactly_once import uses_transactions
 from connect.runtime.messages import TaskId
 from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.offset_topics import OpenOffsets, connectors_topic, own_topic, without_group
+from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.topic_creation import BrokersTopics, CreatedTopics, Topics
 from connect.runtime.topic_groups import topic_groups
 from connect.runtime.worker_config import WorkerConfig
@@ -158,26 +161,46 @@ class Clients:
 
     def dead_letters(self, task: TaskId, config: SinkConnectorConfig, raw: Mapping[str, str]) -> DeadLetters | None:
         """The writer of dead letters, its topic made; None where no dead-letter topic is set."""
-        topic = config.errors_dlq_topic
-        if not topic:
+        if not config.errors_dlq_topic:
             return None
+        self._make_dead_letter_topic(task, config, raw)
+        settings = producer_settings(
+            self.worker_properties, _prefixed(raw, "producer.override."), client_id=f"connector-dlq-producer-{task}"
+        )
+        reading = consumer_settings(
+            self.worker_properties,
+            without_group(_prefixed(raw, "consumer.override.")),
+            client_id=f"connector-dlq-consumer-{task}",
+        )
+        return DeadLetters(
+            BatchProducer(_known(settings, task)),
+            config.errors_dlq_topic,
+            task,
+            context_headers=config.errors_dlq_headers,
+            timeout_s=self.flush_timeout_s(exactly_once=False),
+            read_again=partial(read_record, reading.properties),
+        )
+
+    def source_letters(
+        self, task: TaskId, config: SourceConnectorConfig, raw: Mapping[str, str], headers: HeaderConverter
+    ) -> SourceDeadLetters | None:
+        """The maker of a source's dead letters, their topic made; None where no dead-letter topic is set."""
+        if not config.errors_dlq_topic:
+            return None
+        self._make_dead_letter_topic(task, config, raw)
+        return SourceDeadLetters(config.errors_dlq_topic, task, headers, context_headers=config.errors_dlq_headers)
+
+    def _make_dead_letter_topic(self, task: TaskId, config: CommonConnectorConfig, raw: Mapping[str, str]) -> None:
         admin = TopicAdmin(
             admin_settings(
                 self.worker_properties, _prefixed(raw, "admin.override."), f"connector-dlq-adminclient-{task}"
             ).properties
         )
         admin.create(
-            topic, partitions=1, replication_factor=config.errors_dlq_replication_factor, deadline=Deadline.after(30.0)
-        )
-        settings = producer_settings(
-            self.worker_properties, _prefixed(raw, "producer.override."), client_id=f"connector-dlq-producer-{task}"
-        )
-        return DeadLetters(
-            BatchProducer(_known(settings, task)),
-            topic,
-            task,
-            context_headers=config.errors_dlq_headers,
-            timeout_s=self.flush_timeout_s(exactly_once=False),
+            config.errors_dlq_topic,
+            partitions=1,
+            replication_factor=config.errors_dlq_replication_factor,
+            deadline=Deadline.after(30.0),
         )
 
     def subscription(self, config: SinkConnectorConfig) -> list[str] | str:

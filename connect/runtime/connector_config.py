@@ -12,19 +12,30 @@ from connect.api.config import (
     Boolean,
     ClassName,
     Config,
+    Double,
     Int,
     ListOf,
     Long,
     Short,
     String,
     at_least,
+    between,
     key,
     non_empty,
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.runtime.error_keys import (
+    ERRORS,
+    dlq_headers_key,
+    dlq_replication_factor_key,
+    dlq_topic_key,
+    limit_count_key,
+    limit_ratio_key,
+    limit_window_key,
+)
 
-COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
+COMMON, TRANSFORMS, PREDICATES = "Common", "Transforms", "Predicates"
 TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC = "Topic Creation", "Exactly Once Support", "offsets.topic"
 
 
@@ -224,30 +235,12 @@ class CommonConnectorConfig(Config):
         group=COMMON,
         internal=True,
     )
-    errors_dlq_topic: String = key(
-        "errors.deadletterqueue.topic.name",
-        "",
-        doc="Topic for bad rows; empty: none.",
-        group=ERRORS,
-        display_name="Dead Letter Queue Topic Name",
-        internal=True,
-    )
-    errors_dlq_replication_factor: Short = key(
-        "errors.deadletterqueue.topic.replication.factor",
-        3,
-        doc="Replicas of a dead-letter topic made here.",
-        group=ERRORS,
-        display_name="Dead Letter Queue Topic Replication Factor",
-        internal=True,
-    )
-    errors_dlq_headers: Boolean = key(
-        "errors.deadletterqueue.context.headers.enable",
-        False,
-        doc="Say in headers what went wrong.",
-        group=ERRORS,
-        display_name="Enable Error Context Headers",
-        internal=True,
-    )
+    errors_dlq_topic: String = dlq_topic_key(internal=True)
+    errors_dlq_replication_factor: Short = dlq_replication_factor_key(internal=True)
+    errors_dlq_headers: Boolean = dlq_headers_key(default=False, internal=True)
+    errors_limit_count: Annotated[Long, at_least(0)] | None = limit_count_key()
+    errors_limit_ratio: Annotated[Double, between(0, 1)] | None = limit_ratio_key()
+    errors_limit_window_ms: Annotated[Long, at_least(1)] = limit_window_key()
 
     @property
     def tolerates_errors(self) -> bool:
@@ -265,8 +258,12 @@ class CommonConnectorConfig(Config):
 
 
 class SourceConnectorConfig(CommonConnectorConfig):
-    """Keys of org.apache.kafka.connect.runtime.SourceConnectorConfig."""
+    """Keys of org.apache.kafka.connect.runtime.SourceConnectorConfig.
 
+    Dead letters of sources are ours alone. Their context headers are on, as a replay needs them.
+    """
+
+    errors_dlq_headers: Boolean = dlq_headers_key(default=True, internal=True)
     topic_creation_groups: ListOf = key(
         "topic.creation.groups",
         (),
@@ -327,27 +324,9 @@ class SinkConnectorConfig(CommonConnectorConfig):
         width="long",
         display_name="Topics regex",
     )
-    errors_dlq_topic: String = key(
-        "errors.deadletterqueue.topic.name",
-        "",
-        doc="Topic for bad rows; empty: none.",
-        group=ERRORS,
-        display_name="Dead Letter Queue Topic Name",
-    )
-    errors_dlq_replication_factor: Short = key(
-        "errors.deadletterqueue.topic.replication.factor",
-        3,
-        doc="Replicas of a dead-letter topic made here.",
-        group=ERRORS,
-        display_name="Dead Letter Queue Topic Replication Factor",
-    )
-    errors_dlq_headers: Boolean = key(
-        "errors.deadletterqueue.context.headers.enable",
-        False,
-        doc="Say in headers what went wrong.",
-        group=ERRORS,
-        display_name="Enable Error Context Headers",
-    )
+    errors_dlq_topic: String = dlq_topic_key(internal=False)
+    errors_dlq_replication_factor: Short = dlq_replication_factor_key(internal=False)
+    errors_dlq_headers: Boolean = dlq_headers_key(default=False, internal=False)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Exactly one way to name topics; the dead-letter topic is none of them."""

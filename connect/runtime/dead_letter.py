@@ -3,55 +3,61 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.runtime.messages import TaskId
 from connect.runtime.tolerance import BadRow
 
-PREFIX = "__connect.errors."
+PREFIX: Final = "__connect.errors."
 """Prefix of the context headers (org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter)."""
+ReadAgain = Callable[[TopicPartition, int, Deadline], RawBatch]
+"""Reads one record from Kafka, by its offset."""
 
 
 class DeadLetters:
     """Writes bad rows to the dead-letter topic. Owned by the task thread.
 
-    `current` is the batch being worked on; the loop sets it, as a bad row is taken from it by its offset.
+    `current` is the batch being worked on; the loop sets it, as a bad row is taken from it by its offset. A row that
+    the sink gives up later is read from Kafka again.
     """
 
     def __init__(
-        self, producer: BatchProducer, topic: str, task: TaskId, *, context_headers: bool, timeout_s: float
+        self,
+        producer: BatchProducer,
+        topic: str,
+        task: TaskId,
+        *,
+        context_headers: bool,
+        timeout_s: float,
+        read_again: ReadAgain,
     ) -> None:
         self._producer = producer
         self._topic = topic
         self._task = task
         self._context_headers = context_headers
         self._timeout_s = timeout_s
+        self._read_again = read_again
         self.current: RawBatch | None = None
 
     def add(self, rows: list[BadRow]) -> None:
-        """Send bad rows; they are durable after `flush`."""
-        source = self.current
-        if source is None or source.offsets is None:
-            raise ConnectError(f"No record is at hand for the dead letter of {rows[0].place}.")
-        index_of = {offset: i for i, offset in enumerate(source.offsets.to_pylist())}
-        indices = [index_of[row.offset] for row in rows if row.offset is not None]
-        originals = source.take(indices)
-        letters = RawBatch(
-            topic=self._topic,
-            values=originals.values,
-            keys=originals.keys,
-            headers=[
-                [*(kept or ()), *(self._context(row) if self._context_headers else ())]
-                for kept, row in zip(originals.headers or [()] * len(rows), rows, strict=True)
-            ],
-            timestamps_ms=originals.timestamps_ms,
-        )
-        deadline = Deadline.after(self._timeout_s)
-        self._producer.send(letters, deadline)
+        """Send bad rows, each record once; they are durable after `flush`."""
+        at_hand: list[BadRow] = []
+        index_of = self._indices(rows[0])
+        for row in {(row.topic, row.partition, row.offset): row for row in reversed(rows)}.values():
+            if row.offset in index_of:
+                at_hand.append(row)
+            else:
+                self._send([row], self._record(row))
+        if at_hand:
+            at_hand.reverse()
+            assert self.current is not None
+            self._send(at_hand, self.current.take([index_of[row.offset] for row in at_hand]))
 
     def flush(self, deadline: Deadline) -> None:
         """Return when every dead letter is acknowledged. RetriableError when the deadline passes first."""
@@ -62,17 +68,45 @@ class DeadLetters:
         """Release the producer."""
         self._producer.close(timeout_s)
 
-    def _context(self, row: BadRow) -> Sequence[tuple[str, bytes | None]]:
-        texts = {
-            "topic": row.topic,
-            "partition": str(row.partition),
-            "offset": str(row.offset),
-            "connector.name": self._task.connector,
-            "task.id": str(self._task.task),
-            "stage": row.stage.value,
-            "class.name": row.component,
-            "exception.class.name": f"{type(row.error).__module__}.{type(row.error).__qualname__}",
-            "exception.message": str(row.error),
-            "exception.stacktrace": "".join(traceback.format_exception(row.error)),
-        }
-        return [(PREFIX + name, text.encode()) for name, text in texts.items()]
+    def _indices(self, row: BadRow) -> dict[int | None, int]:
+        """Where each offset is in the batch at hand; empty when that is another partition's."""
+        source = self.current
+        if source is None or source.offsets is None or (source.topic, source.partition) != (row.topic, row.partition):
+            return {}
+        return {offset: i for i, offset in enumerate(source.offsets.to_pylist())}
+
+    def _record(self, row: BadRow) -> RawBatch:
+        if row.partition is None or row.offset is None:
+            raise ConnectError(f"No record is at hand for the dead letter of {row.place}.")
+        place = TopicPartition(row.topic, row.partition)
+        return self._read_again(place, row.offset, Deadline.after(self._timeout_s))
+
+    def _send(self, rows: list[BadRow], originals: RawBatch) -> None:
+        letters = RawBatch(
+            topic=self._topic,
+            values=originals.values,
+            keys=originals.keys,
+            headers=[
+                [*(kept or ()), *(context(self._task, row) if self._context_headers else ())]
+                for kept, row in zip(originals.headers or [()] * len(rows), rows, strict=True)
+            ],
+            timestamps_ms=originals.timestamps_ms,
+        )
+        self._producer.send(letters, Deadline.after(self._timeout_s))
+
+
+def context(task: TaskId, row: BadRow) -> list[tuple[str, bytes | None]]:
+    """The context headers of a bad row. Partition and offset are left out where the row has none (sources)."""
+    texts = {
+        "topic": row.topic,
+        "partition": None if row.partition is None else str(row.partition),
+        "offset": None if row.offset is None else str(row.offset),
+        "connector.name": task.connector,
+        "task.id": str(task.task),
+        "stage": row.stage.value,
+        "class.name": row.component,
+        "exception.class.name": f"{type(row.error).__module__}.{type(row.error).__qualname__}",
+        "exception.message": str(row.error),
+        "exception.stacktrace": "".join(traceback.format_exception(row.error)),
+    }
+    return [(PREFIX + name, text.encode(errors="replace")) for name, text in texts.items() if text is not None]

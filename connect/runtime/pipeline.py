@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from connect.api.codec import Converter, HeaderConverter
 from connect.api.errors import RejectedRowsError, RetriableError
@@ -13,6 +13,8 @@ from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.kafka.raw import RawBatch
 from connect.runtime.chain import Link, apply_chain
 from connect.runtime.isolate import isolate
+from connect.runtime.origins import OriginLostError, marked, origins, unmarked
+from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.tolerance import BadRow, Origin, Stage, bad_rows
 
 T = TypeVar("T")
@@ -41,20 +43,104 @@ class _StageFailedError(Exception):
         self.cause = cause
 
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What a polled batch became: rows for their topics, and dead letters of the rows that could not be converted."""
+
+    rows: list[RawBatch]
+    letters: Sequence[RawBatch] = ()
+
+
+class _Traced(NamedTuple):
+    """Rows as bytes, with the index in the polled batch of each."""
+
+    raw: RawBatch
+    origins: list[int]
+
+
+class _Rejects:
+    """Bad rows of a source on their way to `give_up`."""
+
+    def __init__(self, give_up: GiveUp, polled: Callable[[Batch], list[int]] | None = None) -> None:
+        self._give_up = give_up
+        self._polled = polled
+
+    def by_transform(self, name: str, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        self._give_up(bad_rows(Stage.TRANSFORMATION, name, self._origin(batch), rows))
+
+    def by_converter(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        for stage, component, causes in _by_stage(rows):
+            self._give_up(bad_rows(stage, component, self._origin(batch), causes))
+
+    def _origin(self, batch: Batch) -> Origin:
+        return Origin(batch.topic, polled=None if self._polled is None else self._polled(batch))
+
+
 class SourcePipeline:
     """Batch -> transforms -> bytes. Owned by the task thread."""
 
-    def __init__(self, links: Sequence[Link], converters: Converters, give_up: GiveUp) -> None:
+    def __init__(
+        self, links: Sequence[Link], converters: Converters, give_up: GiveUp, letters: SourceDeadLetters | None = None
+    ) -> None:
+        """`letters`: makes the dead letters of what `give_up` tolerates."""
         self._links = links
         self._converters = converters
         self._give_up = give_up
+        self._letters = letters
 
-    def encode(self, batch: Batch) -> list[RawBatch]:
-        """The rows as bytes, in order; empty when every row was dropped. Raises what `give_up` raises for a bad row."""
+    def encode(self, batch: Batch) -> Encoded:
+        """The rows as bytes, in order; none when every row was dropped. Raises what `give_up` raises for a bad row."""
+        if self._letters is None:
+            return Encoded(self._convert(batch, self._give_up))
+        bad: list[BadRow] = []
+        made = self._convert(batch, bad.extend)
+        return Encoded(made) if not bad else self._set_aside(batch, self._letters)
+
+    def _convert(self, batch: Batch, give_up: GiveUp) -> list[RawBatch]:
+        rejects = _Rejects(give_up)
         made: list[RawBatch] = []
-        for changed in apply_chain(self._links, batch, self._reject_transform):
-            made.extend(isolate(changed, self._encode_good, self._reject_convert))
+        for changed in apply_chain(self._links, batch, rejects.by_transform):
+            made.extend(isolate(changed, self._encode_good, rejects.by_converter))
         return made
+
+    def _set_aside(self, batch: Batch, letters: SourceDeadLetters) -> Encoded:
+        """Convert once more, knowing where each row comes from: a polled row is dead-lettered whole or not at all."""
+        try:
+            parts, bad = self._traced(batch)
+        except OriginLostError:
+            parts, bad = self._row_by_row(batch)
+        letters.current = batch
+        self._give_up([bad[index] for index in sorted(bad)])
+        good = [raw.take([i for i, row in enumerate(rows) if row not in bad]) for raw, rows in parts]
+        return Encoded([raw for raw in good if len(raw)], letters.take())
+
+    def _traced(self, batch: Batch) -> tuple[list[_Traced], dict[int, BadRow]]:
+        bad: dict[int, BadRow] = {}
+
+        def note(rows: list[BadRow]) -> None:
+            for row in rows:
+                bad.setdefault(row.row or 0, row)
+
+        rejects = _Rejects(note, origins)
+        parts: list[_Traced] = []
+        for changed in apply_chain(self._links, marked(batch), rejects.by_transform):
+            parts.extend(isolate(changed, self._encode_traced, rejects.by_converter))
+        return parts, bad
+
+    def _encode_traced(self, batch: Batch) -> _Traced:
+        return _Traced(self._encode_good(unmarked(batch)), origins(batch))
+
+    def _row_by_row(self, batch: Batch) -> tuple[list[_Traced], dict[int, BadRow]]:
+        parts: list[_Traced] = []
+        bad: dict[int, BadRow] = {}
+        for i in range(len(batch)):
+            found: list[BadRow] = []
+            made = self._convert(batch.slice(i, i + 1), found.extend)
+            if found:
+                bad[i] = replace(found[0], row=i)
+            else:
+                parts.extend(_Traced(raw, [i] * len(raw)) for raw in made)
+        return parts, bad
 
     def _encode_good(self, batch: Batch) -> RawBatch:
         c = self._converters
@@ -72,13 +158,6 @@ class SourcePipeline:
             timestamps_ms=batch.timestamps_ms,
             partition=batch.partition,
         )
-
-    def _reject_transform(self, name: str, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        self._give_up(bad_rows(Stage.TRANSFORMATION, name, Origin(batch.topic), rows))
-
-    def _reject_convert(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        stage, component, causes = _unstaged(rows)
-        self._give_up(bad_rows(stage, component, Origin(batch.topic), causes))
 
 
 class SinkPipeline:
@@ -110,10 +189,10 @@ class SinkPipeline:
         return [_part(raw, run, headers) for run in _joint_runs(size, keys, values)]
 
     def _reject_convert(self, raw: RawBatch, rows: Mapping[int, Exception]) -> None:
-        stage, component, causes = _unstaged(rows)
         assert raw.offsets is not None
         origin = Origin(raw.topic, raw.partition, raw.offsets.to_pylist())
-        self._give_up(bad_rows(stage, component, origin, causes))
+        for stage, component, causes in _by_stage(rows):
+            self._give_up(bad_rows(stage, component, origin, causes))
 
     def _reject_transform(self, name: str, batch: Batch, rows: Mapping[int, Exception]) -> None:
         self._give_up(bad_sink_rows(Stage.TRANSFORMATION, name, batch, rows))
@@ -137,11 +216,21 @@ def _staged(stage: Stage, component: str, step: Callable[[], T]) -> T:
         raise _StageFailedError(stage, component, error) from error
 
 
-def _unstaged(rows: Mapping[int, Exception]) -> tuple[Stage, str, dict[int, Exception]]:
-    first = next(iter(rows.values()))
-    assert isinstance(first, _StageFailedError)
-    causes = {i: e.cause if isinstance(e, _StageFailedError) else e for i, e in rows.items()}
-    return first.stage, first.component, causes
+class _Stage(NamedTuple):
+    stage: Stage
+    component: str
+    causes: dict[int, Exception]
+
+
+def _by_stage(rows: Mapping[int, Exception]) -> list[_Stage]:
+    """The bad rows of each stage; what no stage claims is about the batch that came out of all of them."""
+    found: dict[tuple[Stage, str], dict[int, Exception]] = {}
+    for i, error in rows.items():
+        if isinstance(error, _StageFailedError):
+            found.setdefault((error.stage, error.component), {})[i] = error.cause
+        else:
+            found.setdefault((Stage.VALUE_CONVERTER, type(error).__module__), {})[i] = error
+    return [_Stage(stage, component, causes) for (stage, component), causes in found.items()]
 
 
 def _encode_headers(converter: HeaderConverter, batch: Batch) -> list[list[tuple[str, bytes | None]]] | None:

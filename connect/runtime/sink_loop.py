@@ -23,7 +23,8 @@ from connect.runtime.control import Control
 from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import SinkPipeline, bad_sink_rows
-from connect.runtime.tolerance import Stage, Tolerance, ToleranceExceededError
+from connect.runtime.retry import RetryBudget
+from connect.runtime.tolerance import LimitExceededError, Stage, Tolerance, ToleranceExceededError
 from connect.runtime.used_topics import UsedTopics
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ class SinkLoop:
         flush_timeout_s: float,
         retry_delay_max_s: float,
         used_topics: UsedTopics,
+        retries: RetryBudget,
     ) -> None:
         self._task = task
         self._task_class = task_class
@@ -65,6 +67,7 @@ class SinkLoop:
         self._flush_timeout_s = flush_timeout_s
         self._retry_delay_max_s = retry_delay_max_s
         self._used_topics = used_topics
+        self._retries = retries
         self._taken: dict[TopicPartition, int] = {}
         self._assigned: set[TopicPartition] = set()
         self._revoked_since_poll: set[TopicPartition] = set()
@@ -86,7 +89,7 @@ class SinkLoop:
                     self._rest(control, on_paused)
                 else:
                     self._step(control)
-        except ToleranceExceededError:
+        except (ToleranceExceededError, LimitExceededError):
             # Everything before the bad record was taken: keep it, so that a restart begins at that record.
             self._flush(Deadline.after(self._flush_timeout_s))
             raise
@@ -145,14 +148,16 @@ class SinkLoop:
             return
         self._used_topics.add(raw.topic)
         self._figures.add("polled_rows_total", len(raw))
+        self._tolerance.saw(len(raw))
         if self._dead_letters is not None:
             self._dead_letters.current = raw
         try:
-            with self._figures.timed("convert_s_total"):
-                batches = self._pipeline.decode(raw)
+            batches = self._decode(tp, raw, stop)
         except ToleranceExceededError as error:
             self._take_before(raw, error, stop)
             raise
+        if batches is None:
+            return
         for batch in batches:
             if not self._put(tp, batch, stop):
                 return
@@ -161,6 +166,21 @@ class SinkLoop:
         self._figures.add("batches_total")
         self._figures.add("rows_total", sum(len(batch) for batch in batches))
         self._figures.add("bytes_total", raw.size_bytes)
+
+    def _decode(self, tp: TopicPartition, raw: RawBatch, stop: threading.Event) -> list[Batch] | None:
+        """The rows as batches, tried again within errors.retry.timeout; None when stop or a rebalance came first."""
+        delays = delays_s(self._retry_delay_max_s)
+        while True:
+            try:
+                with self._figures.timed("convert_s_total"):
+                    batches = self._pipeline.decode(raw)
+            except RetriableError as error:
+                self._retries.failed(error, f"A batch of {tp.topic}-{tp.partition}")
+                if not self._wait_to_retry("A conversion", error, next(delays), stop) or tp in self._revoked_since_poll:
+                    return None
+            else:
+                self._retries.succeeded()
+                return batches
 
     def _take_before(self, raw: RawBatch, error: ToleranceExceededError, stop: threading.Event) -> None:
         """Deliver the good rows before the one that ends the task."""
@@ -177,10 +197,7 @@ class SinkLoop:
                 with self._figures.timed("put_s_total"):
                     self._task.put(batch, Deadline.after(self._put_timeout_s, stop))
             except RetriableError as error:
-                delay_s = next(delays)
-                self._figures.add("retries_total")
-                log.warning("put is tried again in %.1f s: %s", delay_s, error)
-                if not self._wait_polling(delay_s, stop) or tp in self._revoked_since_poll:
+                if not self._wait_to_retry("put", error, next(delays), stop) or tp in self._revoked_since_poll:
                     return False
             except RejectedRowsError as error:
                 self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._task_class, batch, error.rows))
@@ -188,8 +205,10 @@ class SinkLoop:
             else:
                 return True
 
-    def _wait_polling(self, delay_s: float, stop: threading.Event) -> bool:
+    def _wait_to_retry(self, what: str, error: RetriableError, delay_s: float, stop: threading.Event) -> bool:
         """Wait while serving the group; False when stop ended the wait."""
+        self._figures.add("retries_total")
+        log.warning("%s is tried again in %.1f s: %s", what, delay_s, error)
         self._consumer.pause(self._assigned)
         wait = Deadline.after(delay_s, stop)
         while wait.wait(PAUSED_WAIT_S):

@@ -14,13 +14,15 @@ from typing import Protocol
 
 from connect.api.connector import SourceTask
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import RetriableError
 from connect.api.records import Batch, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
 from connect.runtime.control import Control
 from connect.runtime.figures import TaskFigures
-from connect.runtime.pipeline import SourcePipeline
+from connect.runtime.pipeline import Encoded, SourcePipeline
+from connect.runtime.retry import RetryBudget
+from connect.runtime.tolerance import Tolerance
 from connect.runtime.topic_creation import Topics
 from connect.runtime.used_topics import UsedTopics
 
@@ -64,6 +66,8 @@ class SourceLoop:
         retry_delay_max_s: float,
         topics: Topics,
         used_topics: UsedTopics,
+        tolerance: Tolerance,
+        retries: RetryBudget,
     ) -> None:
         self._task = task
         self._pipeline = pipeline
@@ -74,6 +78,9 @@ class SourceLoop:
         self._retry_delay_max_s = retry_delay_max_s
         self._topics = topics
         self._used_topics = used_topics
+        self._tolerance = tolerance
+        self._retries = retries
+        self._pending: Batch | None = None
         self._next_flush_s = 0.0
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
@@ -113,28 +120,43 @@ class SourceLoop:
     def _step(self, control: Control) -> None:
         if control.stopping:
             return
-        with self._figures.timed("poll_s_total"):
-            batch = self._task.poll(Deadline.after(POLL_TIMEOUT_S, control.bell))
+        batch = self._pending if self._pending is not None else self._poll(control.bell)
         if batch is not None:
+            # A batch that cannot be converted for now is not polled again: no later one may be sent before it.
+            self._pending = batch
             self._deliver(batch, control.stop)
+            self._pending = None
         if self._delivery.due(polled=batch is not None, interval_over=time.monotonic() >= self._next_flush_s):
             self._flush(Deadline.after(self._flush_timeout_s))
 
-    def _deliver(self, batch: Batch, stop: threading.Event) -> None:
-        self._figures.add("polled_rows_total", len(batch))
-        try:
-            with self._figures.timed("convert_s_total"):
+    def _poll(self, bell: threading.Event) -> Batch | None:
+        with self._figures.timed("poll_s_total"):
+            batch = self._task.poll(Deadline.after(POLL_TIMEOUT_S, bell))
+        if batch is not None:
+            self._figures.add("polled_rows_total", len(batch))
+            self._tolerance.saw(len(batch))
+        return batch
+
+    def _encode(self, batch: Batch) -> Encoded:
+        with self._figures.timed("convert_s_total"):
+            try:
                 encoded = self._pipeline.encode(batch)
-        except RetriableError as error:
-            # The batch has left the source: to poll on would lose it, while a restart reads it again.
-            raise ConnectError(f"A batch for topic {batch.topic} could not be converted: {error}") from error
+            except RetriableError as error:
+                self._retries.failed(error, f"A batch for topic {batch.topic}")
+                raise
+        self._retries.succeeded()
+        return encoded
+
+    def _deliver(self, batch: Batch, stop: threading.Event) -> None:
+        encoded = self._encode(batch)
         unbounded = Deadline(float("inf"), stop)
-        for raw in encoded:
+        for raw in encoded.rows:
             self._topics.ensure(raw.topic, unbounded)
         with self._figures.timed("send_s_total"):
-            self._delivery.send(encoded, batch.position, unbounded)
+            # Dead letters go with the rows: acknowledged before the offset is stored, or in the same transaction.
+            self._delivery.send([*encoded.rows, *encoded.letters], batch.position, unbounded)
         self._figures.add("batches_total")
-        for raw in encoded:
+        for raw in encoded.rows:
             self._used_topics.add(raw.topic)
             self._figures.add("rows_total", len(raw))
             self._figures.add("bytes_total", raw.size_bytes)

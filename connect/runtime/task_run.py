@@ -29,9 +29,10 @@ from connect.runtime.figures import TaskFigures
 from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskId, TaskState, TopicsUsed
 from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.pipeline import SinkPipeline, SourcePipeline
+from connect.runtime.retry import RetryBudget
 from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.source_loop import Delivery, SourceLoop
-from connect.runtime.tolerance import Tolerance, ToleranceExceededError
+from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.used_topics import UsedTopics
 
 log = logging.getLogger(__name__)
@@ -169,9 +170,10 @@ class TaskRun:
         resolved = self._clients.resolve(self._start.connector_config)
         task_config = self._clients.resolve(self._start.task_config)
         config = SourceConnectorConfig.parse(resolved)
-        tolerance = Tolerance(config, self.figures, None)
         converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
-        pipeline = SourcePipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up)
+        letters = self._clients.source_letters(self.id, config, resolved, converters.header)
+        tolerance = Tolerance(config, self.figures, letters.add if letters is not None else None, str(self.id))
+        pipeline = SourcePipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up, letters)
         exactly_once = self._clients.exactly_once(config)
         boundary = Boundary(config.transaction_boundary.lower())
         defines_boundaries = exactly_once and boundary is Boundary.CONNECTOR
@@ -204,6 +206,8 @@ class TaskRun:
             retry_delay_max_s=self._clients.retry_delay_max_s(config),
             topics=self._clients.source_topics(self.id, config),
             used_topics=self.used_topics,
+            tolerance=tolerance,
+            retries=RetryBudget(config.errors_retry_timeout_ms),
         )
         self._say_running()
         loop.run(self._control, self._say_paused)
@@ -225,7 +229,8 @@ class TaskRun:
         dead_letters = self._clients.dead_letters(self.id, config, resolved)
         if dead_letters is not None:
             stack.callback(dead_letters.close, CLOSE_TIMEOUT_S)
-        tolerance = Tolerance(config, self.figures, dead_letters.add if dead_letters is not None else None)
+        add_letters = dead_letters.add if dead_letters is not None else None
+        tolerance = Tolerance(config, self.figures, add_letters, str(self.id))
         converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
         pipeline = SinkPipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up)
         connector = build_connector(self._clients.catalog, resolved)
@@ -248,6 +253,7 @@ class TaskRun:
             flush_timeout_s=self._clients.flush_timeout_s(exactly_once=False),
             retry_delay_max_s=self._clients.retry_delay_max_s(config),
             used_topics=self.used_topics,
+            retries=RetryBudget(config.errors_retry_timeout_ms),
         )
         context.sink_loop = loop
         with self.figures.timed("open_s_total"):
@@ -258,4 +264,4 @@ class TaskRun:
 
 def _may_heal(error: BaseException) -> bool:
     """A restart may mend it: not a wrong configuration, and not a bad record that would be read again."""
-    return not isinstance(error, (ConfigError, SchemaError, ToleranceExceededError))
+    return not isinstance(error, (ConfigError, SchemaError, ToleranceExceededError, LimitExceededError))

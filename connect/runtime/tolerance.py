@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from connect.api.errors import ConnectError
 from connect.runtime.connector_config import CommonConnectorConfig
+from connect.runtime.error_limits import ErrorLimits
 from connect.runtime.figures import TaskFigures
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,10 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """One bad row: where it failed and, for a sink, its place in the log; a source row has only its topic."""
+    """One bad row: where it failed and, for a sink, its place in the log.
+
+    A source's row has its topic, and as `row` its index in the polled batch where dead letters are kept.
+    """
 
     stage: Stage
     component: str
@@ -37,6 +41,7 @@ class BadRow:
     topic: str
     partition: int | None = None
     offset: int | None = None
+    row: int | None = None
 
     @property
     def place(self) -> str:
@@ -45,7 +50,7 @@ class BadRow:
 
 
 class ToleranceExceededError(ConnectError):
-    """A bad row where `errors.tolerance=none`: the task fails at it."""
+    """A bad row where `errors.tolerance=none`: the task fails at it. A restart meets the same row again."""
 
     def __init__(self, row: BadRow) -> None:
         super().__init__(
@@ -55,6 +60,18 @@ class ToleranceExceededError(ConnectError):
             fix="Mend the record, or set errors.tolerance=all with errors.deadletterqueue.topic.name to set it aside.",
         )
         self.row = row
+
+
+class LimitExceededError(ConnectError):
+    """More bad rows than `errors.tolerance.limit.*` allow: something is wrong with more than a few rows."""
+
+    def __init__(self, what: str, row: BadRow) -> None:
+        super().__init__(
+            f"{what} The last: {row.stage} by {row.component} failed for {row.place}: "
+            f"{type(row.error).__name__}: {row.error}",
+            key="errors.tolerance.limit.count",
+            fix="Mend what makes rows bad and restart the task, which goes on where it stopped; or raise the limit.",
+        )
 
 
 class Tolerance:
@@ -68,15 +85,28 @@ class Tolerance:
         config: CommonConnectorConfig,
         figures: TaskFigures,
         dead_letter: Callable[[list[BadRow]], None] | None,
+        task: str = "",
     ) -> None:
         self._config = config
         self._figures = figures
         self._dead_letter = dead_letter
+        self._task = task
+        window_s = config.errors_limit_window_ms / 1000
+        self._limits = ErrorLimits(config.errors_limit_count, config.errors_limit_ratio, window_s)
+
+    def saw(self, rows: int) -> None:
+        """So many rows were read and are about to be converted."""
+        self._limits.saw(rows)
 
     def give_up(self, rows: list[BadRow]) -> None:
-        """Report bad rows. ToleranceExceededError at the first one unless `errors.tolerance=all`."""
+        """Report bad rows. ToleranceExceededError at the first one unless `errors.tolerance=all`.
+
+        LimitExceededError: too many of late; none of these rows is set aside, and the task must not go on behind them.
+        """
         self._figures.add("errors_total", len(rows))
         self._log(rows)
+        if self._config.tolerates_errors and (too_many := self._limits.refused(len(rows))) is not None:
+            raise LimitExceededError(too_many, rows[-1])
         tolerated = rows if self._config.tolerates_errors else rows[:1]
         if self._dead_letter is not None:
             self._dead_letter(tolerated)
@@ -86,33 +116,50 @@ class Tolerance:
         self._figures.add("skipped_total", len(rows))
 
     def _log(self, rows: list[BadRow]) -> None:
+        """In the words of Kafka Connect's LogReporter. The place of a record, and never what is in it."""
         if not self._config.errors_log_enable:
             return
         for row in rows:
-            where = f" {row.place}" if self._config.errors_log_include_messages else ""
             log.error(
-                "Error in stage %s by %s%s: %s: %s",
+                "Error encountered in task %s. Executing stage '%s' with class '%s'%s. %s: %s",
+                self._task,
                 row.stage,
                 row.component,
-                where,
+                _which(row) if self._config.errors_log_include_messages else "",
                 type(row.error).__name__,
                 row.error,
             )
 
 
+def _which(row: BadRow) -> str:
+    if row.partition is None or row.offset is None:
+        return f", where source record is {{topic='{row.topic}'}}"
+    return f", where consumed record is {{topic='{row.topic}', partition={row.partition}, offset={row.offset}}}"
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the rows of a batch come from: one offset per row, or None for all on the source side."""
+    """Where the rows of a batch come from: one offset per row for a sink; for a source one index in the polled batch,
+    where that is known."""
 
     topic: str
     partition: int | None = None
     offsets: list[int] | None = None
+    polled: list[int] | None = None
 
 
 def bad_rows(stage: Stage, component: str, origin: Origin, rows: Mapping[int, Exception]) -> list[BadRow]:
     """Bad rows of a batch, by index."""
-    offsets = origin.offsets
+    offsets, polled = origin.offsets, origin.polled
     return [
-        BadRow(stage, component, error, origin.topic, origin.partition, None if offsets is None else offsets[index])
+        BadRow(
+            stage,
+            component,
+            error,
+            origin.topic,
+            origin.partition,
+            None if offsets is None else offsets[index],
+            None if polled is None else polled[index],
+        )
         for index, error in sorted(rows.items())
     ]

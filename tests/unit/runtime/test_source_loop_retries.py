@@ -7,9 +7,13 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
+from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.control import Control
 from connect.runtime.figures import TaskFigures
+from connect.runtime.pipeline import Encoded
+from connect.runtime.retry import RetryBudget
 from connect.runtime.source_loop import SourceLoop
+from connect.runtime.tolerance import Tolerance
 
 
 class Task:
@@ -51,15 +55,45 @@ class Delivery:
         return False
 
 
+class AwayTwice:
+    """The registry comes back after two tries; the task is asked to stop once a second batch is through."""
+
+    def __init__(self, control):
+        self.control = control
+        self.tried = []
+
+    def encode(self, batch):
+        (row,) = batch.values.rows()
+        self.tried.append(row)
+        if len(self.tried) < 3:
+            raise RetriableError("The schema registry does not answer.")
+        if row == 2:
+            self.control.ask_to_stop()
+        return Encoded([])
+
+
+def loop_of(task, pipeline, delivery, retry_timeout_ms):
+    config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
+    return SourceLoop(
+        task, pipeline, delivery, TaskFigures(), flush_interval_s=60, flush_timeout_s=1, retry_delay_max_s=0.01,
+        topics=None, used_topics=None, tolerance=Tolerance(config, TaskFigures(), None),
+        retries=RetryBudget(retry_timeout_ms),
+    )  # fmt: skip
+
+
 def test_a_polled_batch_that_cannot_be_converted_for_now_ends_the_task_and_is_never_passed_over():
     task, delivery = Task(), Delivery()
-    loop = SourceLoop(
-        task, Pipeline(), delivery, TaskFigures(), flush_interval_s=60, flush_timeout_s=1, retry_delay_max_s=1,
-        topics=None, used_topics=None,
-    )  # fmt: skip
     with pytest.raises(
         ConnectError, match="batch for topic t could not be converted: The schema registry does not"
     ) as failure:
-        loop.run(Control(), lambda paused: None)
+        loop_of(task, Pipeline(), delivery, 0).run(Control(), lambda paused: None)
     assert not isinstance(failure.value, RetriableError)
     assert (task.given, delivery.sent, task.heard) == (1, [], [])
+
+
+def test_within_the_retry_timeout_the_same_batch_is_tried_again_before_the_next_is_polled():
+    control, task, delivery = Control(), Task(), Delivery()
+    pipeline = AwayTwice(control)
+    loop_of(task, pipeline, delivery, 60_000).run(control, lambda paused: None)
+    assert pipeline.tried == [1, 1, 1, 2]
+    assert [position.offset for position in delivery.sent] == [{"n": 1}, {"n": 2}]

@@ -1,0 +1,245 @@
+"""`connect dlq`: look at dead letters, replay them once what made them bad is mended, throw them away."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from connect.dlq.letters import LetterTopic
+    from connect.dlq.replay import Outcome
+    from connect.dlq.selection import Selection
+    from connect.runtime.worker_config import WorkerConfig
+
+_FILTERS = (
+    click.option("--connector", help="Only letters of this connector."),
+    click.option("--topic", "origin", help="Only letters of rows from (a sink) or for (a source) this topic."),
+    click.option("--stage", help="Only this stage, such as VALUE_CONVERTER, TRANSFORMATION, TASK_PUT."),
+    click.option("--error", help="Only errors in whose class or message this regular expression is found."),
+    click.option("--since", help="Only letters from this time on: 30m, 2h, 7d ago, or 2025-03-01T12:00 (UTC)."),
+    click.option("--until", help="Only letters before this time."),
+)
+
+
+@click.group()
+def dlq() -> None:
+    """Dead letters: list, show, replay, purge. DLQ is the dead-letter topic; --worker names the worker's file."""
+
+
+def _command(filters: bool) -> Callable[[Callable[..., None]], Any]:
+    """The arguments that every command has; errors as one line and exit code 1."""
+
+    def decorate(function: Callable[..., None]) -> Any:
+        @functools.wraps(function)
+        def run(**given: Any) -> None:
+            from connect.api.errors import ConnectError
+
+            try:
+                function(**given)
+            except ConnectError as error:
+                raise click.ClickException(str(error)) from error
+
+        worker = click.option(
+            "--worker",
+            "file",
+            required=True,
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="The worker's settings, as for `connect worker`.",
+        )
+        timeout = click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds to try.")
+        options = (*(_FILTERS if filters else ()), worker, timeout, click.argument("dlq_topic", metavar="DLQ"))
+        return functools.reduce(lambda made, option: option(made), reversed(options), dlq.command()(run))
+
+    return decorate
+
+
+@_command(filters=True)
+@click.option("--limit", default=50, show_default=True, help="Show the last so many letters; 0: the summary only.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per letter, all of them.")
+def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool, **filters: str | None) -> None:  # noqa: A001
+    """Say what is in DLQ: a summary by error, and the letters."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from connect.dlq.replay import errors_of
+    from connect.dlq.text import as_json as letter_json
+    from connect.dlq.text import first_line, moment
+
+    topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
+    done = topic.replayed(deadline)
+    letters = topic.letters(_selection(filters), deadline)
+    if as_json:
+        for letter in letters:
+            sys.stdout.write(json.dumps(letter_json(letter, replayed=letter.place in done)) + "\n")
+        return
+    # What goes into a file or a pipe is one line per letter.
+    console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False)
+    found = [*letters]
+    if not found:
+        console.print(f"No letters in {dlq_topic} that match.")
+        return
+    summary = Table("letters", "replayed", "connector", "stage", "error", "first", "last", box=None)
+    for (connector, stage, error_class), group in errors_of(found).items():
+        times = [at for letter in group if (at := letter.timestamp_ms) is not None]
+        summary.add_row(
+            str(len(group)),
+            str(sum(letter.place in done for letter in group)),
+            connector,
+            stage,
+            error_class,
+            moment(min(times, default=None)),
+            moment(max(times, default=None)),
+        )
+    console.print(summary)
+    if not limit:
+        return
+    console.print()
+    shown = Table("letter", "time", "from", "error", "", box=None)
+    for letter in deque(found, maxlen=limit):
+        mark = "replayed" if letter.place in done else ""
+        message = first_line(letter.context.get("exception.message", ""))
+        shown.add_row(str(letter.place), moment(letter.timestamp_ms), letter.origin, message, mark)
+    console.print(shown)
+    if len(found) > limit:
+        console.print(f"The last {limit} of {len(found)} letters; --limit shows more.")
+
+
+@_command(filters=False)
+@click.argument("place", metavar="PARTITION:OFFSET")
+def show(dlq_topic: str, file: Path, timeout_s: float, place: str) -> None:
+    """Show one letter in full: where it came from, the error with its trace, key, value and headers."""
+    from connect.dlq.selection import Selection, parse_place
+    from connect.dlq.text import in_full
+
+    topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
+    wanted = parse_place(place)
+    for letter in topic.letters(Selection(places=frozenset([wanted])), deadline):
+        click.echo(in_full(letter, replayed=letter.place in topic.replayed(deadline)))
+        return
+    raise click.ClickException(f"There is no letter {wanted} in {dlq_topic}.")
+
+
+@_command(filters=True)
+@click.option("--letter", "places", multiple=True, metavar="PARTITION:OFFSET", help="Only this letter; repeatable.")
+@click.option("--to", metavar="TOPIC", help="Send the records to this topic as they are, whatever the letters say.")
+@click.option("--dry-run", is_flag=True, help="Say what would be replayed and what is still bad; write nothing.")
+def replay(  # noqa: PLR0917 - click calls it by name
+    dlq_topic: str, file: Path, timeout_s: float, places: tuple[str, ...], to: str | None, dry_run: bool,
+    **filters: str | None,
+) -> None:  # fmt: skip
+    """Replay letters through their connectors' present configuration, each once however often this is run.
+
+    A sink's record goes back to the topic it came from (where every consumer of that topic meets it again) if the
+    sink can convert it now. A source's row goes through the transforms and converters to its topic. What is still bad
+    stays a letter.
+    """
+    from connect.dlq.current import CurrentConnectors
+    from connect.dlq.replay import Replay, To, transactional_id
+    from connect.kafka.producer import BatchProducer
+    from connect.kafka.settings import producer_settings
+    from connect.plugins import Catalog
+
+    worker, deadline = _worker(file), _deadline(timeout_s)
+    topic = _open(file, dlq_topic)
+    connectors = To(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
+    work = Replay(topic, _selection(filters, places), connectors)
+    if dry_run:
+        _tell(work.dry_run(deadline), "would be replayed")
+        return
+    settings = producer_settings(
+        worker.originals, {}, client_id="connect-dlq-replay", transactional_id=transactional_id(dlq_topic)
+    )
+    producer = BatchProducer(settings.properties)
+    try:
+        outcome = work.run(producer, deadline, lambda so_far: click.echo(f"{so_far.replayed} replayed …", err=True))
+    finally:
+        producer.close()
+    _tell(outcome, "replayed")
+    sys.exit(1 if outcome.refused else 0)
+
+
+@_command(filters=True)
+@click.option("--replayed", is_flag=True, help="Letters that were replayed, up to the first that was not.")
+@click.option("--all", "everything", is_flag=True, help="Every letter, replayed or not.")
+@click.option("--dry-run", is_flag=True, help="Say how many letters would go; delete nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def purge(  # noqa: PLR0917 - click calls it by name
+    dlq_topic: str, file: Path, timeout_s: float, replayed: bool, everything: bool, dry_run: bool, yes: bool,
+    **filters: str | None,
+) -> None:  # fmt: skip
+    """Delete letters for good.
+
+    Kafka deletes from the front of a partition only: letters go up to the first one that the filters keep.
+    """
+    from connect.dlq.selection import Selection
+
+    selection = _selection(filters)
+    if not replayed and not everything and selection == Selection():
+        raise click.UsageError("Say what to delete: --replayed, --all, or filters such as --until 7d.")
+    topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
+    plan = topic.purge_plan(selection, topic.replayed(deadline) if replayed else None, deadline)
+    if dry_run or not plan.letters:
+        click.echo(f"{plan.letters} letters would be deleted from {dlq_topic}.")
+        return
+    if not yes:
+        click.confirm(f"Delete {plan.letters} letters from {dlq_topic} for good?", abort=True)
+    topic.purge(plan, deadline)
+    click.echo(f"{plan.letters} letters deleted from {dlq_topic}.")
+
+
+def _tell(outcome: Outcome, done: str) -> None:
+    from connect.dlq.text import first_line
+
+    click.echo(f"{outcome.replayed} letters {done} as {outcome.records} records.")
+    if outcome.before:
+        click.echo(f"{outcome.before} were replayed before and are left out.")
+    for letter, reason in outcome.refused[:20]:
+        click.echo(f"letter {letter.place} from {letter.origin} stays: {first_line(reason, 300)}")
+    if outcome.refused:
+        click.echo(f"{len(outcome.refused)} letters stay, as they are still bad.")
+
+
+def _selection(filters: dict[str, str | None], places: tuple[str, ...] = ()) -> Selection:
+    from connect.dlq.selection import Selection, parse_error, parse_moment, parse_place
+
+    now_s = time.time()
+    return Selection(
+        filters["connector"],
+        filters["origin"],
+        filters["stage"],
+        parse_error(filters["error"]),
+        parse_moment("--since", filters["since"], now_s),
+        parse_moment("--until", filters["until"], now_s),
+        frozenset(map(parse_place, places)) if places else None,
+    )
+
+
+def _worker(file: Path) -> WorkerConfig:
+    from connect.cluster.worker_file import read_worker_file
+    from connect.plugins import Catalog
+    from connect.runtime.config_providers import config_providers
+    from connect.runtime.worker_config import WorkerConfig
+
+    given = read_worker_file(file, ())
+    providers = config_providers(given.properties, Catalog.installed())
+    return WorkerConfig.parse(providers.resolve(given.properties))
+
+
+def _open(file: Path, dlq_topic: str) -> LetterTopic:
+    from connect.dlq.letters import LetterTopic
+
+    return LetterTopic(_worker(file).originals, dlq_topic)
+
+
+def _deadline(timeout_s: float) -> Any:
+    from connect.api.deadline import Deadline
+
+    return Deadline.after(timeout_s)

@@ -1,0 +1,109 @@
+"""One dead letter as its headers tell of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from connect.kafka.raw import RawBatch
+from connect.runtime.dead_letter import PREFIX
+from connect.runtime.source_letters import FORMAT, SOURCE_TOPIC, LetterFormat
+
+
+class Place(NamedTuple):
+    """Where a letter is in its dead-letter topic."""
+
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.partition}:{self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter. `raw` is the record itself, of one row; `context` the context headers without their prefix."""
+
+    place: Place
+    raw: RawBatch
+    context: Mapping[str, str]
+
+    @property
+    def connector(self) -> str:
+        """The connector that gave the row up; empty when the letter does not say."""
+        return self.context.get("connector.name", "")
+
+    @property
+    def topic(self) -> str:
+        """Sink: the topic the record was read from. Source: the one the connector gave the row."""
+        own = SOURCE_TOPIC.removeprefix(PREFIX)
+        return self.context.get(own) or self.context.get("topic", "")
+
+    @property
+    def origin(self) -> str:
+        """The row's place as people write it."""
+        partition, offset = self.context.get("partition"), self.context.get("offset")
+        return self.topic if partition is None or offset is None else f"{self.topic}-{partition}@{offset}"
+
+    @property
+    def stage(self) -> str:
+        """Where it failed: VALUE_CONVERTER, TRANSFORMATION, TASK_PUT, …"""
+        return self.context.get("stage", "")
+
+    @property
+    def component(self) -> str:
+        """The class that failed."""
+        return self.context.get("class.name", "")
+
+    @property
+    def error(self) -> str:
+        """Class and message of the error."""
+        return f"{self.error_class}: {self.context.get('exception.message', '')}" if self.error_class else ""
+
+    @property
+    def error_class(self) -> str:
+        """The error's class."""
+        return self.context.get("exception.class.name", "")
+
+    @property
+    def source_format(self) -> LetterFormat | None:
+        """How a source's letter is written; None for a sink's."""
+        given = self.context.get(FORMAT.removeprefix(PREFIX))
+        return LetterFormat(given) if given in set(LetterFormat) else None
+
+    @property
+    def timestamp_ms(self) -> int | None:
+        """The record's time."""
+        times = self.raw.timestamps_ms
+        return None if times is None else times[0].as_py()
+
+    @property
+    def key(self) -> bytes | None:
+        """The record's key."""
+        return None if self.raw.keys is None else self.raw.keys[0].as_py()
+
+    @property
+    def value(self) -> bytes | None:
+        """The record's value."""
+        value: bytes | None = self.raw.values[0].as_py()
+        return value
+
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]:
+        """The row's own headers."""
+        rows = self.raw.headers
+        return () if rows is None else [(k, v) for k, v in rows[0] if not k.startswith(PREFIX)]
+
+
+def letters_in(raw: RawBatch) -> list[Letter]:
+    """The letters of a batch read from a dead-letter topic."""
+    assert raw.offsets is not None
+    found = []
+    for i, offset in enumerate(raw.offsets.to_pylist()):
+        headers = raw.headers[i] if raw.headers is not None else ()
+        context = {
+            k.removeprefix(PREFIX): (v or b"").decode(errors="replace") for k, v in headers if k.startswith(PREFIX)
+        }
+        found.append(Letter(Place(raw.partition or 0, offset), raw.slice(i, i + 1), context))
+    return found

@@ -1,0 +1,125 @@
+"""A dead-letter topic and what was replayed of it: reading both, and throwing letters away."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connect.api.records import TopicPartition
+from connect.dlq.letter import Letter, Place, letters_in
+from connect.dlq.selection import Selection
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.raw import RawBatch
+from connect.kafka.settings import admin_settings, consumer_settings
+from connect.kafka.topics import TopicAdmin
+
+log = logging.getLogger(__name__)
+MARKS_SUFFIX: Final = ".replayed"
+"""Beside each dead-letter topic that was replayed: a compacted topic with one record per replayed letter, written in
+the transaction that replays it. The dead-letter topic itself stays as it is."""
+CLIENT_ID: Final = "connect-dlq"
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """What a purge throws away: of each partition the letters before an offset."""
+
+    before: Mapping[TopicPartition, int]
+    letters: int
+
+
+class LetterTopic:
+    """One dead-letter topic. Reads committed records only, without joining a group."""
+
+    def __init__(self, worker: Mapping[str, str], topic: str) -> None:
+        self.name = topic
+        self.admin = TopicAdmin(admin_settings(worker, {}, CLIENT_ID).properties)
+        self._consumer = consumer_settings(worker, {}, client_id=CLIENT_ID).properties
+
+    @property
+    def marks_topic(self) -> str:
+        """The topic that says what was replayed."""
+        return self.name + MARKS_SUFFIX
+
+    def letters(self, selection: Selection, deadline: Deadline) -> Iterator[Letter]:
+        """The selected letters, in the order of each partition. ConfigError: there is no such topic."""
+        if self.name not in self.admin.partition_counts([self.name], deadline):
+            raise ConfigError(
+                f"There is no topic {self.name}.", fix="Give errors.deadletterqueue.topic.name of the connector."
+            )
+        for raw in self._records(self.name, deadline):
+            yield from (letter for letter in letters_in(raw) if selection.matches(letter))
+
+    def replayed(self, deadline: Deadline) -> frozenset[Place]:
+        """The letters that were replayed."""
+        found: set[Place] = set()
+        for raw in self._records(self.marks_topic, deadline):
+            keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
+            for key, value in zip(keys, raw.values.to_pylist(), strict=True):
+                place = _place(key)
+                (found.discard if value is None else found.add)(place)
+        return frozenset(found)
+
+    def make_marks_topic(self, deadline: Deadline) -> None:
+        """Make the topic that says what was replayed, with the replicas of the letters' own."""
+        own = self.admin.describe([self.name], deadline)[self.name]
+        self.admin.create(
+            self.marks_topic,
+            partitions=1,
+            replication_factor=own.replication_factor,
+            configs={"cleanup.policy": "compact"},
+            deadline=deadline,
+        )
+
+    def marks(self, letters: Iterable[Letter]) -> RawBatch:
+        """The records that say that these letters were replayed."""
+        import pyarrow as pa
+
+        chosen = list(letters)
+        keys = [json.dumps(letter.place).encode() for letter in chosen]
+        values = [json.dumps({"connector": letter.connector, "from": letter.origin}).encode() for letter in chosen]
+        return RawBatch(self.marks_topic, pa.array(values, pa.binary()), pa.array(keys, pa.binary()))
+
+    def purge_plan(self, selection: Selection, replayed: frozenset[Place] | None, deadline: Deadline) -> Purge:
+        """Kafka deletes from the front only: up to the first letter that is not selected, or (where `replayed` is
+        given) that was not replayed.
+        """
+        partitions = [TopicPartition(self.name, p) for p in range(self._count(self.name, deadline))]
+        ends = self.admin.end_offsets(partitions, deadline, committed_only=True)
+        before = dict(ends)
+        gone: dict[TopicPartition, list[int]] = {}
+        for letter in self.letters(Selection(), deadline):
+            tp = TopicPartition(self.name, letter.place.partition)
+            kept = not selection.matches(letter) or (replayed is not None and letter.place not in replayed)
+            if kept:
+                before[tp] = min(before[tp], letter.place.offset)
+            gone.setdefault(tp, []).append(letter.place.offset)
+        count = sum(1 for tp, offsets in gone.items() for offset in offsets if offset < before[tp])
+        starts = self.admin.beginning_offsets(partitions, deadline)
+        return Purge({tp: offset for tp, offset in before.items() if offset > starts.get(tp, 0)}, count)
+
+    def purge(self, plan: Purge, deadline: Deadline) -> None:
+        """Throw the letters away for good."""
+        self.admin.delete_records(plan.before, deadline)
+
+    def _count(self, topic: str, deadline: Deadline) -> int:
+        return self.admin.partition_counts([topic], deadline).get(topic, 0)
+
+    def _records(self, topic: str, deadline: Deadline) -> Iterator[RawBatch]:
+        partitions = [TopicPartition(topic, p) for p in range(self._count(topic, deadline))]
+        if not partitions:
+            return iter(())
+        starts = self.admin.beginning_offsets(partitions, deadline)
+        ends = self.admin.end_offsets(partitions, deadline, committed_only=True)
+        spans = {tp: Span(starts[tp], ends[tp]) for tp in partitions if tp in starts and tp in ends}
+        return read_spans(self._consumer, spans, deadline)
+
+
+def _place(key: bytes | None) -> Place:
+    partition, offset = json.loads(key or b"[0,-1]")
+    return Place(partition, offset)

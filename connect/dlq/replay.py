@@ -1,0 +1,135 @@
+"""Dead letters back into the work, each once: what a letter becomes and the mark that says so share a transaction.
+
+A replay that is killed leaves a transaction that nobody reads; the next one begins behind what was committed. Of two
+replays of the same topic at a time the older one is fenced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final, Protocol
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.dlq.letter import Letter, Place
+from connect.dlq.letters import LetterTopic
+from connect.dlq.selection import Selection
+from connect.kafka.producer import BatchProducer
+from connect.kafka.raw import RawBatch
+
+LETTERS_AT_ONCE: Final = 500
+"""Letters in one transaction."""
+
+
+class Connectors(Protocol):
+    """Says what a letter becomes."""
+
+    def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
+        """Records to produce. ConnectError: the letter cannot be replayed now."""
+
+
+class To:
+    """Every record goes to the same topic as it is, whatever the letters say."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+
+    def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
+        """The record as it is."""
+        del deadline
+        headers = [list(letter.headers)] if letter.headers else None
+        return [replace(letter.raw, topic=self._topic, partition=None, offsets=None, next_offset=None, headers=headers)]
+
+
+@dataclass
+class Outcome:
+    """What became of the selected letters."""
+
+    replayed: int = 0
+    records: int = 0
+    before: int = 0
+    """Selected letters that an earlier replay has done."""
+    refused: list[tuple[Letter, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    letter: Letter
+    records: list[RawBatch]
+
+
+class Replay:
+    """One replay. Owned by the thread that runs it."""
+
+    def __init__(self, topic: LetterTopic, selection: Selection, connectors: Connectors) -> None:
+        self._topic = topic
+        self._selection = selection
+        self._connectors = connectors
+        self.outcome = Outcome()
+
+    def dry_run(self, deadline: Deadline) -> Outcome:
+        """What `run` would do now. Nothing is written."""
+        for ready in self._ready(self._topic.replayed(deadline), deadline):
+            self._count(ready)
+        return self.outcome
+
+    def run(self, producer: BatchProducer, deadline: Deadline, on_committed: Callable[[Outcome], None]) -> Outcome:
+        """Replay. `producer` has the transactional id of this dead-letter topic; `on_committed` hears of progress.
+
+        FencedError: another replay of this topic was started.
+        """
+        self._topic.make_marks_topic(deadline)
+        # First the others are shut out: only then is what was replayed known for good.
+        producer.init_transactions(deadline)
+        ready = self._ready(self._topic.replayed(deadline), deadline)
+        while group := list(islice(ready, LETTERS_AT_ONCE)):
+            self._commit(producer, group, deadline)
+            for one in group:
+                self._count(one)
+            on_committed(self.outcome)
+        return self.outcome
+
+    def _commit(self, producer: BatchProducer, group: list[_Ready], deadline: Deadline) -> None:
+        producer.begin()
+        try:
+            for raw in (raw for one in group for raw in one.records):
+                producer.send(raw, deadline)
+            producer.send(self._topic.marks(one.letter for one in group), deadline)
+            producer.commit(deadline)
+        except RetriableError as error:
+            raise ConnectError(
+                f"{error} Nothing of the last {len(group)} letters was replayed.", fix="Run the same command again."
+            ) from error
+
+    def _ready(self, done: frozenset[Place], deadline: Deadline) -> Iterator[_Ready]:
+        for letter in self._topic.letters(self._selection, deadline):
+            if letter.place in done:
+                self.outcome.before += 1
+                continue
+            try:
+                records = self._connectors.convert(letter, deadline)
+            except RetriableError:
+                raise
+            except ConnectError as error:
+                self.outcome.refused.append((letter, str(error)))
+            else:
+                yield _Ready(letter, records)
+
+    def _count(self, ready: _Ready) -> None:
+        self.outcome.replayed += 1
+        self.outcome.records += sum(len(raw) for raw in ready.records)
+
+
+def transactional_id(topic: str) -> str:
+    """What makes replays of one dead-letter topic exclude each other."""
+    return f"connect-dlq-replay-{topic}"
+
+
+def errors_of(letters: Iterable[Letter]) -> dict[tuple[str, str, str], list[Letter]]:
+    """The letters by connector, stage and error class."""
+    found: dict[tuple[str, str, str], list[Letter]] = {}
+    for letter in letters:
+        found.setdefault((letter.connector, letter.stage, letter.error_class), []).append(letter)
+    return found

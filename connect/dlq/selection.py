@@ -1,0 +1,81 @@
+"""Which dead letters a person means. Pure but for the clock that is passed in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from connect.api.errors import ConfigError
+from connect.dlq.letter import Letter, Place
+
+_SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
+_UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Letters that meet everything said. `error`: a regular expression searched in class and message, any case."""
+
+    connector: str | None = None
+    topic: str | None = None
+    stage: str | None = None
+    error: re.Pattern[str] | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    places: frozenset[Place] | None = None
+
+    def matches(self, letter: Letter) -> bool:
+        """The letter is meant."""
+        return (
+            self.connector in {None, letter.connector}
+            and self.topic in {None, letter.topic}
+            and self.stage in {None, letter.stage}
+            and (self.error is None or self.error.search(letter.error) is not None)
+            and (self.places is None or letter.place in self.places)
+            and self._in_time(letter.timestamp_ms)
+        )
+
+    def _in_time(self, at_ms: int | None) -> bool:
+        if at_ms is None:
+            return self.since_ms is None and self.until_ms is None
+        return (self.since_ms is None or at_ms >= self.since_ms) and (self.until_ms is None or at_ms < self.until_ms)
+
+
+def parse_error(text: str | None) -> re.Pattern[str] | None:
+    """The pattern of `--error`. ConfigError when it is none."""
+    if text is None:
+        return None
+    try:
+        return re.compile(text, re.IGNORECASE)
+    except re.error as error:
+        raise ConfigError(f"--error {text!r} is no regular expression: {error}.", key="--error") from error
+
+
+def parse_moment(option: str, text: str | None, now_s: float) -> int | None:
+    """Milliseconds since 1970 of "2h" (so long ago: s, m, h, d) or of an ISO date and time (UTC where it says none)."""
+    if text is None:
+        return None
+    if span := _SPAN.fullmatch(text.strip()):
+        return int((now_s - float(span[1]) * _UNIT_S[span[2]]) * 1000)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(
+            f"{option} {text!r} is no time.",
+            key=option,
+            fix="Write 30m, 2h or 7d for so long ago, or 2025-03-01T12:00.",
+        ) from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def parse_place(text: str) -> Place:
+    """A place written as partition:offset, or as an offset of partition 0."""
+    partition, _, offset = text.rpartition(":")
+    try:
+        return Place(int(partition or 0), int(offset))
+    except ValueError:
+        raise ConfigError(
+            f"{text!r} is no letter's place.", fix="Write partition:offset as `dlq list` shows it."
+        ) from None

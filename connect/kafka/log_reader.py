@@ -1,0 +1,98 @@
+"""Records between given offsets, read without a group: nothing is committed and no member is moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import TopicPartition
+from connect.kafka.client_log import client_logger
+from connect.kafka.columns import raw_batches
+from connect.kafka.errors import is_retriable, translate, translated
+from connect.kafka.raw import RawBatch
+
+Settings = Mapping[str, str | int | float | bool]
+_WAIT_S: Final = 0.1
+_SLICE: Final = 2000
+
+
+class Span(NamedTuple):
+    """Offsets start..end-1 of a partition."""
+
+    start: int
+    end: int
+
+
+def read_spans(settings: Settings, spans: Mapping[TopicPartition, Span], deadline: Deadline) -> Iterator[RawBatch]:
+    """The records of each span that are still there, in offset order per partition.
+
+    RetriableError when the deadline passes before the ends are reached.
+    """
+    left = {tp: span for tp, span in spans.items() if span.start < span.end}
+    if not left:
+        return
+    # Markers of transactions are no records: only this event tells that nothing more comes before an end.
+    own = {**settings, "enable.auto.commit": False, "auto.offset.reset": "earliest", "enable.partition.eof": True}
+    with translated("making a consumer"):
+        consumer = Consumer(own, logger=client_logger("log_reader"))
+    try:
+        consumer.assign([KafkaPartition(*tp, span.start) for tp, span in left.items()])
+        while left:
+            if deadline.expired:
+                raise RetriableError(f"{_names(left)} were not read to their ends in time.")
+            with translated(f"reading {_names(left)}"):
+                messages = list(consumer.consume(_SLICE, min(_WAIT_S, deadline.remaining_s)))
+            yield from _inside(messages, left)
+    finally:
+        consumer.close()
+
+
+def read_record(settings: Settings, place: TopicPartition, offset: int, deadline: Deadline) -> RawBatch:
+    """One record. ConnectError when the log no longer holds it."""
+    for batch in read_spans(settings, {place: Span(offset, offset + 1)}, deadline):
+        return batch
+    raise ConnectError(
+        f"The record at {place.topic}-{place.partition}@{offset} is no longer in the log.",
+        fix="Give the topic a longer retention.",
+    )
+
+
+def _inside(messages: list[Message], left: dict[TopicPartition, Span]) -> list[RawBatch]:
+    """The records before the ends; partitions that reached theirs leave `left`."""
+    ended = _ended(messages)
+    batches, errors = raw_batches(messages)
+    for error in errors:
+        if error.code() != KafkaError._PARTITION_EOF and not is_retriable(error):  # noqa: SLF001 - librdkafka's code
+            raise translate(error, f"reading {_names(left)}")
+    kept = []
+    for batch in batches:
+        tp = TopicPartition(batch.topic, batch.partition or 0)
+        span = left.get(tp)
+        if span is None or batch.offsets is None or batch.next_offset is None:
+            continue
+        wanted = sum(1 for offset in batch.offsets.to_pylist() if offset < span.end)
+        if wanted:
+            kept.append(batch.slice(0, wanted))
+        if batch.next_offset >= span.end:
+            del left[tp]
+    for tp in ended & set(left):
+        del left[tp]
+    return kept
+
+
+def _ended(messages: list[Message]) -> set[TopicPartition]:
+    """The partitions whose end was reached."""
+    return {
+        TopicPartition(m.topic() or "", m.partition() or 0)
+        for m in messages
+        if (error := m.error()) is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
+    }
+
+
+def _names(left: Mapping[TopicPartition, Span]) -> str:
+    return ", ".join(f"{tp.topic}-{tp.partition} up to offset {span.end}" for tp, span in sorted(left.items())[:5])

@@ -1,0 +1,68 @@
+"""How many bad rows a task may set aside before it stops: a count and a share, in a sliding window. Pure but the clock.
+
+Without a limit a bad deploy drains its topic into the dead-letter topic, one tolerated row after the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+LEAST_ROWS: Final = 100
+"""A share says nothing before the window holds so many rows."""
+_PARTS: Final = 60
+"""The window moves in steps of a 60th, so that what is kept has a bound."""
+
+
+class ErrorLimits:
+    """Rows and bad rows of one task in the last window. Owned by the task thread.
+
+    count: most bad rows in a window, None: any number. ratio: their largest share of all rows, 0 to 1, None: any.
+    """
+
+    def __init__(
+        self, count: int | None, ratio: float | None, window_s: float, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._count = count
+        self._ratio = ratio
+        self._window_s = window_s
+        self._clock_s = clock_s
+        self._parts: deque[list[float]] = deque()
+        self._rows = 0.0
+        self._bad = 0.0
+
+    def saw(self, rows: int) -> None:
+        """So many rows were read; call it before `refused` is called about them."""
+        if self._ratio is not None:
+            self._rows += rows
+            self._part()[1] += rows
+
+    def refused(self, rows: int) -> str | None:
+        """So many rows are bad. The sentence to fail with when that is more than a limit allows."""
+        if self._count is None and self._ratio is None:
+            return None
+        part = self._part()
+        part[2] += rows
+        self._bad += rows
+        window = f"the last {self._window_s:g} s (errors.tolerance.limit.window.ms)"
+        if self._count is not None and self._bad > self._count:
+            return f"{self._bad:.0f} bad rows in {window} are more than errors.tolerance.limit.count={self._count}."
+        if self._ratio is not None and self._rows >= LEAST_ROWS and self._bad > self._ratio * self._rows:
+            return (
+                f"{self._bad:.0f} of {self._rows:.0f} rows in {window} are bad, more than"
+                f" errors.tolerance.limit.ratio={self._ratio:g} allows."
+            )
+        return None
+
+    def _part(self) -> list[float]:
+        """The newest part of the window, as [start, rows, bad rows]; what is older than the window is forgotten."""
+        now_s = self._clock_s()
+        while self._parts and self._parts[0][0] <= now_s - self._window_s:
+            _, rows, bad = self._parts.popleft()
+            self._rows -= rows
+            self._bad -= bad
+        if not self._parts or self._parts[-1][0] <= now_s - self._window_s / _PARTS:
+            self._parts.append([now_s, 0.0, 0.0])
+        return self._parts[-1]

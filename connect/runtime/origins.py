@@ -1,0 +1,42 @@
+"""Which polled row became which row behind transforms, told by a header that rides along. For batches with bad rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from connect.api.errors import ConnectError
+from connect.api.records import Batch, Header
+
+ORIGIN: Final = "__connect.origin.row"
+"""Transforms keep headers by contract of Kafka Connect; no other member of a row survives all of them."""
+
+
+class OriginLostError(ConnectError):
+    """A transform made rows without the headers of those it was given."""
+
+
+def marked(batch: Batch) -> Batch:
+    """The batch whose rows carry their index. Costs a Python object per row."""
+    headers = batch.headers if batch.headers is not None else [()] * len(batch)
+    return replace(batch, headers=[(*row, Header(ORIGIN, i)) for i, row in enumerate(headers)])
+
+
+def origins(batch: Batch) -> list[int]:
+    """The index in the marked batch of each row. OriginLostError when a transform dropped the marks."""
+    found: list[int] = []
+    for row in batch.headers or [()] * len(batch):
+        index = next((header.value for header in row if header.key == ORIGIN), None)
+        if not isinstance(index, int):
+            raise OriginLostError(f"A transform dropped the headers of rows for topic {batch.topic}.")
+        found.append(index)
+    return found
+
+
+def unmarked(batch: Batch) -> Batch:
+    """The batch as if it had never been marked."""
+    kept: list[Sequence[Header]] = [
+        tuple(header for header in row if header.key != ORIGIN) for row in batch.headers or ()
+    ]
+    return replace(batch, headers=kept if any(kept) else None)

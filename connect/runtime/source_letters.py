@@ -1,0 +1,152 @@
+"""Dead letters of sources: a bad row as the connector gave it, as JSON with its schema, so that it can be replayed.
+
+They are batches like any other and take the way of the rows: acknowledged before the offset is stored, or in the same
+transaction as the other rows and the offset.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.codec import Converter, HeaderConverter
+from connect.api.errors import ConnectError
+from connect.api.records import Batch, Column, Header
+from connect.convert.config import JsonConfig
+from connect.convert.json_converter import json as json_converter
+from connect.kafka.raw import RawBatch
+from connect.runtime.dead_letter import PREFIX, context
+from connect.runtime.isolate import isolate
+from connect.runtime.messages import TaskId
+from connect.runtime.tolerance import BadRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT: Final = PREFIX + "source.format"
+"""Says that the letter is a source's, and how key and value are written."""
+SOURCE_TOPIC: Final = PREFIX + "source.topic"
+"""Topic that the connector gave the row; `topic` is where it stood when it failed."""
+SOURCE_PARTITION: Final = PREFIX + "source.partition"
+SOURCE_OFFSET: Final = PREFIX + "source.offset"
+"""Position of the batch the row came in, as JSON: a source resumes behind it."""
+
+
+class LetterFormat(StrEnum):
+    """How a source's letter is written."""
+
+    JSON = "json"
+    """JsonConverter with schemas.enable=true: nothing of the row is lost."""
+    TEXT = "text"
+    """The row has no JSON form; the letter holds it as people read it, and cannot be replayed."""
+
+
+class SourceDeadLetters:
+    """Makes letters of bad rows. Owned by the task thread; the pipeline sets `current`, then takes what was made."""
+
+    def __init__(self, topic: str, task: TaskId, headers: HeaderConverter, *, context_headers: bool) -> None:
+        self.topic = topic
+        self._task = task
+        self._headers = headers
+        self._context_headers = context_headers
+        self._key, self._value = letter_converters()
+        self._made: list[RawBatch] = []
+        self.current: Batch | None = None
+
+    def add(self, rows: list[BadRow]) -> None:
+        """Make a letter of each bad row; `row` of each is its index in `current`."""
+        batch = self.current
+        if batch is None:
+            raise ConnectError(f"No batch is at hand for the dead letter of {rows[0].place}.")
+        indices = [row.row for row in rows if row.row is not None]
+        chosen = _Chosen(batch.take(indices), rows)
+        self._made += isolate(chosen, self._as_json, self._as_text)
+
+    def take(self) -> list[RawBatch]:
+        """The letters made since the last call."""
+        made, self._made = self._made, []
+        return made
+
+    def _as_json(self, chosen: _Chosen) -> RawBatch:
+        batch = chosen.batch
+        keys = None if batch.keys is None else self._key.encode(self.topic, batch.keys)
+        return self._letter(chosen, keys, self._value.encode(self.topic, batch.values), LetterFormat.JSON)
+
+    def _as_text(self, chosen: _Chosen, rows: Mapping[int, Exception]) -> None:
+        for i in rows:
+            one = chosen.take([i])
+            keys = None if one.batch.keys is None else _texts(one.batch.keys)
+            self._made.append(self._letter(one, keys, _texts(one.batch.values), LetterFormat.TEXT))
+
+    def _letter(
+        self, chosen: _Chosen, keys: pa.BinaryArray | None, values: pa.BinaryArray, form: LetterFormat
+    ) -> RawBatch:
+        batch = chosen.batch
+        headers = batch.headers if batch.headers is not None else [()] * len(batch)
+        return RawBatch(
+            topic=self.topic,
+            values=values,
+            keys=keys,
+            headers=[
+                [
+                    *((header.key, self._header(header)) for header in own),
+                    *(self._context(batch, row, form) if self._context_headers else ()),
+                ]
+                for own, row in zip(headers, chosen.rows, strict=True)
+            ],
+            timestamps_ms=batch.timestamps_ms,
+        )
+
+    def _header(self, header: Header) -> bytes | None:
+        try:
+            return self._headers.encode(self.topic, header)
+        except Exception:  # noqa: BLE001 - this may be the very error that the letter tells of
+            return str(header.value).encode(errors="replace")
+
+    def _context(self, batch: Batch, row: BadRow, form: LetterFormat) -> list[tuple[str, bytes | None]]:
+        headers: list[tuple[str, bytes | None]] = [
+            *context(self._task, row),
+            (FORMAT, form.value.encode()),
+            (SOURCE_TOPIC, batch.topic.encode()),
+        ]
+        if batch.partition is not None:
+            headers.append((PREFIX + "partition", str(batch.partition).encode()))
+        if batch.position is not None:
+            headers.append((SOURCE_PARTITION, json.dumps(batch.position.partition).encode()))
+            headers.append((SOURCE_OFFSET, json.dumps(batch.position.offset).encode()))
+        return headers
+
+
+def letter_converters() -> tuple[Converter, Converter]:
+    """What writes and reads keys and values of a source's letters."""
+    config = JsonConfig.parse({"schemas.enable": "true", "replace.null.with.default": "false"})
+    return json_converter(config, is_key=True), json_converter(config, is_key=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Bad rows with what is bad about each; `isolate` cuts both alike."""
+
+    batch: Batch
+    rows: list[BadRow]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def slice(self, start: int, stop: int) -> _Chosen:
+        return _Chosen(self.batch.slice(start, stop), self.rows[start:stop])
+
+    def take(self, indices: list[int]) -> _Chosen:
+        return _Chosen(self.batch.take(indices), [self.rows[i] for i in indices])
+
+
+def _texts(column: Column) -> pa.BinaryArray:
+    import pyarrow as pa
+
+    def text(value: Any) -> bytes | None:
+        return None if value is None else repr(value).encode(errors="replace")
+
+    return pa.array([text(value) for value in column.rows()], pa.binary())

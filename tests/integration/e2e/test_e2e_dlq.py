@@ -1,0 +1,125 @@
+"""`connect dlq` on real Kafka, as a person uses it: see, mend, replay once, throw away."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+from e2e_worker import wait_for
+from test_e2e_bad_records import committed, produce
+from test_e2e_letters import LETTERS, STRING, everything, source
+
+DLQ = [sys.executable, "-m", "connect.cli", "dlq"]
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+
+
+@pytest.fixture
+def dlq(worker):
+    file = worker.log_path.parent / "worker.properties"
+
+    def run(command: str, topic: str, *arguments: str, code: int = 0) -> str:
+        argv = [*DLQ, command, topic, *arguments, "--worker", str(file)]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + (done.stderr if code else "")
+
+    return run
+
+
+def sink(path: Path, topic: str, letters: str, **more: str) -> dict[str, str]:
+    return {
+        "connector.class": "FileStreamSink", "file": str(path), "topics": topic, "value.converter": JSON,
+        "value.converter.schemas.enable": "false", "key.converter": STRING,
+        "errors.deadletterqueue.topic.name": letters, "errors.deadletterqueue.context.headers.enable": "true",
+        **LETTERS, **more,
+    }  # fmt: skip
+
+
+def test_a_sinks_letters_are_seen_mended_replayed_once_and_purged(worker, kafka, dlq, tmp_path, unique):
+    topic, letters, out = f"{unique}-in", f"{unique}-dlq", tmp_path / "out.txt"
+    produce(kafka, topic, [b'"a"', b"b", b'"c"', b"d {", b"\xff"])
+    assert worker.create(unique, sink(out, topic, letters)).status_code == 201
+    wait_for(lambda: committed(kafka, unique, topic) == 5, 60, "the offset behind the last record")
+
+    listed = dlq("list", letters)
+    assert "VALUE_CONVERTER" in listed
+    assert f"{topic}-0@1" in listed
+    found = [json.loads(line) for line in dlq("list", letters, "--json", "--connector", unique).splitlines()]
+    assert [(f["origin"], f["stage"], f["replayed"]) for f in found] == [
+        (f"{topic}-0@{n}", "VALUE_CONVERTER", False) for n in (1, 3, 4)
+    ]
+    assert found[2]["value_base64"] == "/w=="
+    assert found[0]["headers"] == {"trace": "t1"}
+    assert "No letters" in dlq("list", letters, "--error", "OutOfMemory")
+    assert "No letters" in dlq("list", letters, "--until", "1h")
+    shown = dlq("show", letters, "0:1")
+    assert f"from              {topic}-0@3" in shown
+    assert "value             d {" in shown
+    assert "Traceback" in shown
+    assert "no letter 0:9" in dlq("show", letters, "0:9", code=1)
+
+    # Nothing is mended yet: nothing is replayed.
+    still = dlq("replay", letters, "--dry-run")
+    assert "0 letters would be replayed" in still
+    assert f"letter 0:0 from {topic}-0@1 stays: Still bad: VALUE_CONVERTER" in still
+    assert "3 letters stay" in dlq("replay", letters, code=1)
+
+    mended = sink(out, topic, letters, **{"value.converter": STRING})
+    assert requests.put(f"{worker.url}/connectors/{unique}/config", json=mended, timeout=60).status_code == 200
+    before = len(everything(kafka, topic))
+    assert "2 letters would be replayed as 2 records" in dlq("replay", letters, "--dry-run")
+    assert len(everything(kafka, topic)) == before
+    assert "1 letters replayed" in dlq("replay", letters, "--letter", "0:1", code=0)
+    assert "1 letters replayed" in dlq("replay", letters, code=1)
+    assert "0 letters replayed" in dlq("replay", letters, code=1)
+    again = everything(kafka, topic)[5:]
+    assert [(m.key(), m.value(), m.headers()) for m in again] == [
+        (b'{"schema":null,"payload":3}', b"d {", [("trace", b"t3")]),
+        (b'{"schema":null,"payload":1}', b"b", [("trace", b"t1")]),
+    ]
+    wait_for(lambda: "d {" in out.read_text().splitlines(), 60, "the replayed line")
+
+    assert "2 letters would be deleted" in dlq("purge", letters, "--replayed", "--dry-run")
+    assert "2 letters deleted" in dlq("purge", letters, "--replayed", "--yes")
+    left = [json.loads(line) for line in dlq("list", letters, "--json").splitlines()]
+    assert [f["value_base64"] for f in left] == ["/w=="]
+    assert "Say what to delete" in dlq("purge", letters, "--yes", code=2)
+    assert "1 letters deleted" in dlq("purge", letters, "--all", "--yes")
+    assert "No letters" in dlq("list", letters)
+    worker.call("DELETE", unique)
+
+
+def test_a_replay_that_is_killed_repeats_no_row(worker, kafka, dlq, tmp_path, unique):
+    topic, letters, path = f"{unique}-out", f"{unique}-dlq", tmp_path / "lines.txt"
+    lines = [f"x{n}" for n in range(2500)]
+    path.write_text("".join(f"{line}\n" for line in lines) + "7\n")
+    assert worker.create(unique, source(path, topic, letters)).status_code == 201
+    wait_for(lambda: len(everything(kafka, topic)) == 1, 60, "the good row")
+    assert len(everything(kafka, letters)) == len(lines)
+    mended = source(path, topic, letters, transforms="")
+    assert requests.put(f"{worker.url}/connectors/{unique}/config", json=mended, timeout=60).status_code == 200
+
+    file = worker.log_path.parent / "worker.properties"
+    argv = [*DLQ, "replay", letters, "--worker", str(file)]
+    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert "replayed" in child.stderr.readline()
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait(30)
+    child.stderr.close()
+    partly = len(everything(kafka, topic)) - 1
+    assert partly < len(lines)
+    told = dlq("replay", letters)
+    assert "were replayed before" in told
+    assert [m.value().decode() for m in everything(kafka, topic)] == ["7", *lines]
+    assert "0 letters replayed" in dlq("replay", letters)
+    worker.call("DELETE", unique)
+
+
+def test_a_topic_that_is_not_there_is_named(dlq):
+    assert "There is no topic nowhere" in dlq("list", "nowhere", code=1)

@@ -1,0 +1,146 @@
+"""A source's bad rows become letters that hold them as they were polled; the others go on, in order."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from connect.api import schema as s
+from connect.api.errors import RejectedRowsError
+from connect.api.records import Batch, Column, Header, SourcePosition
+from connect.plugins import Catalog
+from connect.runtime.build import build_chain, build_converters
+from connect.runtime.chain import Link
+from connect.runtime.connector_config import SourceConnectorConfig
+from connect.runtime.figures import TaskFigures
+from connect.runtime.messages import TaskId
+from connect.runtime.pipeline import SourcePipeline
+from connect.runtime.source_letters import SourceDeadLetters
+from connect.runtime.tolerance import Tolerance, ToleranceExceededError
+
+JSON = {"key.converter": "JsonConverter", "value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+CHAIN = {
+    "transforms": "only,route,cast",
+    "transforms.only.type": "org.apache.kafka.connect.transforms.ReplaceField$Value",
+    "transforms.only.exclude": "secret",
+    "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+    "transforms.route.regex": "(.*)",
+    "transforms.route.replacement": "new-$1",
+    "transforms.cast.type": "org.apache.kafka.connect.transforms.Cast$Value",
+    "transforms.cast.spec": "n:int8",
+}
+ROW = s.struct({"n": s.STRING, "secret": s.STRING})
+
+
+def pipeline(links=None, **settings):
+    raw = {"name": "orders", "connector.class": "c", "errors.tolerance": "all", **JSON, **CHAIN, **settings}
+    catalog = Catalog.installed()
+    config = SourceConnectorConfig.parse(raw)
+    converters = build_converters(catalog, raw, {})
+    letters = SourceDeadLetters("dlq", TaskId("orders", 3), converters.header, context_headers=True)
+    tolerance = Tolerance(config, TaskFigures(), letters.add)
+    return SourcePipeline(links or build_chain(catalog, config), converters, tolerance.give_up, letters)
+
+
+def batch(*texts, headers=None, arrow=True):
+    rows = Column.from_rows([{"n": text, "secret": f"s{text}"} for text in texts], ROW)
+    column = Column.from_arrow(rows.arrow(), ROW) if arrow else rows
+    keys = Column.from_rows([f"k{text}" for text in texts], s.STRING)
+    times = pa.array([1000 + i for i in range(len(texts))], pa.int64())
+    return Batch("orders", column, keys, headers, times, position=SourcePosition({"f": "x"}, {"at": 9}))
+
+
+def rows_of(encoded):
+    return [json.loads(value) for raw in encoded.rows for value in raw.values.to_pylist()]
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+def test_a_bad_row_is_set_aside_as_it_was_polled(arrow):
+    headers = [[Header("trace", f"t{i}")] for i in range(5)]
+    encoded = pipeline().encode(batch("1", "x", "3", "300", "5", headers=headers, arrow=arrow))
+    assert rows_of(encoded) == [{"n": 1}, {"n": 3}, {"n": 5}]
+    assert {raw.topic for raw in encoded.rows} == {"new-orders"}
+    (letter,) = encoded.letters
+    assert letter.topic == "dlq"
+    values = [json.loads(value) for value in letter.values.to_pylist()]
+    assert [value["payload"] for value in values] == [{"n": "x", "secret": "sx"}, {"n": "300", "secret": "s300"}]
+    assert [f["field"] for f in values[0]["schema"]["fields"]] == ["n", "secret"]
+    assert [json.loads(key)["payload"] for key in letter.keys.to_pylist()] == ["kx", "k300"]
+    assert letter.timestamps_ms.to_pylist() == [1001, 1003]
+    first = dict(letter.headers[0])
+    assert b"SchemaError: Value (x) was out" in first.pop("__connect.errors.exception.stacktrace")
+    assert first == {
+        "trace": b"t1",
+        "__connect.errors.topic": b"new-orders",
+        "__connect.errors.connector.name": b"orders",
+        "__connect.errors.task.id": b"3",
+        "__connect.errors.stage": b"TRANSFORMATION",
+        "__connect.errors.class.name": b"org.apache.kafka.connect.transforms.Cast$Value",
+        "__connect.errors.exception.class.name": b"connect.api.errors.SchemaError",
+        "__connect.errors.exception.message": b"Value (x) was out of range for requested data type",
+        "__connect.errors.source.format": b"json",
+        "__connect.errors.source.topic": b"orders",
+        "__connect.errors.source.partition": b'{"f": "x"}',
+        "__connect.errors.source.offset": b'{"at": 9}',
+    }
+
+
+def test_headers_of_good_rows_are_as_they_were():
+    encoded = pipeline().encode(batch("1", "x", headers=[[Header("trace", "t0")], []]))
+    assert encoded.rows[0].headers == [[("trace", b"t0")]]
+    encoded = pipeline().encode(batch("1", "x"))
+    assert encoded.rows[0].headers is None
+
+
+class LosesHeaders:
+    """Makes batches anew, as a careless plug-in does, and drops every second row."""
+
+    def apply(self, given):
+        kept = [i for i in range(len(given)) if i % 2 == 0 or len(given) == 1]
+        part = given.take(kept)
+        bad = {i: ValueError("x") for i, row in enumerate(part.values.rows()) if row["n"] == "x"}
+        if bad:
+            raise RejectedRowsError(bad)
+        return [Batch("t", part.values, position=given.position)]
+
+
+def test_rows_are_told_apart_even_behind_a_transform_that_drops_headers():
+    links = [Link("loses", LosesHeaders()), Link("again", LosesHeaders())]
+    encoded = pipeline(links).encode(batch("x", "2", "3"))
+    assert [json.loads(v)["payload"]["n"] for raw in encoded.letters for v in raw.values.to_pylist()] == ["x"]
+    assert [row["n"] for row in rows_of(encoded)] == ["2", "3"]
+
+
+class Twice:
+    """One row to two, of which the second is bad when the row is."""
+
+    def apply(self, given):
+        return [given.take([i for i in range(len(given)) for _ in range(2)])]
+
+
+class SecondIsBad:
+    def apply(self, given):
+        rows = given.values.rows()
+        bad = {i: ValueError("second") for i in range(1, len(rows)) if rows[i]["n"] == rows[i - 1]["n"] == "x"}
+        if bad:
+            raise RejectedRowsError(bad)
+        return [given]
+
+
+def test_a_row_of_which_one_part_is_bad_is_set_aside_whole():
+    encoded = pipeline([Link("twice", Twice()), Link("second", SecondIsBad())]).encode(batch("1", "x", "3"))
+    assert [row["n"] for row in rows_of(encoded)] == ["1", "1", "3", "3"]
+    assert sum(len(letter) for letter in encoded.letters) == 1
+
+
+def test_a_row_without_a_json_form_is_kept_as_text():
+    given = Batch("orders", Column.from_rows([{"n": "1"}, {"n": object()}], None))
+    encoded = pipeline([]).encode(given)
+    (letter,) = encoded.letters
+    assert letter.values.to_pylist()[0].startswith(b"{'n': <object object")
+    assert dict(letter.headers[0])["__connect.errors.source.format"] == b"text"
+
+
+def test_without_tolerance_nothing_is_sent():
+    with pytest.raises(ToleranceExceededError, match="Cast"):
+        pipeline(**{"errors.tolerance": "none"}).encode(batch("1", "x"))
