@@ -34,8 +34,8 @@ def dlq() -> None:
     """Dead letters: list, show, replay, purge. DLQ is the dead-letter topic; --worker names the worker's file."""
 
 
-def _command(filters: bool) -> Callable[[Callable[..., None]], Any]:
-    """The arguments that every command has; errors as one line and exit code 1."""
+def _command(*after: Callable[[Any], Any], filters: bool) -> Callable[[Callable[..., None]], Any]:
+    """The arguments that every command has, then those of `after`; errors as one line and exit code 1."""
 
     def decorate(function: Callable[..., None]) -> Any:
         @functools.wraps(function)
@@ -55,8 +55,8 @@ def _command(filters: bool) -> Callable[[Callable[..., None]], Any]:
             help="The worker's settings, as for `connect worker`.",
         )
         timeout = click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds to try.")
-        options = (*(_FILTERS if filters else ()), worker, timeout, click.argument("dlq_topic", metavar="DLQ"))
-        return functools.reduce(lambda made, option: option(made), reversed(options), dlq.command()(run))
+        options = (*(_FILTERS if filters else ()), worker, timeout, click.argument("dlq_topic", metavar="DLQ"), *after)
+        return functools.reduce(lambda made, option: option(made), options, dlq.command()(run))
 
     return decorate
 
@@ -112,8 +112,7 @@ def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool
         console.print(f"The last {limit} of {len(found)} letters; --limit shows more.")
 
 
-@_command(filters=False)
-@click.argument("place", metavar="PARTITION:OFFSET")
+@_command(click.argument("place", metavar="PARTITION:OFFSET"), filters=False)
 def show(dlq_topic: str, file: Path, timeout_s: float, place: str) -> None:
     """Show one letter in full: where it came from, the error with its trace, key, value and headers."""
     from connect.dlq.selection import Selection, parse_place
