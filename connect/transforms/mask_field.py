@@ -76,11 +76,12 @@ class _MaskField:
         if value is None:
             return None
         if self._replacement is None:
-            return _empty(value, schema)
+            return empty_value(value, schema)
         return _replaced(value, schema, self._replacement)
 
 
-def _empty(value: Any, schema: Schema | None) -> Any:
+def empty_value(value: Any, schema: Schema | None) -> Any:
+    """The empty value of a type. SchemaError: it has none."""
     is_struct = schema is not None and schema.type is Type.STRUCT
     if isinstance(value, list | tuple):
         return []

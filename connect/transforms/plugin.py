@@ -5,7 +5,9 @@ from __future__ import annotations
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.transforms import config as c
+from connect.transforms import extra_config as e
 
+VERSION = "0.1.0"
 KAFKA_VERSION = "4.1.0"
 _PACKAGE = "org.apache.kafka.connect.transforms."
 _SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
@@ -28,6 +30,13 @@ _WHOLE: tuple[tuple[str, str, type[Config], str], ...] = (
     ("TimestampRouter", "routing:TimestampRouter", c.TimestampRouterConfig, "Adds the record's time to the topic."),
     ("ValueToKey", "value_to_key:ValueToKey", c.ValueToKeyConfig, "Makes the key from fields of the value."),
 )
+_OURS: tuple[tuple[str, str, type[Config], str], ...] = (
+    ("Explode", "explode", e.ExplodeConfig, "Makes one record of each element of an array."),
+    ("PythonFunction", "python_function", e.PythonFunctionConfig, "Calls a Python function per row or per batch."),
+    ("Redact", "redact", e.RedactConfig, "Empties, masks or hashes fields by patterns of their names, at any depth."),
+    ("Sql", "sql", e.SqlConfig, "Filters rows and computes columns by DuckDB's SQL."),
+)
+_UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
 _PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
     ("HasHeaderKey", c.HasHeaderKeyConfig, "The record has a header of this name."),
     ("RecordIsTombstone", c.NoConfig, "The record's value is null."),
@@ -37,12 +46,20 @@ _PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """Every transform and predicate under Java's class names."""
+    """Every transform and predicate under Java's class names, and ours."""
     plugins: list[Plugin] = []
     for name, module, config, doc in _SIDED:
         sides = ("Key", "Value")
         plugins.extend(_transform(f"{name}${side}", f"{module}:{side.lower()}", config, doc) for side in sides)
     plugins.extend(_transform(name, factory, config, doc) for name, factory, config, doc in _WHOLE)
+    for name, module, config, doc in _OURS:
+        for side in ("Key", "Value"):
+            target = f"connect.transforms.{module}:{side.lower()}"
+            full = f"connect.transforms.{name}${side}"
+            plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, config, VERSION, doc))
+    doc = "A Debezium change event becomes the row after the change."
+    target, aliases = "connect.transforms.unwrap:Unwrap", ("connect.transforms.Unwrap",)
+    plugins.append(Plugin(PluginKind.TRANSFORMATION, _UNWRAP, target, e.UnwrapConfig, VERSION, doc, aliases))
     for name, config, doc in _PREDICATES:
         target = f"connect.transforms.predicates:{name}"
         full = f"{_PACKAGE}predicates.{name}"

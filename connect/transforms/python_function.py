@@ -1,0 +1,230 @@
+"""PythonFunction: a function of the user's, on each value or on the columns of a batch. Errors are the row's."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from connect.api.arrow import arrow_type, connect_schema
+from connect.api.errors import ConfigError, RejectedRowsError, RetriableError, SchemaError
+from connect.api.records import Batch, Column
+from connect.api.schema import Field, Schema, Type
+from connect.transforms.extra_config import PythonFunctionConfig
+from connect.transforms.sides import Side, null_rows
+from connect.transforms.structs import PerSchema, is_struct, rebuilt, struct_array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class FunctionFailedError(SchemaError):
+    """The function raised, or gave back what it must not."""
+
+
+class _PerRow:
+    """Owned by one task thread."""
+
+    def __init__(self, side: Side, config: PythonFunctionConfig) -> None:
+        self._side = side
+        self._name = config.function
+        self._call = _load(config.function)
+        self._types = config.types
+        self._schema_of = PerSchema(self._schema)
+
+    def apply(self, batch: Batch) -> list[Batch]:
+        """The rows for which the function gave a value, in order; nulls are not asked about and stay."""
+        column = self._side.of(batch)
+        made = None if column.schema is None else self._schema_of(column.schema)
+        kept: list[int] = []
+        values: list[Any] = []
+        rejected: dict[int, Exception] = {}
+        for i, row in enumerate(column.rows()):
+            if row is None:
+                kept.append(i)
+                values.append(None)
+                continue
+            try:
+                value = self._one(row, made)
+            except RetriableError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever a user's function raises is about this row
+                rejected[i] = self._failed(error)
+                continue
+            if value is not None:
+                kept.append(i)
+                values.append(value)
+        if rejected:
+            raise RejectedRowsError(rejected)
+        if not kept:
+            return []
+        changed = self._side.put(batch.take(kept), Column.from_rows(values, made))
+        return [changed]
+
+    def _failed(self, error: Exception) -> Exception:
+        if isinstance(error, SchemaError):
+            return error
+        failed = FunctionFailedError(f"{self._name} raised {type(error).__name__}: {error}")
+        failed.__cause__ = error
+        return failed
+
+    def _one(self, row: Any, made: Schema | None) -> Any:
+        value = self._call(dict(row) if isinstance(row, Mapping) else row)
+        if value is None or made is None or made.type is not Type.STRUCT:
+            return value
+        if not isinstance(value, Mapping):
+            raise FunctionFailedError(
+                f"{self._name} gave a {type(value).__name__}; it must give a dict, or None to drop the row."
+            )
+        unknown = [name for name in value if name not in made.field_index]
+        if unknown:
+            raise FunctionFailedError(
+                f"{self._name} gave fields that the schema does not have: {', '.join(map(str, unknown))}.",
+                key="fields", fix="Declare them in fields, as name:type.",
+            )  # fmt: skip
+        full = {field.name: value.get(field.name) for field in made.fields}
+        _check(self._name, full, made)
+        return full
+
+    def _schema(self, schema: Schema) -> Schema:
+        if schema.type is not Type.STRUCT:
+            return schema
+        kept = [
+            Field(f.name, Schema(self._types[f.name], optional=True)) if f.name in self._types else f
+            for f in schema.fields
+        ]
+        new = [
+            Field(name, Schema(kind, optional=True)) for name, kind in self._types.items() if schema.field(name) is None
+        ]
+        return rebuilt(schema, (*kept, *new)).as_optional(schema.optional)
+
+
+class _PerBatch:
+    """Owned by one task thread."""
+
+    def __init__(self, side: Side, config: PythonFunctionConfig) -> None:
+        self._side = side
+        self._name = config.function
+        self._call = _load(config.function)
+
+    def apply(self, batch: Batch) -> list[Batch]:
+        """What the function makes of the values that are not null; nulls stay."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self._side.of(batch)
+        present = [i for i in range(len(batch)) if i not in set(null_rows(column))]
+        if not present:
+            return [batch]
+        part = column if len(present) == len(batch) else column.take(present)
+        given = part.arrow()
+        whole = pa.types.is_struct(given.type)
+        table = pa.RecordBatch.from_struct_array(given) if whole else pa.record_batch([given], names=["value"])
+        found = self._asked(table)
+        if isinstance(found, pa.RecordBatch):
+            made = self._column(found, column.schema, given, whole=whole)
+            if len(present) < len(batch):
+                rows = dict(zip(present, made.rows(), strict=True))
+                schema = None if made.schema is None else made.schema.as_optional()
+                made = Column.from_rows([rows.get(i) for i in range(len(batch))], schema)
+            return [self._side.put(batch, made)]
+        gone = {present[i] for i in pc.indices_nonzero(pc.invert(pc.fill_null(found, False))).to_pylist()}
+        left = batch.without(gone)
+        return [left] if len(left) else []
+
+    def _asked(self, table: pa.RecordBatch) -> pa.RecordBatch | pa.BooleanArray:
+        import pyarrow as pa
+
+        try:
+            found = self._call(table)
+        except (RetriableError, RejectedRowsError):
+            raise
+        except Exception as error:
+            raise FunctionFailedError(f"{self._name} raised {type(error).__name__}: {error}") from error
+        if isinstance(found, pa.ChunkedArray):
+            found = found.combine_chunks()
+        wanted = isinstance(found, pa.RecordBatch) or (isinstance(found, pa.Array) and pa.types.is_boolean(found.type))
+        if not wanted:
+            raise FunctionFailedError(
+                f"{self._name} gave a {type(found).__name__}; it must give a pyarrow.RecordBatch, or a boolean array of"
+                " the rows to keep."
+            )
+        if len(found) != len(table):
+            raise FunctionFailedError(
+                f"{self._name} gave {len(found)} rows for {len(table)}; it must give as many as it was given.",
+                fix="To drop rows, give a boolean array.",
+            )
+        return found
+
+    def _column(self, found: pa.RecordBatch, schema: Schema | None, given: pa.Array, *, whole: bool) -> Column:
+        if not whole:
+            return _named("value", found.column(0), schema)
+        fields, columns = [], []
+        for name, array in zip(found.schema.names, found.columns, strict=True):
+            made = _named(name, array, schema.field(name) if is_struct(schema) and schema is not None else None)
+            assert made.schema is not None
+            fields.append(Field(name, made.schema))
+            columns.append(made.arrow())
+        base = schema if schema is not None else Schema(Type.STRUCT)
+        schema_made = rebuilt(base, fields).as_optional(base.optional)
+        array = struct_array(columns, schema_made, given)
+        if schema is None:
+            return Column.from_rows(Column.from_arrow(array, schema_made.as_optional()).rows(), None)
+        return Column.from_arrow(array, schema_made)
+
+
+def _named(name: str, array: pa.Array, before: Schema | None) -> Column:
+    """A column under the schema it had when its type is still that one, else under one derived from its type."""
+    if before is not None and array.type == arrow_type(before):
+        nullable = before.optional or not array.null_count
+        return Column.from_arrow(array, before if nullable else replace(before, optional=True))
+    schema = connect_schema(array.type, path=name)
+    return Column.from_arrow(array.cast(arrow_type(schema)), schema)
+
+
+def _check(function: str, row: Mapping[str, Any], schema: Schema) -> None:
+    for field in schema.fields:
+        value = row[field.name]
+        if value is None:
+            if not field.schema.optional:
+                raise FunctionFailedError(f"{function} gave no value for this required field.", field=field.name)
+            continue
+        try:
+            Column.from_rows([value], field.schema).arrow()
+        except SchemaError as error:
+            raise FunctionFailedError(
+                f"{function} gave a {type(value).__name__}, which is no {field.schema.type}: {error.message}",
+                field=field.name, fix="Give another value, or declare the field's new type in fields.",
+            ) from error  # fmt: skip
+
+
+def _load(text: str) -> Callable[[Any], Any]:
+    module, _, name = text.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"Invalid value {text} for configuration function: {error}.", key="function",
+            fix="Install the package next to the worker, or put its folder on the worker's PYTHONPATH.",
+        ) from error  # fmt: skip
+    if not callable(found):
+        raise ConfigError(f"Invalid value {text} for configuration function: it is no function.", key="function")
+    function: Callable[[Any], Any] = found
+    return function
+
+
+def _transform(side: Side, config: PythonFunctionConfig) -> _PerRow | _PerBatch:
+    return _PerBatch(side, config) if config.mode == "batch" else _PerRow(side, config)
+
+
+def key(config: PythonFunctionConfig) -> _PerRow | _PerBatch:
+    """PythonFunction$Key."""
+    return _transform(Side.KEY, config)
+
+
+def value(config: PythonFunctionConfig) -> _PerRow | _PerBatch:
+    """PythonFunction$Value."""
+    return _transform(Side.VALUE, config)
