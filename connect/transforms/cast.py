@@ -14,7 +14,9 @@ from connect.transforms.cast_columns import cast_column
 from connect.transforms.cast_spec import SOURCES, java_types
 from connect.transforms.cast_values import cast_value
 from connect.transforms.config import CastConfig
+from connect.transforms.field_path import parse_path
 from connect.transforms.fields import FieldsTransform, each_column, map_rows
+from connect.transforms.nested import Nested, Path
 from connect.transforms.sides import Side, null_rows
 from connect.transforms.structs import PerSchema, column_of, masked_by, rebuilt, value_of
 
@@ -105,19 +107,30 @@ def _whole_schema(schema: Schema, target: Type) -> Schema:
     return replace(schema, type=target, default=made.default)
 
 
-def _transform(side: Side, config: CastConfig) -> FieldsTransform | _CastWhole:
+def _transform(side: Side, config: CastConfig) -> FieldsTransform | Nested | _CastWhole:
     target = config.casts.whole
     if target is None:
-        kernel = _CastFields(config.casts.fields, default=config.replace_null)
-        return FieldsTransform(side, "cast types", kernel, no_struct="Cannot list fields on non-struct type")
+        casts = config.casts.fields
+
+        def of(fields: Mapping[str, Type]) -> FieldsTransform:
+            kernel = _CastFields(fields, default=config.replace_null)
+            return FieldsTransform(side, "cast types", kernel, no_struct="Cannot list fields on non-struct type")
+
+        if not config.nested:
+            return of(casts)
+        groups: dict[Path, dict[str, Type]] = {}
+        for name, kind in casts.items():
+            path = parse_path(name, "V2")
+            groups.setdefault(path[:-1], {})[path[-1]] = kind
+        return Nested(side, {parent: of(fields) for parent, fields in groups.items()})
     return _CastWhole(side, target, PerSchema(lambda schema: _whole_schema(schema, target)))
 
 
-def key(config: CastConfig) -> FieldsTransform | _CastWhole:
+def key(config: CastConfig) -> FieldsTransform | Nested | _CastWhole:
     """Cast$Key."""
     return _transform(Side.KEY, config)
 
 
-def value(config: CastConfig) -> FieldsTransform | _CastWhole:
+def value(config: CastConfig) -> FieldsTransform | Nested | _CastWhole:
     """Cast$Value."""
     return _transform(Side.VALUE, config)

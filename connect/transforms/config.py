@@ -17,6 +17,7 @@ from connect.transforms.settings import (
     NULL,
     Validated,
     list_problems,
+    paths_problems,
     replace_null_setting,
     setting,
     syntax_version_setting,
@@ -41,15 +42,22 @@ class CastConfig(Config):
         importance="high",
     )
     replace_null: Boolean = replace_null_setting()
+    syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
-        return cast_problems(self.spec)
+        yield from cast_problems(self.spec)
+        yield from paths_problems(self.syntax_version, "spec", (one.rpartition(":")[0] for one in self.spec))
 
     @property
     def casts(self) -> CastSpec:
         """The types by field, or the one type of the whole."""
         return CastSpec.parse(self.spec)
+
+    @property
+    def nested(self) -> bool:
+        """Names of fields are dotted paths."""
+        return self.syntax_version.upper() == "V2"
 
 
 class DropHeadersConfig(Validated):
@@ -95,6 +103,7 @@ class HeaderFromConfig(Validated):
         "operation", doc="move: the fields are removed; copy: they stay.", importance="high"
     )
     replace_null: Boolean = replace_null_setting()
+    syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
@@ -102,6 +111,11 @@ class HeaderFromConfig(Validated):
         if self.fields and self.headers and len(self.fields) != len(self.headers):
             text = "'fields' config must have the same number of elements as 'headers' config."
             yield ConfigProblem("fields", text)
+
+    @property
+    def nested(self) -> bool:
+        """Names of fields are dotted paths."""
+        return self.syntax_version.upper() == "V2"
 
 
 class HoistFieldConfig(Config):
@@ -120,12 +134,18 @@ class InsertFieldConfig(Config):
     static_field: String | None = setting("static.field", None, doc="Field for a value that is always the same.")
     static_value: String | None = setting("static.value", None, doc="The value of static.field.")
     replace_null: Boolean = replace_null_setting()
+    syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
         names = (self.topic_field, self.partition_field, self.offset_field, self.timestamp_field, self.static_field)
         if all(name is None for name in names):
             yield ConfigProblem("topic.field", "No field insertion configured")
+
+    @property
+    def nested(self) -> bool:
+        """Names of fields are dotted paths."""
+        return self.syntax_version.upper() == "V2"
 
 
 class InsertHeaderConfig(Validated):
@@ -152,12 +172,19 @@ class MaskFieldConfig(Validated):
         importance="low",
     )
     replace_null: Boolean = replace_null_setting()
+    syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
         yield from list_problems({"fields": self.fields})
+        yield from paths_problems(self.syntax_version, "fields", self.fields)
         if self.replacement is not None:
             yield from text_problems("replacement", self.replacement)
+
+    @property
+    def nested(self) -> bool:
+        """Names of fields are dotted paths."""
+        return self.syntax_version.upper() == "V2"
 
 
 class RegexRouterConfig(Config):
@@ -183,15 +210,24 @@ class ReplaceFieldConfig(Config):
     include: ListOf = setting("include", (), doc="Fields to keep; none given: all.")
     renames: ListOf = setting("renames", (), doc="Fields to rename, as old:new.")
     replace_null: Boolean = replace_null_setting()
+    syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
-        return rename_problems("renames", self.renames)
+        yield from rename_problems("renames", self.renames)
+        renamed = [names_of(rename)[0] for rename in self.renames]
+        for key, names in (("exclude", self.exclude), ("include", self.include), ("renames", renamed)):
+            yield from paths_problems(self.syntax_version, key, names)
 
     @property
     def new_names(self) -> Mapping[str, str]:
         """New names by old."""
         return MappingProxyType(dict(names_of(rename) for rename in self.renames))
+
+    @property
+    def nested(self) -> bool:
+        """Names of fields are dotted paths."""
+        return self.syntax_version.upper() == "V2"
 
 
 class SetSchemaMetadataConfig(Config):
@@ -222,6 +258,7 @@ class TimestampConverterConfig(Config):
         importance="low",
     )
     replace_null: Boolean = replace_null_setting()
+    syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
@@ -233,6 +270,11 @@ class TimestampConverterConfig(Config):
             text = "TimestampConverter requires a SimpleDateFormat-compatible pattern for string timestamps: "
             cause = f"Invalid value java.lang.IllegalArgumentException: {problem} for configuration "
             yield ConfigProblem("format", f"{cause}{text}{self.format}")
+
+    @property
+    def nested(self) -> bool:
+        """Names of fields are dotted paths."""
+        return self.syntax_version.upper() == "V2"
 
 
 class TimestampRouterConfig(Config):
@@ -262,10 +304,17 @@ class ValueToKeyConfig(Validated):
 
     fields: ListOf = setting("fields", doc="Fields of the value that become the key.", importance="high")
     replace_null: Boolean = replace_null_setting()
+    syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
-        return list_problems({"fields": self.fields})
+        yield from list_problems({"fields": self.fields})
+        yield from paths_problems(self.syntax_version, "fields", self.fields)
+
+    @property
+    def nested(self) -> bool:
+        """Names of fields are dotted paths."""
+        return self.syntax_version.upper() == "V2"
 
 
 class TopicNameMatchesConfig(Config):

@@ -100,6 +100,13 @@ class _ExtractField:
         return self.default or place < len(self.path)
 
 
+def extract(column: Column, text: str, version: str, *, default: bool) -> Column:
+    """The column at a path of another one. SchemaError: there is none."""
+    found = _ExtractField(Side.VALUE, text, parse_path(text, version), default)
+    (made,) = found.apply(Batch("", column))
+    return made.values
+
+
 def _transform(side: Side, config: ExtractFieldConfig) -> _ExtractField:
     return _ExtractField(side, config.field, parse_path(config.field, config.syntax_version), config.replace_null)
 

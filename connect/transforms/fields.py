@@ -52,7 +52,8 @@ class FieldsTransform:
         self._kernel = kernel
         self._nulls = nulls
         self._no_struct = no_struct
-        self._schema_of = PerSchema(kernel.schema_of)
+        self.schema_of = PerSchema(kernel.schema_of)
+        """The schema that comes out for one that goes in."""
 
     def apply(self, batch: Batch) -> list[Batch]:
         """One batch with the rebuilt rows."""
@@ -71,7 +72,7 @@ class FieldsTransform:
             return map_rows(column, None, lambda row, i: kernel.map_row(self._checked(row, None), batch, i))
         if schema.type is not Type.STRUCT:
             return map_rows(column, schema, lambda row, _: self._checked(row, schema))
-        made = self._schema_of(schema)
+        made = self.schema_of(schema)
         if column.is_arrow:
             array = column.arrow()
             return Column.from_arrow(struct_array(kernel.columns(array, schema, made, batch), made, array), made)

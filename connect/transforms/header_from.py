@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,9 @@ from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Header
 from connect.api.schema import Field, Schema, Type
 from connect.transforms.config import HeaderFromConfig
+from connect.transforms.extract_field import extract
 from connect.transforms.fields import FieldsTransform
+from connect.transforms.nested import Nested, by_parent
 from connect.transforms.sides import Side
 from connect.transforms.structs import column_of, rebuilt, value_of
 
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 class _WithoutFields:
     """The structs and maps without some fields."""
 
-    def __init__(self, config: HeaderFromConfig) -> None:
-        self._gone = frozenset(config.fields) if config.operation == "move" else frozenset()
+    def __init__(self, config: HeaderFromConfig, names: Iterable[str]) -> None:
+        self._gone = frozenset(names) if config.operation == "move" else frozenset()
         self._default = config.replace_null
 
     def schema_of(self, schema: Schema) -> Schema:
@@ -50,7 +52,14 @@ class _HeaderFrom:
         self._default = config.replace_null
         self._copies = config.operation == "copy"
         purpose = f"header {config.operation}"
-        self._rest = FieldsTransform(side, purpose, _WithoutFields(config), nulls=False)
+        self._nested = config.nested
+
+        def of(names: Iterable[str]) -> FieldsTransform:
+            return FieldsTransform(side, purpose, _WithoutFields(config, names), nulls=False)
+
+        # The top level is always looked at: there a null is an error.
+        parents = {(): of(()), **{parent: of(own) for parent, own in by_parent(config.fields).items()}}
+        self._rest: FieldsTransform | Nested = Nested(side, parents) if self._nested else of(config.fields)
 
     def apply(self, batch: Batch) -> list[Batch]:
         column = self._side.of(batch)
@@ -62,6 +71,9 @@ class _HeaderFrom:
 
     def _headers(self, column: Column, field: str, header: str) -> list[Header]:
         """Headers are Python objects by contract, so one is made per row."""
+        if self._nested:
+            found_column = extract(column, field, "V2", default=self._default)
+            return [Header(header, value, found_column.schema) for value in found_column.rows()]
         schema = column.schema
         if schema is None or schema.type is not Type.STRUCT:
             return [Header(header, row.get(field)) for row in column.rows()]

@@ -13,7 +13,9 @@ from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Field, Schema
 from connect.transforms.config import InsertFieldConfig
+from connect.transforms.field_path import parse_path
 from connect.transforms.fields import FieldsTransform
+from connect.transforms.nested import Nested, Path
 from connect.transforms.sides import Side
 from connect.transforms.structs import column_of, rebuilt, value_of
 
@@ -104,15 +106,28 @@ def _field(name: str, schema: Schema) -> Field:
     return Field(bare, schema.as_optional(not name.endswith("!")))
 
 
-def _transform(side: Side, config: InsertFieldConfig) -> FieldsTransform:
-    return FieldsTransform(side, _PURPOSE, _InsertField(config))
+_NAMES = ("topic_field", "partition_field", "offset_field", "timestamp_field", "static_field")
 
 
-def key(config: InsertFieldConfig) -> FieldsTransform:
+def _transform(side: Side, config: InsertFieldConfig) -> FieldsTransform | Nested:
+    if not config.nested:
+        return FieldsTransform(side, _PURPOSE, _InsertField(config))
+    groups: dict[Path, dict[str, str]] = {}
+    for name in _NAMES:
+        text: str | None = getattr(config, name)
+        if text is not None:
+            path = parse_path(text, "V2")
+            groups.setdefault(path[:-1], {})[name] = path[-1]
+    none = dict.fromkeys(_NAMES)
+    parts = {parent: config.model_copy(update={**none, **own}) for parent, own in groups.items()}
+    return Nested(side, {parent: FieldsTransform(side, _PURPOSE, _InsertField(part)) for parent, part in parts.items()})
+
+
+def key(config: InsertFieldConfig) -> FieldsTransform | Nested:
     """InsertField$Key."""
     return _transform(Side.KEY, config)
 
 
-def value(config: InsertFieldConfig) -> FieldsTransform:
+def value(config: InsertFieldConfig) -> FieldsTransform | Nested:
     """InsertField$Value."""
     return _transform(Side.VALUE, config)

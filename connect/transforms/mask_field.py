@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from connect.javatext.numbers import BITS, parse_float32, wrapped
 from connect.transforms.config import MaskFieldConfig
 from connect.transforms.fields import FieldsTransform, each_column
 from connect.transforms.java_names import class_name
+from connect.transforms.nested import Nested, nested
 from connect.transforms.sides import Side
 from connect.transforms.structs import column_of, value_of
 
@@ -28,8 +29,8 @@ _EMPTY = (
 
 
 class _MaskField:
-    def __init__(self, config: MaskFieldConfig) -> None:
-        self._names = frozenset(config.fields)
+    def __init__(self, config: MaskFieldConfig, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
         self._replacement = config.replacement
         self._default = config.replace_null
 
@@ -134,15 +135,18 @@ def _unfit(replacement: str, target: str) -> SchemaError:
     return SchemaError(f"Unable to convert {replacement} (class java.lang.String) {target}")
 
 
-def _transform(side: Side, config: MaskFieldConfig) -> FieldsTransform:
-    return FieldsTransform(side, "mask fields", _MaskField(config), nulls=False)
+def _transform(side: Side, config: MaskFieldConfig) -> FieldsTransform | Nested:
+    def of(names: Iterable[str]) -> FieldsTransform:
+        return FieldsTransform(side, "mask fields", _MaskField(config, names), nulls=False)
+
+    return nested(side, config.fields, of) if config.nested else of(config.fields)
 
 
-def key(config: MaskFieldConfig) -> FieldsTransform:
+def key(config: MaskFieldConfig) -> FieldsTransform | Nested:
     """MaskField$Key."""
     return _transform(Side.KEY, config)
 
 
-def value(config: MaskFieldConfig) -> FieldsTransform:
+def value(config: MaskFieldConfig) -> FieldsTransform | Nested:
     """MaskField$Value."""
     return _transform(Side.VALUE, config)

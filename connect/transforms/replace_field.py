@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Field, Schema
 from connect.transforms.config import ReplaceFieldConfig
+from connect.transforms.field_path import parse_path
 from connect.transforms.fields import FieldsTransform
+from connect.transforms.nested import Nested, Path
 from connect.transforms.sides import Side
 from connect.transforms.structs import column_of, rebuilt, value_of
 
@@ -17,11 +20,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@dataclass
+class _Fields:
+    """What happens to the fields of one struct."""
+
+    exclude: set[str] = field(default_factory=set)
+    include: set[str] = field(default_factory=set)
+    new_names: dict[str, str] = field(default_factory=dict)
+
+
 class _ReplaceField:
-    def __init__(self, config: ReplaceFieldConfig) -> None:
-        self._exclude = frozenset(config.exclude)
-        self._include = frozenset(config.include)
-        self._names = config.new_names
+    def __init__(self, config: ReplaceFieldConfig, fields: _Fields) -> None:
+        self._exclude = frozenset(fields.exclude)
+        self._include = frozenset(fields.include)
+        self._names = fields.new_names
         self._default = config.replace_null
 
     def schema_of(self, schema: Schema) -> Schema:
@@ -53,15 +65,38 @@ class _ReplaceField:
         return self._names.get(name, name)
 
 
-def _transform(side: Side, config: ReplaceFieldConfig) -> FieldsTransform:
-    return FieldsTransform(side, "field replacement", _ReplaceField(config))
+def _by_parent(config: ReplaceFieldConfig) -> dict[Path, _Fields]:
+    """A path that is included takes its parents along, and of them nothing else."""
+    groups: dict[Path, _Fields] = {}
+    for name in config.exclude:
+        path = parse_path(name, "V2")
+        groups.setdefault(path[:-1], _Fields()).exclude.add(path[-1])
+    included = {parse_path(name, "V2") for name in config.include}
+    for path in included:
+        if any(path[:i] in included for i in range(1, len(path))):
+            continue  # a parent stays whole
+        for i in range(len(path)):
+            groups.setdefault(path[:i], _Fields()).include.add(path[i])
+    for name, new in config.new_names.items():
+        path = parse_path(name, "V2")
+        groups.setdefault(path[:-1], _Fields()).new_names[path[-1]] = new
+    return groups
 
 
-def key(config: ReplaceFieldConfig) -> FieldsTransform:
+def _transform(side: Side, config: ReplaceFieldConfig) -> FieldsTransform | Nested:
+    def of(fields: _Fields) -> FieldsTransform:
+        return FieldsTransform(side, "field replacement", _ReplaceField(config, fields))
+
+    if config.nested:
+        return Nested(side, {parent: of(fields) for parent, fields in _by_parent(config).items()})
+    return of(_Fields(set(config.exclude), set(config.include), dict(config.new_names)))
+
+
+def key(config: ReplaceFieldConfig) -> FieldsTransform | Nested:
     """ReplaceField$Key."""
     return _transform(Side.KEY, config)
 
 
-def value(config: ReplaceFieldConfig) -> FieldsTransform:
+def value(config: ReplaceFieldConfig) -> FieldsTransform | Nested:
     """ReplaceField$Value."""
     return _transform(Side.VALUE, config)

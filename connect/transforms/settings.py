@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from connect.api.config import Config, KeyValue, key
 from connect.api.errors import ConfigProblem
+from connect.transforms.field_path import path_problems
 
 setting = partial(key, width="none")
 
@@ -19,10 +20,16 @@ def replace_null_setting() -> Any:
     return setting("replace.null.with.default", True, doc=doc, importance="medium")
 
 
-def syntax_version_setting() -> Any:
-    """`field.syntax.version`."""
+def syntax_version_setting(*, ours: bool = False) -> Any:
+    """`field.syntax.version`; `ours`: where Kafka 4.1 has none, so that REST clients do not see it."""
     doc = "V1: a field of the top level by its whole name. V2: a dotted path; names with dots stand in backticks."
-    return setting("field.syntax.version", "V1", doc=doc, importance="high")
+    return setting("field.syntax.version", "V1", doc=doc, importance="high", internal=ours)
+
+
+def paths_problems(version: str, key: str, texts: Iterable[str]) -> Iterable[ConfigProblem]:
+    """What is wrong with dotted paths in one setting."""
+    for text in texts:
+        yield from (ConfigProblem(key, problem.message) for problem in path_problems(text, version))
 
 
 def list_problems(lists: Mapping[str, Sequence[str]]) -> Iterable[ConfigProblem]:

@@ -14,6 +14,7 @@ from connect.transforms.config import TimestampConverterConfig
 from connect.transforms.fields import FieldsTransform, map_rows
 from connect.transforms.moments import Form, Moments, form_of, target_schema
 from connect.transforms.moments_columns import convert_column
+from connect.transforms.nested import Nested, nested
 from connect.transforms.sides import Side, null_rows
 from connect.transforms.structs import PerSchema, column_of, masked_by, rebuilt, value_of
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class _OneField:
-    def __init__(self, config: TimestampConverterConfig, moments: Moments) -> None:
-        self._name = config.field
+    def __init__(self, config: TimestampConverterConfig, moments: Moments, name: str) -> None:
+        self._name = name
         self._moments = moments
         self._target = Form(config.target_type)
         self._default = config.replace_null
@@ -71,7 +72,7 @@ class _TimestampConverter:
             Form(config.target_type), config.format, config.unix_precision, this_year=datetime.now(UTC).year
         )
         self._target = Form(config.target_type)
-        self._kernel = _OneField(config, self._moments)
+        self._kernel = _OneField(config, self._moments, config.field)
         self._field = FieldsTransform(side, "converting timestamp formats", self._kernel)
         self._schema_of = PerSchema(self._kernel.schema_of)
 
@@ -97,11 +98,22 @@ class _TimestampConverter:
         return map_rows(column, made, lambda value, _: self._moments.convert(value, schema))
 
 
-def key(config: TimestampConverterConfig) -> _TimestampConverter:
+def _transform(side: Side, config: TimestampConverterConfig) -> _TimestampConverter | Nested:
+    if not (config.field and config.nested):
+        return _TimestampConverter(side, config)
+    moments = Moments(Form(config.target_type), config.format, config.unix_precision, this_year=datetime.now(UTC).year)
+
+    def of(names: list[str]) -> FieldsTransform:
+        return FieldsTransform(side, "converting timestamp formats", _OneField(config, moments, names[0]))
+
+    return nested(side, [config.field], of)
+
+
+def key(config: TimestampConverterConfig) -> _TimestampConverter | Nested:
     """TimestampConverter$Key."""
-    return _TimestampConverter(Side.KEY, config)
+    return _transform(Side.KEY, config)
 
 
-def value(config: TimestampConverterConfig) -> _TimestampConverter:
+def value(config: TimestampConverterConfig) -> _TimestampConverter | Nested:
     """TimestampConverter$Value."""
-    return _TimestampConverter(Side.VALUE, config)
+    return _transform(Side.VALUE, config)

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from connect.api.errors import SchemaError
-from connect.api.records import Batch
+from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, struct
 from connect.transforms.config import ValueToKeyConfig
-from connect.transforms.fields import FieldsTransform
-from connect.transforms.sides import Side
-from connect.transforms.structs import column_of, unique, value_of
+from connect.transforms.extract_field import extract
+from connect.transforms.field_path import parse_path
+from connect.transforms.fields import FieldsTransform, not_a_row
+from connect.transforms.sides import Side, null_rows
+from connect.transforms.structs import column_of, struct_array, unique, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,8 +52,31 @@ class ValueToKey:
     def __init__(self, config: ValueToKeyConfig) -> None:
         purpose = "copying fields from value to key"
         self._keys = FieldsTransform(Side.VALUE, purpose, _Picked(config), nulls=False)
+        self._paths = config.fields if config.nested else ()
+        self._default = config.replace_null
 
     def apply(self, batch: Batch) -> list[Batch]:
         """The batch with its new keys."""
+        if self._paths:
+            return [replace(batch, keys=self._at_paths(batch.values))]
         (picked,) = self._keys.apply(batch)
         return [replace(batch, keys=picked.values)]
+
+    def _at_paths(self, values: Column) -> Column:
+        """The last steps of the paths are the fields' names."""
+        nulls = null_rows(values)
+        if nulls:
+            error = not_a_row(None, values.schema, "copying fields from value to key")
+            raise RejectedRowsError(dict.fromkeys(nulls, error))
+        names = [parse_path(path, "V2")[-1] for path in self._paths]
+        columns = [extract(values, path, "V2", default=self._default) for path in self._paths]
+        if values.schema is None:
+            rows = zip(*(column.rows() for column in columns), strict=True)
+            return Column.from_rows([dict(zip(names, row, strict=True)) for row in rows], None)
+        # A parent that is null makes its fields null.
+        nullable = [column.schema.as_optional() for column in columns if column.schema is not None]
+        made = struct(unique(Field(name, schema) for name, schema in zip(names, nullable, strict=True)))
+        if values.is_arrow:
+            return Column.from_arrow(struct_array([column.arrow() for column in columns], made, values.arrow()), made)
+        picked = zip(*(column.rows() for column in columns), strict=True)
+        return Column.from_rows([dict(zip(names, row, strict=True)) for row in picked], made)
