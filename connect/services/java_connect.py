@@ -85,7 +85,7 @@ class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
 
     def prepare(self) -> None:
         find_java()
-        _worker_jars()
+        worker_jars()
         _plugin_jars()
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
@@ -97,7 +97,7 @@ class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
         )
         properties_path.write_text(as_properties({**defaults, **self._properties}))
         java = [str(find_java().launcher), *self._jvm_options, f"-Dlog4j2.configurationFile={log4j_path.as_uri()}"]
-        java += ["-cp", f"{_worker_jars()}/*", "org.apache.kafka.connect.cli.ConnectDistributed"]
+        java += ["-cp", f"{worker_jars()}/*", "org.apache.kafka.connect.cli.ConnectDistributed"]
         return [*java, str(properties_path)]
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> JavaConnectEndpoint:
@@ -146,7 +146,8 @@ def worker_properties(
     }
 
 
-def _worker_jars() -> Path:
+def worker_jars() -> Path:
+    """Return the folder of the worker's own jars, connect-api among them; fetched now if they are not there."""
     return fetch(f"java-connect-{KAFKA_VERSION}", WORKER)
 
 

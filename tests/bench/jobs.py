@@ -19,9 +19,10 @@ from connect.plugins import Catalog
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
 from connect.runtime.messages import AsksToWrite, StartTask, State, TaskState, TopicsUsed
+from connect.runtime.pandas_on_demand import defer_pandas
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
-from tests.bench import memory_source
+from tests.bench import memory_source, null_sink
 from tests.bench.measure import Figure, as_dict, measure
 from tests.bench.rows import NAMES, plain_rows
 
@@ -43,7 +44,8 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
     registry = {"value.converter.schema.registry.url": settings["registry"]} if "registry" in settings else {}
     chosen = {"value.converter": settings["converter"], **registry} if "converter" in settings else {}
     connector = {**connector, **chosen}
-    catalog = Catalog([*Catalog.installed().plugins(), memory_source.PLUGIN])
+    defer_pandas()
+    catalog = Catalog([*Catalog.installed().plugins(), memory_source.PLUGIN, null_sink.PLUGIN])
     clients = Clients(worker, catalog)
     admin = TopicAdmin(admin_settings(worker.originals, {}, "bench").properties)
     admin.create("bench-offsets", partitions=5, configs={"cleanup.policy": "compact"}, deadline=Deadline.after(30.0))
@@ -58,21 +60,27 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
             failures.append(state.trace or "")
             ended.set()
 
-    def work() -> int:
-        task = dict(build_connector(catalog, connector).task_configs(1)[0])
-        run = TaskRun(StartTask(connector["name"], 0, 0, kind, connector, task), clients, report)
-        run.start()
+    task = dict(build_connector(catalog, connector).task_configs(1)[0])
+    run = TaskRun(StartTask(connector["name"], 0, 0, kind, connector, task), clients, report)
+
+    def moved(least: int) -> int:
         limit_s = time.monotonic() + LIMIT_S
-        while run.figures.snapshot().get("rows_total", 0) < rows and not ended.is_set():
+        while (total := int(run.figures.snapshot().get("rows_total", 0))) < least and not ended.is_set():
             if time.monotonic() > limit_s:
                 raise TimeoutError(f"{connector['name']}: {run.figures.snapshot()}")
-            ended.wait(0.01)
+            ended.wait(0.005)
+        return total
+
+    def work() -> int:
+        moved(rows)
         run.stop()
         ended.wait(60)
         if any(failures):
             raise RuntimeError(failures[0])
-        return int(run.figures.snapshot()["rows_total"])
+        return int(run.figures.snapshot()["rows_total"]) - before
 
+    run.start()
+    before = moved(1)  # what the start takes is no part of the rate, here as with the Java peer
     figure = measure(work)
     clients.close()
     return figure
@@ -85,6 +93,7 @@ def memory_to_kafka(settings: Settings) -> Figure:
         "connector.class": "bench.MemorySource",
         "topic": settings["topic"],
         "rows": str(rows),
+        **connector_settings(settings),
     }
     return run_connector(settings, connector, "source", rows)
 
@@ -116,6 +125,21 @@ def avro_serializer(settings: Settings) -> Figure:
         return sent
 
     return measure(work)
+
+
+def kafka_to_null(settings: Settings) -> Figure:
+    connector = {
+        "name": f"null-{settings['topic']}",
+        "connector.class": "bench.NullSink",
+        "topics": settings["topic"],
+        **connector_settings(settings),
+    }
+    return run_connector(settings, connector, "sink", int(settings["rows"]))
+
+
+def connector_settings(settings: Settings) -> dict[str, str]:
+    """The part of a connector's configuration that its Java peer is given too."""
+    return json.loads(settings.get("connector", "{}"))
 
 
 def sqlite_to_kafka(settings: Settings) -> Figure:
@@ -243,6 +267,7 @@ JOBS: dict[str, Callable[[Settings], Figure]] = {
     for job in (
         memory_to_kafka,
         avro_serializer,
+        kafka_to_null,
         sqlite_to_kafka,
         kafka_to_s3,
         raw_produce,

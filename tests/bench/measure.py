@@ -37,8 +37,13 @@ def measure(work: Callable[[], int]) -> Figure:
     return Figure(rows, wall_s, cpu_s, after.ru_maxrss / 1024)
 
 
-def entry(name: str, ours: Figure, peer_name: str | None, peer: Figure | None) -> dict[str, object]:
-    """A row of bench.json. `ratio`: our rows/s over the peer's."""
+def entry(
+    name: str, ours: Figure, peer_name: str | None, peer: Figure | None, must: int | None = None
+) -> dict[str, object]:
+    """A row of bench.json. `ratio`: our rows/s over the peer's; `cpu_ratio`: the peer's CPU per row over ours.
+
+    `must`: the least rows per second of one core, to be compared with 1 / CPU seconds per row.
+    """
     beside = None
     if peer is not None:
         beside = {"name": peer_name, "rows_per_s": peer.rows_per_s, "cpu_s_per_mrow": peer.cpu_s_per_mrow}
@@ -51,6 +56,8 @@ def entry(name: str, ours: Figure, peer_name: str | None, peer: Figure | None) -
         "max_rss_mb": ours.max_rss_mb,
         "peer": beside,
         "ratio": None if peer is None else ours.rows_per_s / peer.rows_per_s,
+        "cpu_ratio": None if peer is None else peer.cpu_s_per_mrow / ours.cpu_s_per_mrow,
+        "must_rows_per_s_per_core": must,
     }
 
 

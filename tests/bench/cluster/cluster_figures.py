@@ -1,0 +1,171 @@
+"""What a cluster of two workers takes its time for, and how much memory: the same steps for either kind of worker."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import requests
+
+from tests.bench.cluster.cluster_flow import Arrivals, Lines
+from tests.bench.cluster.cluster_workers import SOURCE, TEXT, Worker, Workers, wait_for
+
+CONNECTORS = 200
+FIRST_RECORDS = 5
+PAUSE_S = 0.02
+Figures = dict[str, float]
+
+
+def measure_cluster(kind: str, bootstrap_servers: str, folder: Path, new_topic: Callable[[str], str]) -> Figures:
+    """Every figure of one kind of worker, `ours` or `java`, by name; seconds and MiB."""
+    with Workers(kind, bootstrap_servers) as workers:
+        figures: Figures = {"start of the first worker, s": workers.all[0].start()}
+        figures["start to REST, s"] = workers.all[1].start()
+        time.sleep(3)  # what a start leaves to be done must not count as idle
+        figures |= memory("idle worker", workers.all[1])
+        figures["first record after POST, s"] = statistics.median(
+            first_record(workers, bootstrap_servers, folder, new_topic) for _ in range(FIRST_RECORDS)
+        )
+        figures |= losses(workers, bootstrap_servers, folder, new_topic("flow"))
+        figures |= many(workers, folder, new_topic("many"))
+    return figures
+
+
+def memory(what: str, *workers: Worker) -> Figures:
+    """The sum over the processes of the workers."""
+    found = [worker.memory() for worker in workers]
+    return {f"{what}, RSS MiB": sum(m.rss_mib for m in found), f"{what}, PSS MiB": sum(m.pss_mib for m in found)}
+
+
+def first_record(workers: Workers, bootstrap_servers: str, folder: Path, new_topic: Callable[[str], str]) -> float:
+    """Seconds from a POST until the line that the file holds already has arrived."""
+    topic = new_topic("first")
+    file = folder / f"{topic}.txt"
+    file.write_text(f"{time.monotonic() + 1e6}\n")
+    with Arrivals(bootstrap_servers, topic) as arrivals:
+        posted_s = time.monotonic()
+        workers.all[0].call("POST", "/connectors", {"name": topic, "config": source(file, topic)})
+        return arrivals.first_written_after(posted_s)
+
+
+def losses(workers: Workers, bootstrap_servers: str, folder: Path, topic: str) -> Figures:
+    """How long lines stay away after a restart of their task, SIGTERM and kill -9 of its worker."""
+    file = folder / f"{topic}.txt"
+    figures: Figures = {}
+    with Lines(file), Arrivals(bootstrap_servers, topic) as arrivals:
+        workers.all[0].call("POST", "/connectors", {"name": topic, "config": source(file, topic)})
+        arrivals.steady_again(time.monotonic())
+        now_s = time.monotonic()
+        figures["longest gap undisturbed, s"] = arrivals.longest_gap(now_s - 2, now_s)
+
+        moment_s = time.monotonic()
+        workers.all[0].call("POST", f"/connectors/{topic}/tasks/0/restart")
+        arrivals.steady_again(moment_s)
+        figures["task restart, longest gap, s"] = arrivals.longest_gap(moment_s, time.monotonic())
+
+        owner, _ = workers.owner(topic)
+        moment_s = owner.terminate()
+        arrivals.steady_again(moment_s)
+        figures["SIGTERM of the owner, longest gap, s"] = arrivals.longest_gap(moment_s, time.monotonic())
+        owner.clean_up()
+        owner.start()
+        time.sleep(5)  # until both have their part of the work again
+
+        owner, other = workers.owner(topic)
+        moment_s = owner.kill()
+        figures["kill -9 of the owner, records again, s"] = arrivals.first_written_after(moment_s)
+        owner.clean_up()
+        wait_for(lambda: _runs_on(other, topic), "a status of the other worker")
+        owner.start()
+        workers.all[0].call("DELETE", f"/connectors/{topic}")
+    return figures
+
+
+def many(workers: Workers, folder: Path, topic: str) -> Figures:
+    """Many connectors at once: until all run, REST meanwhile, memory and idle CPU after."""
+    before = set(workers.all[0].call("GET", "/connectors"))
+    with Latencies(workers) as latencies:
+        started_s = time.monotonic()
+        posts = []
+        for number in range(CONNECTORS):
+            file = folder / f"many-{number}.txt"
+            file.write_text("a line\n")
+            asked_s = time.monotonic()
+            name = f"many-{number}"
+            config = {"name": name, "config": source(file, topic)}
+            workers.all[number % 2].call("POST", "/connectors", config)
+            posts.append(time.monotonic() - asked_s)
+        created_s = time.monotonic() - started_s
+        wait_for(lambda: _running(workers.all[0], before) == CONNECTORS, f"{CONNECTORS} connectors running", 300.0)
+        running_s = time.monotonic() - started_s
+    time.sleep(3)
+    cpu_s = sum(worker.cpu_s() for worker in workers.all)
+    time.sleep(5)
+    cpu_s = sum(worker.cpu_s() for worker in workers.all) - cpu_s
+    return {
+        f"{CONNECTORS} connectors created, s": created_s,
+        f"{CONNECTORS} connectors RUNNING, s": running_s,
+        "GET meanwhile, p50 ms": percentile(latencies.seen_s, 50) * 1000,
+        "GET meanwhile, p99 ms": percentile(latencies.seen_s, 99) * 1000,
+        "GET meanwhile, longest ms": max(latencies.seen_s) * 1000,
+        "POST meanwhile, p99 ms": percentile(posts, 99) * 1000,
+        **memory(f"worker with half of {CONNECTORS} connectors", workers.all[0]),
+        **memory(f"both workers with {CONNECTORS} connectors", *workers.all),
+        f"idle CPU with {CONNECTORS} connectors, % of a core": cpu_s / 5 * 100,
+    }
+
+
+class Latencies:
+    """Asks both workers small questions all the time, on a thread, and takes the time."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._urls = [worker.url for worker in workers.all]
+        self.seen_s: list[float] = []
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _ask(self) -> None:
+        session = requests.Session()
+        paths = itertools.cycle(["/", "/connectors", "/connectors/many-0/status", "/connectors/many-0"])
+        for url, path in zip(itertools.cycle(self._urls), paths, strict=False):
+            if self._end.wait(PAUSE_S):
+                return
+            asked_s = time.monotonic()
+            session.get(url + path, timeout=60)
+            self.seen_s.append(time.monotonic() - asked_s)
+
+
+def percentile(values: list[float], percent: int) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
+
+
+def source(file: Path, topic: str) -> dict[str, str]:
+    return {
+        "connector.class": SOURCE, "tasks.max": "1", "file": str(file), "topic": topic, "key.converter": TEXT,
+        "value.converter": TEXT,
+    }  # fmt: skip
+
+
+def _runs_on(worker: Worker, name: str) -> bool:
+    tasks = worker.call("GET", f"/connectors/{name}/status")["tasks"]
+    return bool(tasks) and tasks[0]["worker_id"] == worker.id and tasks[0]["state"] == "RUNNING"
+
+
+def _running(worker: Worker, but: set[str]) -> int:
+    found = worker.call("GET", "/connectors?expand=status")
+    time.sleep(0.2)  # a question this large is no part of the load
+    tasks = [c["status"]["tasks"] for name, c in found.items() if name not in but]
+    return sum(bool(t) and t[0]["state"] == "RUNNING" for t in tasks)
