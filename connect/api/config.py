@@ -221,7 +221,12 @@ class Config(BaseModel):
     """Base of every declaration. Unknown keys are accepted and ignored, as Kafka Connect does; see `unknown_keys`."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, validate_default=False, arbitrary_types_allowed=True
+        frozen=True,
+        extra="ignore",
+        hide_input_in_errors=True,
+        validate_default=False,
+        arbitrary_types_allowed=True,
+        defer_build=True,  # most declarations are never asked in a process, and a worker starts with dozens of them
     )
     _originals: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
