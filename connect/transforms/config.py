@@ -215,7 +215,7 @@ class ReplaceFieldConfig(Config):
     def problems(self) -> Iterable[ConfigProblem]:
         """What ConfigDef cannot see."""
         yield from rename_problems("renames", self.renames)
-        renamed = [names_of(rename)[0] for rename in self.renames]
+        renamed = [name for rename in self.renames for name in names_of(rename)[:1]]
         for key, names in (("exclude", self.exclude), ("include", self.include), ("renames", renamed)):
             yield from paths_problems(self.syntax_version, key, names)
 
