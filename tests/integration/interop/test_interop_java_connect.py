@@ -82,8 +82,9 @@ class Journey:
         for name in SOURCES:
             self.write(name, "before Java")
             rest.create(name, source(self.file(name), self.topic(name)))
-        rest.create("sink", sink(self.file("sunk"), self.topic("running")))
         self.wait_until_read(rest, *SOURCES)
+        # Only now: Java's consumer may look for a topic that is not there yet again after five minutes.
+        rest.create("sink", sink(self.file("sunk"), self.topic("running")))
         self.wait_until_sunk(rest)
         rest.put("/paused/pause")
         rest.put("/stopped/stop")
