@@ -6,7 +6,7 @@ Columns of structs in Arrow form stay columns; everything else goes row by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
@@ -35,6 +35,14 @@ class FieldsKernel(Protocol):
 
     def map_row(self, row: Mapping[Any, Any], batch: Batch, i: int, /) -> dict[Any, Any]:
         """Row i without a schema."""
+
+
+@runtime_checkable
+class MapsKernel(FieldsKernel, Protocol):
+    """A kernel that can also rebuild maps without a schema as columns, when all of them have the same keys."""
+
+    def map_columns(self, array: pa.StructArray, batch: Batch, /) -> Mapping[str, pa.Array] | None:
+        """The columns by key; None: they cannot tell what `map_row` makes of each row, which must never refuse one."""
 
 
 class FieldsTransform:
@@ -69,6 +77,9 @@ class FieldsTransform:
         schema = column.schema
         kernel = self._kernel
         if schema is None:
+            made_maps = self._maps(column, batch)
+            if made_maps is not None:
+                return made_maps
             return map_rows(column, None, lambda row, i: kernel.map_row(self._checked(row, None), batch, i))
         if schema.type is not Type.STRUCT:
             return map_rows(column, schema, lambda row, _: self._checked(row, schema))
@@ -78,6 +89,26 @@ class FieldsTransform:
             return Column.from_arrow(struct_array(kernel.columns(array, schema, made, batch), made, array), made)
         return map_rows(
             column, made, lambda row, i: kernel.struct_row(self._checked(row, schema), schema, made, batch, i)
+        )
+
+    def _maps(self, column: Column, batch: Batch) -> Column | None:
+        """JSON without a schema has both forms, and keeps both; a row that is made later cannot be refused."""
+        import pyarrow as pa
+
+        kernel = self._kernel
+        if not (column.is_arrow and isinstance(kernel, MapsKernel)):
+            return None
+        array = column.arrow()
+        made = kernel.map_columns(array, batch) if pa.types.is_struct(array.type) else None
+        if not made:
+            return None
+        mask = array.is_null() if array.null_count else None
+        changed = pa.StructArray.from_arrays(list(made.values()), names=list(made), mask=mask)
+        return Column(
+            None,
+            len(column),
+            arrow=lambda: changed,
+            rows=lambda: map_rows(column, None, lambda row, i: kernel.map_row(row, batch, i)).rows(),
         )
 
     def _checked(self, row: Any, schema: Schema | None) -> Mapping[Any, Any]:

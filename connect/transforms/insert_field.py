@@ -17,7 +17,7 @@ from connect.transforms.field_path import parse_path
 from connect.transforms.fields import FieldsTransform
 from connect.transforms.nested import Nested, Path
 from connect.transforms.sides import Side
-from connect.transforms.structs import column_of, rebuilt, value_of
+from connect.transforms.structs import column_of, members, rebuilt, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +71,28 @@ class _InsertField:
         self._check(batch)
         found = {inserted.field.name: self._value(inserted.origin, batch, i) for inserted in self._inserted}
         return {**row, **{name: value for name, value in found.items() if value is not None}}
+
+    def map_columns(self, array: pa.StructArray, batch: Batch) -> dict[str, pa.Array] | None:
+        self._check(batch)
+        made = members(array)
+        for inserted in self._inserted:
+            column = self._plain_column(inserted.origin, batch)
+            if column is not None and column.null_count:
+                return None  # a key that only some rows get
+            if column is not None:
+                made[inserted.field.name] = column
+        return made
+
+    def _plain_column(self, origin: str, batch: Batch) -> pa.Array | None:
+        """The value of each row as `map_row` gives it; None: no row gets one."""
+        import pyarrow as pa
+
+        if origin == "offset":
+            return None if batch.consumed is None else batch.consumed.offsets
+        if origin == "timestamp":
+            return batch.timestamps_ms
+        found = self._value(origin, batch, 0)
+        return None if found is None else pa.repeat(pa.scalar(found), len(batch))
 
     def _check(self, batch: Batch) -> None:
         if self._needs_offset and batch.consumed is None:

@@ -14,7 +14,7 @@ from connect.transforms.field_path import parse_path
 from connect.transforms.fields import FieldsTransform
 from connect.transforms.nested import Nested, Path
 from connect.transforms.sides import Side
-from connect.transforms.structs import column_of, rebuilt, value_of
+from connect.transforms.structs import column_of, members, rebuilt, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +54,12 @@ class _ReplaceField:
                     f"Field names must be texts; a map has the key {name!r} of type {type(name).__name__}."
                 )
         return {self._named(name): value for name, value in row.items() if self._keeps(name)}
+
+    def map_columns(self, array: pa.StructArray, _batch: Batch) -> dict[str, pa.Array] | None:
+        kept = {name: column for name, column in members(array).items() if self._keeps(name)}
+        made = {self._named(name): column for name, column in kept.items()}
+        # Of two keys with one new name a row has the one that it has.
+        return made if len(made) == len(kept) else None
 
     def _kept(self, schema: Schema) -> list[Field]:
         return [field for field in schema.fields if self._keeps(field.name)]

@@ -71,6 +71,11 @@ def struct_array(columns: Sequence[pa.Array], schema: Schema, like: pa.Array) ->
     return pa.StructArray.from_arrays(list(columns), fields=fields, mask=mask)
 
 
+def members(array: pa.StructArray) -> dict[str, pa.Array]:
+    """The columns of a struct array by name."""
+    return {array.type.field(i).name: array.field(i) for i in range(array.type.num_fields)}
+
+
 def masked_by(column: pa.Array, parent: pa.Array) -> pa.Array:
     """The column, null where the parent is."""
     if not parent.null_count:
