@@ -30,7 +30,7 @@ check: setup ## Format, lint, types, imports, unit tests: under a minute
 test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick" $(ARGS)
 
-bench: setup ## Rows per second and CPU beside the peers; writes bench.json
+bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)
 
 chaos: setup ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress
