@@ -16,7 +16,6 @@ from connect.api.codec import Converter, HeaderConverter
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, Header
 from connect.convert.config import JsonConfig
-from connect.convert.json_converter import json as json_converter
 from connect.kafka.raw import RawBatch
 from connect.runtime.dead_letter import PREFIX, context
 from connect.runtime.isolate import isolate
@@ -122,6 +121,8 @@ class SourceDeadLetters:
 
 def letter_converters() -> tuple[Converter, Converter]:
     """What writes and reads keys and values of a source's letters."""
+    from connect.convert.json_converter import json as json_converter  # loads what only task hosts need
+
     config = JsonConfig.parse({"schemas.enable": "true", "replace.null.with.default": "false"})
     return json_converter(config, is_key=True), json_converter(config, is_key=False)
 
