@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connect.api.transform import Predicate, Transform
 from connect.runtime.isolate import isolate
@@ -18,6 +19,13 @@ MANY_RUNS = 16
 """Above so many runs of selected rows it pays to try the transform on all of them at once."""
 Reject = Callable[[str, Batch, Mapping[int, Exception]], None]
 """Called with the transform's class name, the batch it was given, and the bad rows in it."""
+
+
+class NonsenseError(ConnectError):
+    """A transform broke its contract: a defect of its code, not of a row."""
+
+    def __init__(self, name: str, found: str, wanted: str) -> None:
+        super().__init__(f"{name} gave {found} where it must give {wanted}.", fix="This is a defect of the transform.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +40,26 @@ class Link:
     def apply(self, batch: Batch) -> list[Batch]:
         """The batch with the selected rows transformed, the others as they were, in order."""
         if self.predicate is None:
-            return list(self.transform.apply(batch))
+            return self._transformed(batch)
         selected = self._selected(self.predicate, batch)
         count = selected.true_count
         if count == 0:
             return [batch]
         if count == len(batch):
-            return list(self.transform.apply(batch))
+            return self._transformed(batch)
         return self._apply_to_some(batch, selected)
+
+    def _transformed(self, batch: Batch) -> list[Batch]:
+        """What the transform gives, held to its contract. NonsenseError says where it is not kept."""
+        made: object = self.transform.apply(batch)
+        if not isinstance(made, list | tuple):
+            raise NonsenseError(self.name, f"a {type(made).__name__}", "a list of batches")
+        for part in made:
+            if not isinstance(part, Batch):
+                raise NonsenseError(self.name, f"a list with a {type(part).__name__}", "a list of batches")
+            if batch.consumed is not None and part.consumed is None:
+                raise NonsenseError(self.name, "a batch without `consumed`", "where each row was read")
+        return list(made)
 
     def _selected(self, predicate: Predicate, batch: Batch) -> pa.BooleanArray:
         import pyarrow.compute as pc
@@ -54,12 +74,12 @@ class Link:
         if len(runs) > MANY_RUNS:
             # A transform that drops all it is given leaves the others as one batch, in order.
             chosen = batch.take(pc.indices_nonzero(selected).to_pylist())
-            if not any(len(made) for made in self.transform.apply(chosen)):
+            if not any(len(made) for made in self._transformed(chosen)):
                 return [batch.take(pc.indices_nonzero(pc.invert(selected)).to_pylist())]
         done: list[Batch] = []
         for start, stop, chosen_run in runs:
             part = batch.slice(start, stop)
-            done.extend(self.transform.apply(part) if chosen_run else [part])
+            done.extend(self._transformed(part) if chosen_run else [part])
         return done
 
 

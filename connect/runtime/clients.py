@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property, partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from connect.api.codec import HeaderConverter
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConnectError
 from connect.kafka.consumer import BatchConsumer
 from connect.kafka.log_reader import read_record
 from connect.kafka.producer import BatchProducer
@@ -22,13 +22,19 @@ from connect.runtime.config_providers import ConfigProviders, config_providers
 from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.exactly_once import uses_transactions
+from connect.runtime.figures import TaskFigures
 from connect.runtime.messages import TaskId
 from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.offset_topics import OpenOffsets, connectors_topic, own_topic, without_group
+from connect.runtime.record_sizes import RecordSizes
 from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.topic_creation import BrokersTopics, CreatedTopics, Topics
 from connect.runtime.topic_groups import topic_groups
 from connect.runtime.worker_config import WorkerConfig
+from connect.telemetry.tracing import is_switched_on, tracer_provider
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +42,7 @@ MAX_POLL_RECORDS: Final = 50_000
 MAX_POLL_INTERVAL_MS: Final = 300_000
 TRANSACTION_FLUSH_TIMEOUT_S: Final = 55.0
 """Below the brokers' default transaction.timeout.ms of 60 s: a commit that takes longer is aborted anyway."""
+SEND_SPANS_MS: Final = 1000
 RETRY_DELAY_MAX_S: Final = 10.0
 """A put or poll that is refused is tried again at least this often, so that a healed system is noticed soon."""
 
@@ -60,9 +67,26 @@ class Clients:
         self._offsets.begin(deadline)
 
     def close(self) -> None:
-        """Release the offsets topic."""
+        """Release the offsets topic, and send the spans that are left."""
+        if self._tracing is not None:
+            self._tracing.shutdown()
         if self._offsets is not None:
             self._offsets.close()
+
+    def figures(self, task: TaskId, on_stage: Callable[[str], None] | None) -> TaskFigures:
+        """What a task counts, and traces where tracing is on. ConfigError: its packages are not installed."""
+        if self._tracing is None:
+            return TaskFigures(on_stage)
+        from connect.runtime.traced_figures import TracedFigures
+
+        attributes = {"connect.connector": task.connector, "connect.task": str(task.task)}
+        return TracedFigures(on_stage, self._tracing.get_tracer("connect"), attributes)
+
+    @cached_property
+    def _tracing(self) -> TracerProvider | None:
+        if not is_switched_on(self.worker.tracing_enabled):
+            return None
+        return tracer_provider(f"connect-{self.worker.group_id}")
 
     @property
     def worker_properties(self) -> Mapping[str, str]:
@@ -182,13 +206,41 @@ class Clients:
         )
 
     def source_letters(
-        self, task: TaskId, config: SourceConnectorConfig, raw: Mapping[str, str], headers: HeaderConverter
+        self,
+        task: TaskId,
+        config: SourceConnectorConfig,
+        raw: Mapping[str, str],
+        headers: HeaderConverter,
+        sizes: RecordSizes,
     ) -> SourceDeadLetters | None:
         """The maker of a source's dead letters, their topic made; None where no dead-letter topic is set."""
         if not config.errors_dlq_topic:
             return None
         self._make_dead_letter_topic(task, config, raw)
-        return SourceDeadLetters(config.errors_dlq_topic, task, headers, context_headers=config.errors_dlq_headers)
+        return SourceDeadLetters(
+            config.errors_dlq_topic, task, headers, context_headers=config.errors_dlq_headers, sizes=sizes
+        )
+
+    def record_sizes(self, task: TaskId, raw: Mapping[str, str]) -> RecordSizes:
+        """What a source's producer takes, and how to ask for what a topic takes."""
+        settings = producer_settings(self.worker_properties, _prefixed(raw, "producer.override."), client_id=str(task))
+        admin = admin_settings(
+            self.worker_properties, _prefixed(raw, "admin.override."), f"connector-adminclient-{task}"
+        )
+
+        def topic_limit(topic: str) -> str | None:
+            try:
+                return TopicAdmin(admin.properties).configs(topic, Deadline.after(5.0)).get("max.message.bytes")
+            except ConnectError as error:
+                log.info("%s: the limit of topic %s is not known: %s", task, topic, error)
+                return None
+
+        return RecordSizes(int(settings.properties["message.max.bytes"]), topic_limit)
+
+    def send_spans(self) -> None:
+        """Send what is traced so far: a host ends without notice."""
+        if self._tracing is not None:
+            self._tracing.force_flush(SEND_SPANS_MS)
 
     def _make_dead_letter_topic(self, task: TaskId, config: CommonConnectorConfig, raw: Mapping[str, str]) -> None:
         admin = TopicAdmin(

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
+
+from connect.kafka.raw import RawBatch, RawHeaders
+
+_NOTHING: Final = nullcontext()
 
 
 class TaskFigures:
@@ -35,6 +40,19 @@ class TaskFigures:
             self.add(name, time.perf_counter() - start_s)
             if self._on_stage is not None:
                 self._on_stage("")
+
+    def span(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - tracing only
+        """A step below the one that is timed; nothing without tracing (see `TracedFigures`)."""
+        return _NOTHING
+
+    def batch(self, topic: str, rows: int, headers: Iterable[RawHeaders]) -> AbstractContextManager[None]:
+        """All that happens to a batch; nothing without tracing."""
+        del topic, rows, headers
+        return _NOTHING
+
+    def stamped(self, raw: RawBatch) -> RawBatch:
+        """The rows as they go to Kafka; with tracing they carry a trace."""
+        return raw
 
     def snapshot(self) -> dict[str, float]:
         """All values now."""

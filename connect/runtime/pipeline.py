@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from connect.api.codec import Converter, HeaderConverter
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.kafka.raw import RawBatch
 from connect.runtime.chain import Link, apply_chain
+from connect.runtime.figures import TaskFigures
 from connect.runtime.isolate import isolate
 from connect.runtime.origins import OriginLostError, marked, origins, unmarked
+from connect.runtime.record_sizes import RecordSizes
 from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.tolerance import BadRow, Origin, Stage, bad_rows
 
 T = TypeVar("T")
+_PRODUCER: Final = "org.apache.kafka.clients.producer.KafkaProducer"
 GiveUp = Callable[[list[BadRow]], None]
 
 
@@ -80,9 +83,18 @@ class SourcePipeline:
     """Batch -> transforms -> bytes. Owned by the task thread."""
 
     def __init__(
-        self, links: Sequence[Link], converters: Converters, give_up: GiveUp, letters: SourceDeadLetters | None = None
+        self,
+        links: Sequence[Link],
+        converters: Converters,
+        give_up: GiveUp,
+        letters: SourceDeadLetters | None = None,
+        *,
+        figures: TaskFigures | None = None,
+        sizes: RecordSizes | None = None,
     ) -> None:
-        """`letters`: makes the dead letters of what `give_up` tolerates."""
+        """`letters`: makes the dead letters of what `give_up` tolerates. `sizes`: refuses what is too large."""
+        self._sizes = sizes
+        self._figures = figures or TaskFigures()
         self._links = links
         self._converters = converters
         self._give_up = give_up
@@ -99,7 +111,9 @@ class SourcePipeline:
     def _convert(self, batch: Batch, give_up: GiveUp) -> list[RawBatch]:
         rejects = _Rejects(give_up)
         made: list[RawBatch] = []
-        for changed in apply_chain(self._links, batch, rejects.by_transform):
+        with self._figures.span("transform"):
+            transformed = apply_chain(self._links, batch, rejects.by_transform)
+        for changed in transformed:
             made.extend(isolate(changed, self._encode_good, rejects.by_converter))
         return made
 
@@ -150,7 +164,7 @@ class SourcePipeline:
         if keys is not None:
             raw_keys = _staged(Stage.KEY_CONVERTER, c.key_name, lambda: c.key.encode(batch.topic, keys))
         values = _staged(Stage.VALUE_CONVERTER, c.value_name, lambda: c.value.encode(batch.topic, batch.values))
-        return RawBatch(
+        raw = RawBatch(
             topic=batch.topic,
             values=values,
             keys=raw_keys,
@@ -158,12 +172,19 @@ class SourcePipeline:
             timestamps_ms=batch.timestamps_ms,
             partition=batch.partition,
         )
+        sizes = self._sizes
+        if sizes is not None:
+            _staged(Stage.KAFKA_PRODUCE, _PRODUCER, lambda: sizes.check(raw))
+        return raw
 
 
 class SinkPipeline:
     """Bytes -> transforms -> batches. Owned by the task thread."""
 
-    def __init__(self, links: Sequence[Link], converters: Converters, give_up: GiveUp) -> None:
+    def __init__(
+        self, links: Sequence[Link], converters: Converters, give_up: GiveUp, figures: TaskFigures | None = None
+    ) -> None:
+        self._figures = figures or TaskFigures()
         self._links = links
         self._converters = converters
         self._give_up = give_up
@@ -174,7 +195,8 @@ class SinkPipeline:
         The last batch carries the offset after everything read, dropped and bad rows included.
         """
         decoded = [part for parts in isolate(raw, self._decode_good, self._reject_convert) for part in parts]
-        batches = [made for part in decoded for made in apply_chain(self._links, part, self._reject_transform)]
+        with self._figures.span("transform"):
+            batches = [made for part in decoded for made in apply_chain(self._links, part, self._reject_transform)]
         return _with_next_offsets(batches, raw)
 
     def _decode_good(self, raw: RawBatch) -> list[Batch]:

@@ -116,7 +116,8 @@ class SinkLoop:
         for raw in batches:
             if stop.is_set():
                 return
-            self._take(raw, stop)
+            with self._figures.batch(raw.topic, len(raw), raw.headers or ()):
+                self._take(raw, stop)
         if self._flush_requested or time.monotonic() >= self._next_flush_s:
             self._flush(Deadline.after(self._flush_timeout_s))
 

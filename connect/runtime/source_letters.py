@@ -20,6 +20,7 @@ from connect.kafka.raw import RawBatch
 from connect.runtime.dead_letter import PREFIX, context
 from connect.runtime.isolate import isolate
 from connect.runtime.messages import TaskId
+from connect.runtime.record_sizes import RecordSizes
 from connect.runtime.tolerance import BadRow
 
 if TYPE_CHECKING:
@@ -34,19 +35,32 @@ SOURCE_OFFSET: Final = PREFIX + "source.offset"
 """Position of the batch the row came in, as JSON: a source resumes behind it."""
 
 
+MOST_TEXT: Final = 10_000
+"""Characters of a row that a letter keeps as text."""
+
+
 class LetterFormat(StrEnum):
     """How a source's letter is written."""
 
     JSON = "json"
     """JsonConverter with schemas.enable=true: nothing of the row is lost."""
     TEXT = "text"
-    """The row has no JSON form; the letter holds it as people read it, and cannot be replayed."""
+    """The row has no JSON form or is too large: its start as people read it. It cannot be replayed."""
 
 
 class SourceDeadLetters:
     """Makes letters of bad rows. Owned by the task thread; the pipeline sets `current`, then takes what was made."""
 
-    def __init__(self, topic: str, task: TaskId, headers: HeaderConverter, *, context_headers: bool) -> None:
+    def __init__(
+        self,
+        topic: str,
+        task: TaskId,
+        headers: HeaderConverter,
+        *,
+        context_headers: bool,
+        sizes: RecordSizes | None = None,
+    ) -> None:
+        self._sizes = sizes
         self.topic = topic
         self._task = task
         self._headers = headers
@@ -72,7 +86,10 @@ class SourceDeadLetters:
     def _as_json(self, chosen: _Chosen) -> RawBatch:
         batch = chosen.batch
         keys = None if batch.keys is None else self._key.encode(self.topic, batch.keys)
-        return self._letter(chosen, keys, self._value.encode(self.topic, batch.values), LetterFormat.JSON)
+        made = self._letter(chosen, keys, self._value.encode(self.topic, batch.values), LetterFormat.JSON)
+        if self._sizes is not None:
+            self._sizes.check(made)
+        return made
 
     def _as_text(self, chosen: _Chosen, rows: Mapping[int, Exception]) -> None:
         for i in rows:
@@ -148,6 +165,6 @@ def _texts(column: Column) -> pa.BinaryArray:
     import pyarrow as pa
 
     def text(value: Any) -> bytes | None:
-        return None if value is None else repr(value).encode(errors="replace")
+        return None if value is None else repr(value)[:MOST_TEXT].encode(errors="replace")
 
     return pa.array([text(value) for value in column.rows()], pa.binary())

@@ -124,7 +124,8 @@ class SourceLoop:
         if batch is not None:
             # A batch that cannot be converted for now is not polled again: no later one may be sent before it.
             self._pending = batch
-            self._deliver(batch, control.stop)
+            with self._figures.batch(batch.topic, len(batch), ()):
+                self._deliver(batch, control.stop)
             self._pending = None
         if self._delivery.due(polled=batch is not None, interval_over=time.monotonic() >= self._next_flush_s):
             self._flush(Deadline.after(self._flush_timeout_s))
@@ -154,7 +155,8 @@ class SourceLoop:
             self._topics.ensure(raw.topic, unbounded)
         with self._figures.timed("send_s_total"):
             # Dead letters go with the rows: acknowledged before the offset is stored, or in the same transaction.
-            self._delivery.send([*encoded.rows, *encoded.letters], batch.position, unbounded)
+            rows = [self._figures.stamped(raw) for raw in encoded.rows]
+            self._delivery.send([*rows, *encoded.letters], batch.position, unbounded)
         self._figures.add("batches_total")
         for raw in encoded.rows:
             self._used_topics.add(raw.topic)

@@ -15,7 +15,7 @@ import structlog
 
 from connect.api.connector import SinkTask, SourceTask
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, RetriableError, SchemaError
+from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch
 from connect.kafka.errors import AbortableError, FencedError
 from connect.runtime.build import build_chain, build_connector, build_converters
@@ -94,7 +94,8 @@ class TaskRun:
         self.run = start.run
         self._stages = stages
         self._stage = stages.take(start.run) if stages is not None else None
-        self.figures = TaskFigures(self._stage.set if self._stage is not None else None)
+        on_stage = self._stage.set if self._stage is not None else None
+        self.figures = clients.figures(self.id, on_stage)
         self.used_topics = UsedTopics()
         self._may_write: Future[MayWrite] = Future()
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
@@ -147,6 +148,7 @@ class TaskRun:
         structlog.contextvars.bind_contextvars(connector=self.id.connector, task=self.id.task)
         try:
             with ExitStack() as stack:
+                stack.callback(self._clients.send_spans)
                 if self._stages is not None and self._stage is not None:
                     stack.callback(self._stages.give_back, self._stage)
                 if self._start.kind == "source":
@@ -171,9 +173,11 @@ class TaskRun:
         task_config = self._clients.resolve(self._start.task_config)
         config = SourceConnectorConfig.parse(resolved)
         converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
-        letters = self._clients.source_letters(self.id, config, resolved, converters.header)
+        sizes = self._clients.record_sizes(self.id, resolved)
+        letters = self._clients.source_letters(self.id, config, resolved, converters.header, sizes)
         tolerance = Tolerance(config, self.figures, letters.add if letters is not None else None, str(self.id))
-        pipeline = SourcePipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up, letters)
+        chain = build_chain(self._clients.catalog, config)
+        pipeline = SourcePipeline(chain, converters, tolerance.give_up, letters, figures=self.figures, sizes=sizes)
         exactly_once = self._clients.exactly_once(config)
         boundary = Boundary(config.transaction_boundary.lower())
         defines_boundaries = exactly_once and boundary is Boundary.CONNECTOR
@@ -210,7 +214,13 @@ class TaskRun:
             retries=RetryBudget(config.errors_retry_timeout_ms),
         )
         self._say_running()
-        loop.run(self._control, self._say_paused)
+        try:
+            loop.run(self._control, self._say_paused)
+        except ConnectError as error:
+            explained = sizes.explained(error)
+            if explained is error:
+                raise
+            raise explained from error
 
     def _ask_to_write(self, deadline: Deadline) -> None:
         """Invariant 8: a run that was late to start may have shut out its successor; the worker knows."""
@@ -232,7 +242,8 @@ class TaskRun:
         add_letters = dead_letters.add if dead_letters is not None else None
         tolerance = Tolerance(config, self.figures, add_letters, str(self.id))
         converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
-        pipeline = SinkPipeline(build_chain(self._clients.catalog, config), converters, tolerance.give_up)
+        chain = build_chain(self._clients.catalog, config)
+        pipeline = SinkPipeline(chain, converters, tolerance.give_up, self.figures)
         connector = build_connector(self._clients.catalog, resolved)
         task = cast("SinkTask", connector.task(task_config))
         stack.callback(self._close, task)

@@ -205,6 +205,13 @@ class WorkerConfig(Config):
         importance="low",
     )
     config_providers: ListOf = key("config.providers", (), doc="Names of the config providers.", importance="low")
+    tracing_enabled: Boolean | None = key(
+        "tracing.enabled",
+        None,
+        doc="OpenTelemetry spans of every step of a task; default: on where OTEL_TRACES_EXPORTER or"
+        " OTEL_EXPORTER_OTLP_ENDPOINT is set.",
+        importance="low",
+    )
     task_hosts: Annotated[Int, at_least(0)] = key(
         "task.hosts", 0, doc="Processes that run tasks; 0: one per core.", importance="low", group="Common"
     )

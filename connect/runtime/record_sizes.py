@@ -1,0 +1,71 @@
+"""Records that are too large for the producer are bad rows, told with both limits that count: ours and the topic's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Final
+
+from connect.api.errors import ConnectError, RejectedRowsError
+from connect.kafka.raw import RawBatch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SIZE_KEY: Final = "producer.override.max.request.size"
+
+
+class RecordTooLargeError(ConnectError):
+    """A record, or a request of records, is larger than Kafka takes."""
+
+
+class RecordSizes:
+    """Owned by the task thread. `limit_bytes`: the producer's; `topic_limit` asks for a topic's max.message.bytes."""
+
+    def __init__(self, limit_bytes: int, topic_limit: Callable[[str], str | None]) -> None:
+        self.limit_bytes = limit_bytes
+        self._topic_limit = topic_limit
+        self._topics: set[str] = set()
+
+    def check(self, raw: RawBatch) -> None:
+        """RejectedRowsError names the rows that are too large. Batches below the limit as a whole cost nothing."""
+        self._topics.add(raw.topic)
+        whole = raw.values.nbytes + (0 if raw.keys is None else raw.keys.nbytes)
+        if whole <= self.limit_bytes and raw.headers is None:
+            return
+        import pyarrow.compute as pc
+
+        sizes = _sizes(raw)
+        large = pc.indices_nonzero(pc.greater(sizes, self.limit_bytes)).to_pylist()
+        if large:
+            raise RejectedRowsError({
+                i: RecordTooLargeError(
+                    f"The record of {sizes[i].as_py()} bytes is too large. {self._limits([raw.topic])}",
+                    key=SIZE_KEY, fix="Raise both, or make the record smaller.",
+                )
+                for i in large
+            })  # fmt: skip
+
+    def explained(self, error: ConnectError) -> ConnectError:
+        """A broker's refusal with both limits, of the topics written to; any other error as it is."""
+        if error.key != SIZE_KEY or isinstance(error, RecordTooLargeError):
+            return error
+        return RecordTooLargeError(f"{error.message} {self._limits(self._topics)}", key=SIZE_KEY, fix=error.fix)
+
+    def _limits(self, topics: Collection[str]) -> str:
+        ours = f"The producer takes max.request.size={self.limit_bytes} bytes"
+        theirs = [f"topic {t} max.message.bytes={self._topic_limit(t) or 'unknown'}" for t in sorted(topics)]
+        return f"{', '.join([ours, *theirs])}."
+
+
+def _sizes(raw: RawBatch) -> pa.Array:
+    """Bytes of key, value and headers of each row, as librdkafka counts them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    sizes = pc.fill_null(pc.binary_length(raw.values), 0).cast(pa.int64())
+    if raw.keys is not None:
+        sizes = pc.add(sizes, pc.fill_null(pc.binary_length(raw.keys), 0))
+    if raw.headers is not None:
+        of_headers = [sum(len(key.encode()) + len(value or b"") for key, value in row) for row in raw.headers]
+        sizes = pc.add(sizes, pa.array(of_headers, pa.int64()))
+    return sizes

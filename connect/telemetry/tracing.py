@@ -1,0 +1,44 @@
+"""OpenTelemetry: whether a process traces, and with what. Nothing of it is imported where tracing is off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from connect.api.errors import ConfigError
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+SWITCHES: Final = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""Where `tracing.enabled` says nothing, one of these in the environment switches tracing on."""
+
+
+def is_switched_on(setting: bool | None, environment: Mapping[str, str] = os.environ) -> bool:
+    """`tracing.enabled` where it is given, else what OpenTelemetry's own environment says."""
+    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or environment.get(SWITCHES[0]) == "none":
+        return False
+    return setting if setting is not None else any(environment.get(name) for name in SWITCHES)
+
+
+def tracer_provider(service: str) -> TracerProvider:
+    """Sends spans by OTLP over HTTP to where OTEL_EXPORTER_OTLP_* say, or prints them (OTEL_TRACES_EXPORTER=console).
+
+    `service` is the service's name unless OTEL_SERVICE_NAME gives one. ConfigError: the extra is not installed.
+    """
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
+    except ImportError as error:
+        raise ConfigError(
+            "tracing.enabled=true needs OpenTelemetry.", key="tracing.enabled",
+            fix="Run: pip install 'connect-for-kafka[tracing]'",
+        ) from error  # fmt: skip
+    name = os.environ.get("OTEL_SERVICE_NAME") or service
+    provider = TracerProvider(resource=Resource.create({"service.name": name}))
+    console = os.environ.get(SWITCHES[0]) == "console"
+    provider.add_span_processor(BatchSpanProcessor(ConsoleSpanExporter() if console else OTLPSpanExporter()))
+    return provider
