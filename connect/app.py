@@ -41,6 +41,7 @@ from connect.runtime.config_providers import config_providers
 from connect.runtime.exactly_once import fences_leader
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS
+from connect.telemetry.tracing import check_installed, is_switched_on
 
 if TYPE_CHECKING:
     from connect.rest.server import RestServer
@@ -66,6 +67,8 @@ class Worker:
     """A worker and its REST API. Owned by the thread that starts and stops it."""
 
     def __init__(self, config: WorkerConfig) -> None:
+        if is_switched_on(config.tracing_enabled):
+            check_installed()
         self._config = config
         self._catalog = Catalog.installed()
         name_java_loggers(LOG_LEVELS, self._catalog)

@@ -6,6 +6,7 @@ A batch converts between the two forms at most once and without loss; the hot pa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -267,8 +268,33 @@ def _arrow_from_rows(rows: Sequence[Any], schema: Schema | None) -> pa.Array:
 
 
 def _rows_from_arrow(array: pa.Array) -> Sequence[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_struct(array.type) and array.type.num_fields:
+        # Column by column: a third of the time of going through a scalar per row.
+        names = [field.name for field in array.type]
+        members = zip(*map(_rows_from_arrow, array.flatten()), strict=True)
+        made = [dict(zip(names, row, strict=True)) for row in members]
+        if not array.null_count:
+            return made
+        return [row if valid else None for row, valid in zip(made, array.is_valid().to_pylist(), strict=True)]
     try:
+        if _in_one_call(array):
+            with suppress(pa.ArrowException):  # text that is not UTF-8: the slow way says what is wrong with it
+                values: Sequence[Any] = array.to_numpy(zero_copy_only=False).tolist()
+                return values
         rows: Sequence[Any] = array.to_pylist(maps_as_pydicts="strict")
     except (ValueError, OverflowError, KeyError) as error:
         raise SchemaError(f"A value of Arrow type {array.type} has no Python form: {error}") from error
     return rows
+
+
+def _in_one_call(array: pa.Array) -> bool:
+    """NumPy gives these values as Python's own, exactly, without an Arrow scalar for each."""
+    import pyarrow.types as t
+
+    kind = array.type
+    if t.is_string(kind) or t.is_binary(kind):
+        return True
+    exact = t.is_integer(kind) or t.is_float64(kind) or t.is_float32(kind) or t.is_boolean(kind)
+    return exact and not array.null_count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -22,21 +23,31 @@ def is_switched_on(setting: bool | None, environment: Mapping[str, str] = os.env
     return setting if setting is not None else any(environment.get(name) for name in SWITCHES)
 
 
+def check_installed() -> None:
+    """ConfigError: the packages of the extra `tracing` are not there."""
+    for name in ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"):
+        try:
+            found = importlib.util.find_spec(name)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            raise ConfigError(
+                f"Tracing is switched on and the package {name} is missing.", key="tracing.enabled",
+                fix="Run: pip install 'connect-for-kafka[tracing]', or set tracing.enabled=false.",
+            )  # fmt: skip
+
+
 def tracer_provider(service: str) -> TracerProvider:
     """Sends spans by OTLP over HTTP to where OTEL_EXPORTER_OTLP_* say, or prints them (OTEL_TRACES_EXPORTER=console).
 
-    `service` is the service's name unless OTEL_SERVICE_NAME gives one. ConfigError: the extra is not installed.
+    `service` is the service's name unless OTEL_SERVICE_NAME gives one. ConfigError: see `check_installed`.
     """
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
-    except ImportError as error:
-        raise ConfigError(
-            "tracing.enabled=true needs OpenTelemetry.", key="tracing.enabled",
-            fix="Run: pip install 'connect-for-kafka[tracing]'",
-        ) from error  # fmt: skip
+    check_installed()
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
+
     name = os.environ.get("OTEL_SERVICE_NAME") or service
     provider = TracerProvider(resource=Resource.create({"service.name": name}))
     console = os.environ.get(SWITCHES[0]) == "console"

@@ -59,8 +59,29 @@ class _PerRow:
             raise RejectedRowsError(rejected)
         if not kept:
             return []
-        changed = self._side.put(batch.take(kept), Column.from_rows(values, made))
-        return [changed]
+        changed = Column.from_rows(values, made)
+        if made is not None and made.type is Type.STRUCT:
+            self._hold_to(made, changed, kept)
+        return [self._side.put(batch.take(kept), changed)]
+
+    def _hold_to(self, schema: Schema, column: Column, kept: list[int]) -> None:
+        """RejectedRowsError names the rows that do not fit the schema; they are looked for when one does not."""
+        try:
+            column.arrow()
+        except SchemaError as error:
+            whole = error
+        else:
+            return
+        rejected: dict[int, Exception] = {}
+        for i, row in zip(kept, column.rows(), strict=True):
+            try:
+                if row is not None:
+                    _check(self._name, row, schema)
+            except SchemaError as error:
+                rejected[i] = error
+        if not rejected:
+            raise whole
+        raise RejectedRowsError(rejected)
 
     def _failed(self, error: Exception) -> Exception:
         if isinstance(error, SchemaError):
@@ -70,22 +91,14 @@ class _PerRow:
         return failed
 
     def _one(self, row: Any, made: Schema | None) -> Any:
-        value = self._call(dict(row) if isinstance(row, Mapping) else row)
+        value = self._call(dict(row) if isinstance(row, dict) else row)
         if value is None or made is None or made.type is not Type.STRUCT:
             return value
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             raise FunctionFailedError(
                 f"{self._name} gave a {type(value).__name__}; it must give a dict, or None to drop the row."
             )
-        unknown = [name for name in value if name not in made.field_index]
-        if unknown:
-            raise FunctionFailedError(
-                f"{self._name} gave fields that the schema does not have: {', '.join(map(str, unknown))}.",
-                key="fields", fix="Declare them in fields, as name:type.",
-            )  # fmt: skip
-        full = {field.name: value.get(field.name) for field in made.fields}
-        _check(self._name, full, made)
-        return full
+        return value
 
     def _schema(self, schema: Schema) -> Schema:
         if schema.type is not Type.STRUCT:
@@ -184,8 +197,14 @@ def _named(name: str, array: pa.Array, before: Schema | None) -> Column:
 
 
 def _check(function: str, row: Mapping[str, Any], schema: Schema) -> None:
+    unknown = [name for name in row if name not in schema.field_index]
+    if unknown:
+        raise FunctionFailedError(
+            f"{function} gave fields that the schema does not have: {', '.join(map(str, unknown))}.",
+            key="fields", fix="Declare them in fields, as name:type.",
+        )  # fmt: skip
     for field in schema.fields:
-        value = row[field.name]
+        value = row.get(field.name)
         if value is None:
             if not field.schema.optional:
                 raise FunctionFailedError(f"{function} gave no value for this required field.", field=field.name)

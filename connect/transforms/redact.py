@@ -122,6 +122,8 @@ class _Redact:
 
         if self._action == "null":
             return pa.nulls(len(column), column.type)
+        if self._action == "mask" and not t.is_list(column.type):
+            return self._masked(column, schema, made)
         if t.is_nested(column.type) or t.is_decimal256(column.type):
             rows = Column.from_arrow(column, schema.as_optional()).rows()
             values = [None if row is None else self._redacted(row, schema) for row in rows]
@@ -130,6 +132,17 @@ class _Redact:
         distinct = Column.from_arrow(encoded.dictionary, schema).rows()
         redacted = Column.from_rows([self._redacted(value, schema) for value in distinct], made).arrow()
         return redacted.take(encoded.indices)
+
+    def _masked(self, column: pa.Array, schema: Schema, made: Schema) -> pa.Array:
+        """All values of one type become the same."""
+        import pyarrow.compute as pc
+
+        present = pc.indices_nonzero(column.is_valid())
+        if not len(present):
+            return column
+        sample = Column.from_arrow(column.slice(present[0].as_py(), 1), schema).rows()[0]
+        either = Column.from_rows([self._redacted(sample, schema), None], made.as_optional()).arrow()
+        return either.take(pc.if_else(column.is_valid(), 0, 1))
 
     def _value(self, value: Any, schema: Schema | None, path: str) -> Any:
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Spans and trace headers of a real worker, received as a collector does; a broker's size limit as a person reads it."""
+"""Spans and trace headers of a real worker, as a collector receives them; and what a topic does not take."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def collector(monkeypatch) -> Iterator[list]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *args: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)

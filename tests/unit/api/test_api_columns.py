@@ -209,3 +209,24 @@ def test_a_struct_is_one_column_per_field_and_any_other_value_one_column() -> No
     assert structs.arrow().to_pylist() == [{"a": 1, "b": "x"}, {"a": None, "b": None}]
     assert structs.values.arrow().is_null().to_pylist() == [False, True]
     assert Batch("t", Column.from_rows(["x"], s.STRING)).arrow().to_pylist() == [{"value": "x"}]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array(["a", None, "\u00e9\x00"]), pa.array([b"", None, b"\xff"]), pa.array([2**63 - 1, -(2**63)]),
+        pa.array([1, None]), pa.array([0.1, -0.0, float("nan")]), pa.array([True, False]), pa.array([None], pa.bool_()),
+        pa.array([1.5], pa.float32()), pa.array([{"a": 1, "b": None}, None, {"a": None, "b": "x"}]),
+        pa.array([[1], None]), pa.array([{"m": [("k", 1)]}], pa.struct([("m", pa.map_(pa.string(), pa.int64()))])),
+    ],
+)  # fmt: skip
+def test_rows_are_what_arrow_says_value_by_value(array: pa.Array) -> None:
+    found, wanted = Column.from_arrow(array).rows(), array.to_pylist(maps_as_pydicts="strict")
+    assert repr(found) == repr(wanted)
+    assert [type(value) for value in found] == [type(value) for value in wanted]
+
+
+def test_text_that_is_not_utf8_is_told_so() -> None:
+    buffers = [None, pa.py_buffer(b"\x00\x00\x00\x00\x01\x00\x00\x00"), pa.py_buffer(b"\xff")]
+    with pytest.raises(SchemaError, match="can't decode byte 0xff"):
+        Column.from_arrow(pa.Array.from_buffers(pa.string(), 1, buffers)).rows()

@@ -12,10 +12,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from connect.api.errors import ConfigError
 from connect.kafka.raw import RawBatch
 from connect.runtime.figures import TaskFigures
 from connect.runtime.traced_figures import TracedFigures
-from connect.telemetry.tracing import is_switched_on
+from connect.telemetry.tracing import check_installed, is_switched_on
 
 ROW = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 OTHER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -115,3 +116,12 @@ def test_switched_off_nothing_is_imported():
 )
 def test_the_setting_counts_before_the_environment(setting, environment, on):
     assert is_switched_on(setting, environment) is on
+
+
+def test_a_missing_package_is_named_with_what_to_install(monkeypatch):
+    check_installed()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(
+        ConfigError, match=r"opentelemetry.sdk is missing. Run: pip install 'connect-for-kafka\[tracing\]'"
+    ):
+        check_installed()
