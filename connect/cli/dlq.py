@@ -78,7 +78,7 @@ def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool
     letters = topic.letters(_selection(filters), deadline)
     if as_json:
         for letter in letters:
-            sys.stdout.write(json.dumps(letter_json(letter, replayed=letter.place in done)) + "\n")
+            sys.stdout.write(json.dumps(letter_json(letter, replayed=letter.identity in done)) + "\n")
         return
     # What goes into a file or a pipe is one line per letter.
     console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False)
@@ -91,7 +91,7 @@ def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool
         times = [at for letter in group if (at := letter.timestamp_ms) is not None]
         summary.add_row(
             str(len(group)),
-            str(sum(letter.place in done for letter in group)),
+            str(sum(letter.identity in done for letter in group)),
             connector,
             stage,
             error_class,
@@ -104,7 +104,7 @@ def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool
     console.print()
     shown = Table("letter", "time", "from", "error", "", box=None)
     for letter in deque(found, maxlen=limit):
-        mark = "replayed" if letter.place in done else ""
+        mark = "replayed" if letter.identity in done else ""
         message = first_line(letter.context.get("exception.message", ""))
         shown.add_row(str(letter.place), moment(letter.timestamp_ms), letter.origin, message, mark)
     console.print(shown)
@@ -121,7 +121,7 @@ def show(dlq_topic: str, file: Path, timeout_s: float, place: str) -> None:
     topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
     wanted = parse_place(place)
     for letter in topic.letters(Selection(places=frozenset([wanted])), deadline):
-        click.echo(in_full(letter, replayed=letter.place in topic.replayed(deadline)))
+        click.echo(in_full(letter, replayed=letter.identity in topic.replayed(deadline)))
         return
     raise click.ClickException(f"There is no letter {wanted} in {dlq_topic}.")
 

@@ -21,6 +21,13 @@ class Place(NamedTuple):
         return f"{self.partition}:{self.offset}"
 
 
+class Identity(NamedTuple):
+    """Tells a letter from another one at the same place, as there may be after its topic was made anew."""
+
+    place: Place
+    timestamp_ms: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Letter:
     """A dead letter. `raw` is the record itself, of one row; `context` the context headers without their prefix."""
@@ -28,6 +35,11 @@ class Letter:
     place: Place
     raw: RawBatch
     context: Mapping[str, str]
+
+    @property
+    def identity(self) -> Identity:
+        """What a mark of a replay refers to."""
+        return Identity(self.place, self.timestamp_ms)
 
     @property
     def connector(self) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import TopicPartition
-from connect.dlq.letter import Letter, Place, letters_in
+from connect.dlq.letter import Identity, Letter, Place, letters_in
 from connect.dlq.selection import Selection
 from connect.kafka.log_reader import Span, read_spans
 from connect.kafka.raw import RawBatch
@@ -55,15 +55,16 @@ class LetterTopic:
         for raw in self._records(self.name, deadline):
             yield from (letter for letter in letters_in(raw) if selection.matches(letter))
 
-    def replayed(self, deadline: Deadline) -> frozenset[Place]:
+    def replayed(self, deadline: Deadline) -> frozenset[Identity]:
         """The letters that were replayed."""
-        found: set[Place] = set()
+        found: dict[Place, Identity] = {}
         for raw in self._records(self.marks_topic, deadline):
             keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
             for key, value in zip(keys, raw.values.to_pylist(), strict=True):
                 place = _place(key)
-                (found.discard if value is None else found.add)(place)
-        return frozenset(found)
+                if value is not None:
+                    found[place] = Identity(place, json.loads(value).get("timestamp_ms"))
+        return frozenset(found.values())
 
     def make_marks_topic(self, deadline: Deadline) -> None:
         """Make the topic that says what was replayed, with the replicas of the letters' own."""
@@ -82,10 +83,10 @@ class LetterTopic:
 
         chosen = list(letters)
         keys = [json.dumps(letter.place).encode() for letter in chosen]
-        values = [json.dumps({"connector": letter.connector, "from": letter.origin}).encode() for letter in chosen]
+        values = [_mark(letter) for letter in chosen]
         return RawBatch(self.marks_topic, pa.array(values, pa.binary()), pa.array(keys, pa.binary()))
 
-    def purge_plan(self, selection: Selection, replayed: frozenset[Place] | None, deadline: Deadline) -> Purge:
+    def purge_plan(self, selection: Selection, replayed: frozenset[Identity] | None, deadline: Deadline) -> Purge:
         """Kafka deletes from the front only: up to the first letter that is not selected, or (where `replayed` is
         given) that was not replayed.
         """
@@ -95,7 +96,7 @@ class LetterTopic:
         gone: dict[TopicPartition, list[int]] = {}
         for letter in self.letters(Selection(), deadline):
             tp = TopicPartition(self.name, letter.place.partition)
-            kept = not selection.matches(letter) or (replayed is not None and letter.place not in replayed)
+            kept = not selection.matches(letter) or (replayed is not None and letter.identity not in replayed)
             if kept:
                 before[tp] = min(before[tp], letter.place.offset)
             gone.setdefault(tp, []).append(letter.place.offset)
@@ -118,6 +119,11 @@ class LetterTopic:
         ends = self.admin.end_offsets(partitions, deadline, committed_only=True)
         spans = {tp: Span(starts[tp], ends[tp]) for tp in partitions if tp in starts and tp in ends}
         return read_spans(self._consumer, spans, deadline)
+
+
+def _mark(letter: Letter) -> bytes:
+    told = {"connector": letter.connector, "from": letter.origin, "timestamp_ms": letter.timestamp_ms}
+    return json.dumps(told).encode()
 
 
 def _place(key: bytes | None) -> Place:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.dlq.letter import Letter, Place
+from connect.dlq.letter import Identity, Letter
 from connect.dlq.letters import LetterTopic
 from connect.dlq.selection import Selection
 from connect.kafka.producer import BatchProducer
@@ -103,9 +103,9 @@ class Replay:
                 f"{error} Nothing of the last {len(group)} letters was replayed.", fix="Run the same command again."
             ) from error
 
-    def _ready(self, done: frozenset[Place], deadline: Deadline) -> Iterator[_Ready]:
+    def _ready(self, done: frozenset[Identity], deadline: Deadline) -> Iterator[_Ready]:
         for letter in self._topic.letters(self._selection, deadline):
-            if letter.place in done:
+            if letter.identity in done:
                 self.outcome.before += 1
                 continue
             try:

@@ -1,0 +1,111 @@
+"""Which letters a person means, and what is read of one."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connect.dlq.current import LetterRefusedError, original_of
+from connect.dlq.letter import Letter, Place, letters_in
+from connect.dlq.letters import LetterTopic
+from connect.dlq.selection import Selection, parse_error, parse_moment, parse_place
+from connect.dlq.text import as_json, in_full
+from connect.kafka.raw import RawBatch
+
+PREFIX = "__connect.errors."
+
+
+def letter(timestamp_ms: int | None = 5000, value: bytes | None = b"v", **context: str) -> Letter:
+    known = {
+        "connector.name": "orders", "topic": "t", "partition": "2", "offset": "9", "stage": "TASK_PUT",
+        "exception.class.name": "SchemaError", "exception.message": "Value was out of range", **context,
+    }  # fmt: skip
+    headers = [("own", b"1"), *((PREFIX + name, text.encode()) for name, text in known.items() if text)]
+    raw = RawBatch(
+        "dlq", pa.array([value], pa.binary()), pa.array([b"k"], pa.binary()), [headers],
+        pa.array([timestamp_ms], pa.int64()), partition=1, offsets=pa.array([17], pa.int64()), next_offset=18,
+    )  # fmt: skip
+    (found,) = letters_in(raw)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("selection", "matches"),
+    [
+        (Selection(), True),
+        (Selection(connector="orders", topic="t", stage="TASK_PUT"), True),
+        (Selection(connector="other"), False),
+        (Selection(topic="dlq"), False),
+        (Selection(error=re.compile("OUT of", re.IGNORECASE)), True),
+        (Selection(error=re.compile("^SchemaError: Value")), True),
+        (Selection(error=re.compile("Memory")), False),
+        (Selection(since_ms=5000, until_ms=5001), True),
+        (Selection(since_ms=5001), False),
+        (Selection(until_ms=5000), False),
+        (Selection(places=frozenset({Place(1, 17)})), True),
+        (Selection(places=frozenset({Place(0, 17)})), False),
+    ],
+)
+def test_a_selection_means_letters_that_meet_all_of_it(selection: Selection, matches: bool) -> None:
+    assert selection.matches(letter()) is matches
+
+
+def test_a_letter_without_a_time_is_meant_only_where_no_time_is_asked_for() -> None:
+    assert Selection().matches(letter(timestamp_ms=None))
+    assert not Selection(since_ms=0).matches(letter(timestamp_ms=None))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted_ms"),
+    [
+        ("30s", 970_000), ("5m", 700_000), ("1970-01-01T00:00:10", 10_000), ("1970-01-01T01:00:10+01:00", 10_000),
+        (None, None),
+    ],
+)  # fmt: skip
+def test_times_are_so_long_ago_or_a_date(text: str | None, wanted_ms: int | None) -> None:
+    assert parse_moment("--since", text, 1000.0) == wanted_ms
+
+
+def test_what_is_no_time_place_or_pattern_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"--since 'soon' is no time\. Write 30m"):
+        parse_moment("--since", "soon", 0)
+    with pytest.raises(ConfigError, match="'x' is no letter's place"):
+        parse_place("x")
+    with pytest.raises(ConfigError, match="no regular expression"):
+        parse_error("(")
+    assert (parse_place("3:4"), parse_place("7")) == (Place(3, 4), Place(0, 7))
+
+
+def test_a_sinks_record_goes_back_as_it_was() -> None:
+    original = original_of(letter())
+    assert (original.topic, original.partition, original.headers) == ("t", 2, [[("own", b"1")]])
+    assert (original.keys.to_pylist(), original.values.to_pylist()) == ([b"k"], [b"v"])
+    assert original.timestamps_ms.to_pylist() == [5000]
+    with pytest.raises(LetterRefusedError, match=r"does not say where it came from. Give --to TOPIC"):
+        original_of(letter(topic=""))
+
+
+def test_what_is_shown_of_a_letter() -> None:
+    full = in_full(letter(value=b"\xff"), replayed=True)
+    for line in (
+        "letter            1:17",
+        "from              t-2@9",
+        "value             b'\\xff'",
+        "replayed          yes",
+    ):
+        assert line in full.splitlines()
+    told = as_json(letter(value=b"\xff"), replayed=False)
+    assert (told["value_base64"], told["origin"], told["headers"]) == ("/w==", "t-2@9", {"own": "1"})
+
+
+def test_a_mark_is_of_one_letter_and_not_of_a_later_one_at_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = LetterTopic({"bootstrap.servers": "127.0.0.1:1"}, "dlq")
+    marks = topic.marks([letter(timestamp_ms=5000)])
+    monkeypatch.setattr(topic, "_records", lambda name, deadline: [marks] if name == "dlq.replayed" else [])
+    done = topic.replayed(Deadline.after(1))
+    assert letter(timestamp_ms=5000).identity in done
+    assert letter(timestamp_ms=6000).identity not in done
