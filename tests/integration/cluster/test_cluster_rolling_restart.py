@@ -24,8 +24,8 @@ def test_a_rolling_restart_loses_no_record_and_fails_no_task(start_worker, kafka
     topic, file = f"{unique}-numbers", tmp_path / "numbers.txt"
     workers[0].create("source", topic=topic, **{"tasks.max": "1", "exactly.once.support": "required", "pause.ms": "20"})
     sink = {"connector.class": "FileStreamSink", "topics": topic, "file": str(file), "tasks.max": "1"}
-    workers[0].create("sink", **sink)
-    for name in ("source", "sink"):
+    workers[0].create("rolling-sink", **sink)
+    for name in ("source", "rolling-sink"):
         eventually(lambda name=name: runs(workers[0], name))
 
     for place in (0, 1):
@@ -36,7 +36,7 @@ def test_a_rolling_restart_loses_no_record_and_fails_no_task(start_worker, kafka
     before = len(values(kafka, topic))
     eventually(lambda: len(values(kafka, topic)) >= before + ROWS_MORE)
 
-    for name in ("source", "sink"):
+    for name in ("source", "rolling-sink"):
         assert "FAILED" not in changes(workers[0], name)
     assert workers[1].call("PUT", "/connectors/source/stop").status_code == 204
     eventually(lambda: workers[1].states("source") == ("STOPPED", []))

@@ -140,11 +140,11 @@ def test_a_sink_that_is_killed_loses_no_row_and_no_letter(kafka, tmp_path, uniqu
     }  # fmt: skip
     try:
         worker.start()
-        assert worker.create("sink", config).status_code == 201
+        assert worker.create("letters-sink", config).status_code == 201
         wait_for(lambda: out.exists() and out.stat().st_size > 0, 60, "the first line")
         os.kill(worker.pid, signal.SIGKILL)
         worker.start()
-        wait_for(lambda: committed(kafka, "sink", topic) == len(values), 90, "the last offset")
+        wait_for(lambda: committed(kafka, "letters-sink", topic) == len(values), 90, "the last offset")
     finally:
         worker.stop()
     found = [m.value() for m in everything(kafka, letters)]

@@ -73,7 +73,7 @@ class Journey:
 
     def wait_until_sunk(self, rest: Rest) -> None:
         """Until the sink has committed all that is in its topic."""
-        rest.wait_for_offset("sink", {"kafka_offset": len(self.written["running"])})
+        rest.wait_for_offset("interop-sink", {"kafka_offset": len(self.written["running"])})
 
     def sunk(self) -> list[str]:
         return self.file("sunk").read_text(encoding="ascii").splitlines() if self.file("sunk").exists() else []
@@ -84,12 +84,18 @@ class Journey:
             rest.create(name, source(self.file(name), self.topic(name)))
         self.wait_until_read(rest, *SOURCES)
         # Only now: Java's consumer may look for a topic that is not there yet again after five minutes.
-        rest.create("sink", sink(self.file("sunk"), self.topic("running")))
+        rest.create("interop-sink", sink(self.file("sunk"), self.topic("running")))
         self.wait_until_sunk(rest)
         rest.put("/paused/pause")
         rest.put("/stopped/stop")
         rest.wait_for_states(
-            {"running": "RUNNING", "sink": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED", "deleted": "RUNNING"}
+            {
+                "running": "RUNNING",
+                "interop-sink": "RUNNING",
+                "paused": "PAUSED",
+                "stopped": "STOPPED",
+                "deleted": "RUNNING",
+            }
         )
         self.views["Java"] = rest.view()
 
@@ -110,7 +116,7 @@ class Journey:
         rest.put("/running/config", {**source(self.file("running"), self.topic("running")), "batch.size": "500"})
         rest.put("/stopped/stop")
         rest.wait_for_states(
-            {"running": "RUNNING", "sink": "RUNNING", "paused": "RUNNING", "stopped": "STOPPED", NEW: "PAUSED"}
+            {"running": "RUNNING", "interop-sink": "RUNNING", "paused": "RUNNING", "stopped": "STOPPED", NEW: "PAUSED"}
         )
         self.views["ours at the end"] = rest.view()
 
