@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
 from connectors.jdbc import catalog, offsets
-from connectors.jdbc.audit import blind_spots
+from connectors.jdbc.audit import blind_spots, wall_clocks
 from connectors.jdbc.catalog import TableShape
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
@@ -39,6 +39,16 @@ from connectors.jdbc.zone import unrepeated_us, zone
 
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 QUERY = "the query"
+# The zone a session has that does not set one, as our sessions do.
+_MYSQL_OFFSET_S = (
+    "SELECT ROUND(TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', @@global.time_zone)), 0)"
+)
+_SERVER_OFFSET_S = {
+    "postgresql": "SELECT extract(epoch FROM (now() AT TIME ZONE reset_val) - (now() AT TIME ZONE 'UTC')) "
+    "FROM pg_catalog.pg_settings WHERE name = 'TimeZone'",
+    "mysql": _MYSQL_OFFSET_S,
+    "mariadb": _MYSQL_OFFSET_S,
+}
 
 
 def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
@@ -99,7 +109,7 @@ class _Assembly:
             label=self._label,
             topic=topic_of(self._table, config) if self._table else config.topic_prefix,
             key=self._record_key(),
-            blind_spots=tuple(blind_spots(self._label, shape, self._order, config)),
+            blind_spots=tuple(blind_spots(self._label, shape, self._order, config, self._server_offset_s())),
             partition=partition,
             source=self._source,
             format=RowFormat(
@@ -117,6 +127,13 @@ class _Assembly:
             guard=guard,
             first_wait_s=self._first_wait_s(stored),
         )
+
+    def _server_offset_s(self) -> int | None:
+        asked = _SERVER_OFFSET_S.get(self._database.dialect_name)
+        if asked is None or self._config.mode == "bulk" or not wall_clocks(self._shape, self._order):
+            return None
+        value = self._database.scalar(sa.text(asked), "asking for the server's time zone")
+        return None if value is None else int(value)
 
     def _guarded(self, stored: Offset | None, begin_us: int) -> tuple[Mode, Guard | None]:
         if self._horizon is None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from connectors.jdbc.catalog import TableShape
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import has_index
+from connectors.jdbc.types import DAY_DIGITS, ColumnPlan, Raw
+from connectors.jdbc.zone import zone
 
 
 class BlindSpot(NamedTuple):
@@ -18,9 +21,16 @@ class BlindSpot(NamedTuple):
 
 
 def blind_spots(
-    label: str, shape: TableShape, cursor: tuple[str, ...], config: JdbcSourceConfig
+    label: str,
+    shape: TableShape,
+    cursor: tuple[str, ...],
+    config: JdbcSourceConfig,
+    server_offset_s: int | None = None,
 ) -> Iterator[BlindSpot]:
-    """What is not seen of a table or query. `cursor`: the columns that order its rows, empty names are expressions."""
+    """What is not seen of a table or query. `cursor`: the columns that order its rows, empty names are expressions.
+
+    `server_offset_s`: how far the server's own clock on the wall is ahead of UTC now; None: not asked.
+    """
     if config.mode == "bulk":
         return
     yield BlindSpot(f"{label}: deleted rows are not seen with mode={config.mode}.", False)
@@ -29,6 +39,8 @@ def blind_spots(
     if config.offset_mode == "confluent":
         text = f"{label}: rows whose transaction commits late are lost with offset.mode=confluent; safe reads them."
         yield BlindSpot(text, True)
+    yield from _coarse(label, shape, cursor, config)
+    yield from _zones(label, shape, cursor, config, server_offset_s)
     if config.query_text:
         return
     nullable = [name for name in cursor if name and name not in shape.not_null]
@@ -39,3 +51,47 @@ def blind_spots(
         what = cursor[0] or "the first of several timestamp columns"
         text = f"{label}: no index begins with {what}, so every poll reads the whole table. Create one."
         yield BlindSpot(text, True)
+
+
+def wall_clocks(shape: TableShape, cursor: tuple[str, ...]) -> list[ColumnPlan]:
+    """The cursor columns that hold a time without a zone."""
+    return [c for c in map(shape.find, filter(None, cursor)) if c is not None and c.raw is Raw.WALL_CLOCK]
+
+
+def _coarse(label: str, shape: TableShape, cursor: tuple[str, ...], config: JdbcSourceConfig) -> Iterator[BlindSpot]:
+    followed_by_snapshots = shape.has_xmin and config.offset_mode == "safe" and not config.timestamp_delay_ms
+    for name in cursor if config.mode == "timestamp" and not followed_by_snapshots else ():
+        column = shape.find(name) if name else None
+        digits = None if column is None else column.second_digits
+        if digits is None or digits >= 6:
+            continue
+        unit = "day" if digits == DAY_DIGITS else f"10^-{digits} s" if digits else "second"
+        # A horizon of a second behind the clock covers units of up to a second.
+        covered = config.offset_mode == "safe" and digits >= 0 and config.settle_time_ms in {None, *range(1000, 60_001)}
+        if not covered:
+            text = f"{label}: {name} has one value per {unit}; a row written later in a {unit} that was read is lost. "
+            fix = "Use mode=timestamp+incrementing, or set timestamp.delay.interval.ms to more than that."
+            yield BlindSpot(text + fix, True)
+
+
+def _zones(
+    label: str, shape: TableShape, cursor: tuple[str, ...], config: JdbcSourceConfig, server_offset_s: int | None
+) -> Iterator[BlindSpot]:
+    tz = zone(config.db_timezone)
+    for column in wall_clocks(shape, cursor):
+        offset = datetime.now(UTC).astimezone(tz).utcoffset()
+        ours_s = 0 if offset is None else int(offset.total_seconds())
+        if server_offset_s is not None and server_offset_s != ours_s:
+            text = (
+                f"{label}: {column.name} has no zone and is read in db.timezone={config.db_timezone}, but the server's "
+                f"own clock is {(server_offset_s - ours_s) / 3600:+g} h off it: rows may come too late or never. Set "
+                "db.timezone to the zone the rows are written in."
+            )
+            yield BlindSpot(text, True)
+        winter, summer = (datetime(2024, month, 1, tzinfo=UTC).astimezone(tz).utcoffset() for month in (1, 7))
+        if winter != summer:
+            text = (
+                f"{label}: {column.name} has no zone; the hour that comes twice in autumn in {config.db_timezone} is "
+                "read as its second time. A column with a zone has both."
+            )
+            yield BlindSpot(text, False)

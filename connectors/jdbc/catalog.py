@@ -13,7 +13,7 @@ from connect.api.errors import ConnectError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.tables import TableName, like
-from connectors.jdbc.types import ColumnPlan, Raw, TypeRules, plan_column
+from connectors.jdbc.types import ColumnPlan, Projection, Raw, TypeRules, plan_column
 
 _SYSTEM_SCHEMAS = {
     "information_schema",
@@ -77,7 +77,7 @@ def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]
 
 def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
     """The shape of a table. ConnectError when it does not exist."""
-    rules = TypeRules(database.dialect_name, config.numeric, config.timestamp_granularity, config.zero_date_handling)
+    rules = type_rules(database, config)
     inspector = database.inspector()
     fix = "Create it, or take it out of the table filter."
     with database.border.translated(f"reading the columns of table {table.full}", fix):
@@ -87,7 +87,11 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
             indexes = inspector.get_indexes(table.name, schema=table.schema)
         except sa.exc.NoSuchTableError:
             raise ConnectError(f"Table {table.full} does not exist.", fix=fix) from None
-    plans = tuple(plan_column(c["name"], c["type"], bool(c["nullable"]), rules) for c in columns)
+    shapes = _geometries(database, table) if any(isinstance(c["type"], sa.types.NullType) for c in columns) else ()
+    plans = tuple(
+        plan_column(c["name"], sa.LargeBinary() if c["name"] in shapes else c["type"], bool(c["nullable"]), rules)
+        for c in columns
+    )
     ordered = [tuple(str(c) for c in index["column_names"]) for index in indexes if None not in index["column_names"]]
     not_null = frozenset(str(c["name"]) for c in columns if not c["nullable"])
     shape = TableShape(
@@ -102,6 +106,29 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     if database.dialect_name == "postgresql":
         shape = replace(shape, has_xmin=_has_xmin(database, table))
     return _with_key(shape, primary)
+
+
+def type_rules(database: Database, config: JdbcSourceConfig) -> TypeRules:
+    """What this database and configuration say about types."""
+    return TypeRules(
+        database.dialect_name,
+        config.numeric,
+        config.timestamp_granularity,
+        config.zero_date_handling,
+        config.unsigned_bigint,
+    )
+
+
+def _geometries(database: Database, table: TableName) -> frozenset[str]:
+    # Reflection has no name for them; cast to text they would lose bytes. They come as SRID and WKB.
+    if database.dialect_name not in {"mysql", "mariadb"}:
+        return frozenset()
+    names = sa.text(
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = coalesce(:schema, database()) "
+        "AND table_name = :name AND data_type IN ('geometry', 'point', 'linestring', 'polygon', 'multipoint', "
+        "'multilinestring', 'multipolygon', 'geometrycollection', 'geomcollection')"
+    ).bindparams(schema=table.schema, name=table.name)
+    return frozenset(str(row[0]) for row in database.rows(names, f"reading the types of table {table.full}"))
 
 
 def _has_xmin(database: Database, table: TableName) -> bool:
@@ -136,7 +163,7 @@ def _auto_increment(columns: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _with_key(shape: TableShape, primary: tuple[str, ...]) -> TableShape:
-    usable = {c.name for c in shape.columns if c.raw in {Raw.INTEGER, Raw.TEXT} and not c.cast_to_text}
+    usable = {c.name for c in shape.columns if c.raw in {Raw.INTEGER, Raw.TEXT} and c.projection is Projection.AS_IS}
     key = primary if primary and set(primary) <= usable & shape.not_null else ()
     return replace(shape, key=key)
 

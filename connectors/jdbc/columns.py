@@ -67,7 +67,7 @@ class RowFormat:
                 f"Table {self.table} holds a value of kind {plan.raw} that does not fit "
                 f"{plan.schema.name or plan.schema.type} without loss.",
                 field=plan.name,
-                fix=_NO_FIX,
+                fix=plan.fix or _NO_FIX,
             ) from error
 
     def of_arrays(self, arrays: Sequence[pa.Array]) -> pa.StructArray:
@@ -93,7 +93,7 @@ class RowFormat:
         return SchemaError(
             f"Table {self.table} holds a value of type {found} that does not fit {shown} without loss{why}.",
             field=plan.name,
-            fix=_MICROS_FIX if timestamp else _NO_FIX,
+            fix=_MICROS_FIX if timestamp else plan.fix or _NO_FIX,
         )
 
 
@@ -200,16 +200,22 @@ def booleans_of_numbers(numbers: pa.Array) -> pa.Array:
 def _decimals(values: Sequence[Any], schema: s.Schema) -> pa.Array:
     target = arrow_type(schema)
     found = kinds(values)
+    if schema.type is s.Type.STRING:
+        return pa.array([None if v is None else format(v, "f") for v in values], target)
     if schema.name != s.DECIMAL:
         return _unscaled(values, found, target)
     if found <= {Decimal}:
         return pa.array(values, target)
     if found == {int}:
+        if max(v for v in values if v is not None) >= 2**63:
+            return pa.array([None if v is None else Decimal(v) for v in values], target)
         return decimals_of_integers(pa.array(values, pa.int64()), target)
     return decimals_of_floats(pa.array(values, pa.float64()), target)
 
 
 def _unscaled(values: Sequence[Any], found: set[type], target: pa.DataType) -> pa.Array:
+    if found == {Decimal} and pa.types.is_floating(target):
+        return pa.array([None if v is None else float(v) for v in values], target)
     if found <= {Decimal}:
         array = pa.array(values)
         # A column of nulls alone has no decimal type to cast from.

@@ -276,6 +276,11 @@ class JdbcSourceConfig(ConnectorConfig):
         doc="What dates that are none become: zero dates of MySQL and MariaDB, infinity of PostgreSQL. fail stops the "
         "task and names the column; null makes date columns optional.",
     )  # fmt: skip
+    unsigned_bigint: Annotated[String, one_of("long", "precise")] = key(
+        "bigint.unsigned.handling.mode", "long", importance="low", group=CONNECTOR,
+        doc="What BIGINT UNSIGNED of MySQL and MariaDB becomes, by Debezium's name: long is INT64 and stops at a value "
+        "above 9223372036854775807; precise is Decimal and holds all.",
+    )  # fmt: skip
     reader: Annotated[String, one_of("auto", "generic")] = key(
         "reader", "auto", importance="low", group=CONNECTOR,
         doc="auto: rows come as Arrow where a driver for that is there. generic: through SQLAlchemy's driver.",

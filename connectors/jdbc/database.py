@@ -241,9 +241,15 @@ def _engine(url: sa.URL, config: JdbcSourceConfig) -> sa.Engine:
 
 def _statements(dialect: str) -> tuple[str, ...]:
     return {
-        "sqlite": ("PRAGMA query_only=ON",), "postgresql": ("SET TIME ZONE 'UTC'",),
+        "sqlite": ("PRAGMA query_only=ON",), "postgresql": _POSTGRES_SESSION,
         "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
     }.get(dialect, ())  # fmt: skip
+
+
+# What is read as text does not depend on a role's or a database's settings.
+_POSTGRES_SESSION = (
+    "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
+)  # fmt: skip
 
 
 def _shown(url: sa.URL) -> str:

@@ -6,6 +6,7 @@ made again from the same place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,6 +25,7 @@ from connectors.jdbc.pages import Page
 from connectors.jdbc.query import Edge
 
 FIRST_ID = -1
+_DIGITS = re.compile(r"-?\d+(\.0*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +259,10 @@ def whole_id(page: Page, place: int) -> int:
     """The id of a page's last row; SchemaError for what an offset cannot hold."""
     assert page.last is not None
     value = page.last[place]
-    if isinstance(value, Decimal) and value == value.to_integral_value():
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        # Readers that fetch Arrow give decimals as text.
+        value = Decimal(value)
+    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
         raise SchemaError(

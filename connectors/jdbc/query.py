@@ -6,7 +6,7 @@ Identifiers go through the dialect's quoting, values are bound parameters. Only 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.elements import quoted_name
 
 from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.types import ColumnPlan, Projection, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,21 @@ def first_value(source: Source, column: sa.ColumnElement[Any]) -> sa.Select[Any]
 
 
 def _projected(source: Source, plan: ColumnPlan, as_text: frozenset[Raw]) -> sa.ColumnElement[Any]:
-    column = source.column(plan.name)
-    return sa.cast(column, sa.Text).label(plan.name) if plan.cast_to_text or plan.raw in as_text else column
+    column = _PROJECTED[plan.projection](source.column(plan.name))
+    if plan.raw in as_text:
+        column = sa.cast(column, sa.Text)
+    return column if isinstance(column, sa.ColumnClause) else column.label(plan.name)
+
+
+_PROJECTED: dict[Projection, Callable[[sa.ColumnElement[Any]], sa.ColumnElement[Any]]] = {
+    Projection.AS_IS: lambda column: column,
+    Projection.TEXT: lambda column: sa.cast(column, sa.Text),
+    # A product keeps the sign of zero and works before MySQL 8.0.17, where CAST AS DOUBLE begins.
+    Projection.DOUBLE: lambda column: column.op("*")(sa.literal_column("1e0")),
+    Projection.NUMBER: lambda column: sa.cast(column, sa.Numeric),
+    Projection.BOOLEAN_OF_BIT: lambda column: sa.cast(sa.cast(column, sa.Integer), sa.Boolean),
+    Projection.INTEGER_OF_BIT: lambda column: column.op("+")(sa.literal_column("0")),
+}
 
 
 def _after(order: Sequence[sa.ColumnElement[Any]], values: Sequence[Edge]) -> sa.ColumnElement[bool]:

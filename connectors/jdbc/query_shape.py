@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import types as t
 
-from connectors.jdbc.catalog import TableShape
+from connectors.jdbc.catalog import TableShape, type_rules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.query import probe, wrapped
@@ -22,7 +22,7 @@ _TEMP_VIEW = "connect_query_columns"
 
 def describe_query(database: Database, config: JdbcSourceConfig) -> TableShape:
     """The query's columns, all nullable. ConnectError when the database refuses the query."""
-    rules = TypeRules(database.dialect_name, config.numeric, config.timestamp_granularity, config.zero_date_handling)
+    rules = type_rules(database, config)
     names = [str(column[0]) for column in database.describe(probe(config.query_text), _DOING)]
     declared = _declared(database, config.query_text) if database.dialect_name == "sqlite" else {}
     sample = _sample(database, config.query_text, names) if set(names) - set(declared) else {}

@@ -16,6 +16,10 @@ from sqlalchemy.dialects.postgresql import DOMAIN
 
 from connect.api import schema as s
 
+WIDEST_DECIMAL = 76
+DAY_DIGITS = -5
+UNSIGNED_FIX = "Set bigint.unsigned.handling.mode=precise for values above 9223372036854775807."
+
 
 class Raw(StrEnum):
     """What a driver's values of a column are, before they become Arrow."""
@@ -32,17 +36,31 @@ class Raw(StrEnum):
     INSTANT = "instant"
 
 
+class Projection(StrEnum):
+    """What SQL makes of a column because its own form would lose something, or is not the one wanted."""
+
+    AS_IS = "as is"
+    TEXT = "text"
+    DOUBLE = "double"
+    NUMBER = "number"
+    BOOLEAN_OF_BIT = "boolean of bit"
+    INTEGER_OF_BIT = "integer of bit"
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
     """One column: how its values come, and the Connect schema they leave with.
 
-    `cast_to_text`: SQL turns the value into text, because the driver's own form would lose something.
+    `fix`: what a person can do when a value does not fit, where there is more than to mend the row. `second_digits`:
+    how many digits of a second a timestamp keeps, where the catalog says; -5 for a date, whose unit is the day.
     """
 
     name: str
     raw: Raw
     schema: s.Schema
-    cast_to_text: bool = False
+    projection: Projection = Projection.AS_IS
+    fix: str = ""
+    second_digits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +71,28 @@ class TypeRules:
     numeric: str = "none"
     granularity: str = "connect_logical"
     special_dates: str = "fail"
+    unsigned_bigint: str = "long"
 
 
 def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeRules) -> ColumnPlan:
     """The plan of one reflected column."""
-    raw, schema, cast = _classify(kind, rules)
+    raw, schema, projection = _classify(kind, rules)
     no_date = rules.special_dates == "null" and raw in {Raw.DATE, Raw.WALL_CLOCK, Raw.INSTANT}
-    return ColumnPlan(name, raw, schema.as_optional(nullable or no_date), cast)
+    is_unsigned = isinstance(kind, t.BigInteger) and bool(getattr(kind, "unsigned", False))
+    schema = schema.as_optional(nullable or no_date)
+    return ColumnPlan(name, raw, schema, projection, UNSIGNED_FIX * is_unsigned, _second_digits(kind, rules.dialect))
+
+
+def _second_digits(kind: t.TypeEngine[Any], dialect: str) -> int | None:
+    match kind:
+        case t.DateTime() if dialect in {"mysql", "mariadb"}:
+            return getattr(kind, "fsp", None) or 0
+        case t.DateTime() if dialect == "postgresql":
+            digits: int | None = getattr(kind, "precision", None)
+            return 6 if digits is None else digits
+        case t.Date() if dialect != "sqlite":
+            return DAY_DIGITS
+    return None
 
 
 def value_schema(name: str, columns: Sequence[ColumnPlan]) -> s.Schema:
@@ -74,55 +107,75 @@ def timestamp_schema(granularity: str) -> s.Schema:
     return s.INT64 if granularity.endswith("_long") else s.STRING
 
 
-_Class = tuple[Raw, s.Schema, bool]
+_Class = tuple[Raw, s.Schema, Projection]
+_AS_IS = Projection.AS_IS
 
 
 def _classify(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
     match kind:
         case t.Boolean():
-            return Raw.BOOLEAN, s.BOOLEAN, False
+            return Raw.BOOLEAN, s.BOOLEAN, _AS_IS
         case t.Integer():
-            return Raw.INTEGER, _integer(kind, rules.dialect), False
+            return _integer(kind, rules)
         case t.Float() | t.REAL() | t.DOUBLE():
-            return Raw.FLOAT, _float(kind, rules.dialect), False
+            return _float(kind, rules.dialect)
         case t.Numeric():
             return _numeric(kind, rules)
         case t.Date():
-            return Raw.DATE, s.DATE_SCHEMA, False
+            return Raw.DATE, s.DATE_SCHEMA, _AS_IS
         case t.DateTime():
             return _date_time(kind, rules)
         # SQLite keeps times as text of the writer's choice; the Java driver passes them on as text, too.
         case t.Time():
-            return (Raw.TEXT, s.STRING, False) if rules.dialect == "sqlite" else _time(kind)
+            return (Raw.TEXT, s.STRING, _AS_IS) if rules.dialect == "sqlite" else _time(kind)
         case t.JSON() | t.Uuid() | t.Enum():
-            return Raw.TEXT, s.STRING, rules.dialect == "postgresql"
+            return Raw.TEXT, s.STRING, Projection.TEXT if rules.dialect == "postgresql" else _AS_IS
         case t.String():
-            return Raw.TEXT, s.STRING, False
+            return Raw.TEXT, s.STRING, _AS_IS
     return _special(kind, rules)
 
 
 def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
     if isinstance(kind, t.LargeBinary | t.BINARY | t.VARBINARY):
-        return Raw.BYTES, s.BYTES, False
+        return Raw.BYTES, s.BYTES, _AS_IS
     if isinstance(kind, DOMAIN):
         return _classify(kind.data_type, rules)
     match type(kind).__name__:
-        case "BIT" if rules.dialect in {"mysql", "mariadb"}:
-            return Raw.BYTES, s.BYTES, False
+        case "BIT":
+            return _bit(kind, rules)
+        case "MONEY":
+            # Text would depend on lc_monetary; FLOAT64, as Java has it, rounds above 2^53 cents.
+            schema = s.FLOAT64 if "best_fit" in rules.numeric else s.decimal(2, precision=19)
+            return Raw.DECIMAL, schema, Projection.NUMBER
         case "YEAR":
-            return Raw.INTEGER, s.INT16, False
+            return Raw.INTEGER, s.INT16, _AS_IS
         case "OID":
-            return Raw.INTEGER, s.INT64, False
+            return Raw.INTEGER, s.INT64, _AS_IS
     # Everything else that a database has (intervals, networks, ranges, arrays, geometry) keeps all its digits as text.
-    return Raw.TEXT, s.STRING, rules.dialect != "sqlite"
+    return Raw.TEXT, s.STRING, _AS_IS if rules.dialect == "sqlite" else Projection.TEXT
 
 
-def _integer(kind: t.TypeEngine[Any], dialect: str) -> s.Schema:
+def _bit(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
+    one = getattr(kind, "length", None) in {None, 1} and not getattr(kind, "varying", False)
+    if rules.dialect in {"mysql", "mariadb"}:
+        return (Raw.INTEGER, s.INT8, Projection.INTEGER_OF_BIT) if one else (Raw.BYTES, s.BYTES, _AS_IS)
+    if one and rules.dialect == "postgresql":
+        return Raw.BOOLEAN, s.BOOLEAN, Projection.BOOLEAN_OF_BIT
+    return Raw.TEXT, s.STRING, Projection.TEXT
+
+
+def _integer(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
+    unsigned = bool(getattr(kind, "unsigned", False))
+    if isinstance(kind, t.BigInteger) and unsigned and rules.unsigned_bigint == "precise":
+        return Raw.DECIMAL, s.decimal(0, precision=20), _AS_IS
+    return Raw.INTEGER, _integer_schema(kind, rules.dialect, unsigned=unsigned), _AS_IS
+
+
+def _integer_schema(kind: t.TypeEngine[Any], dialect: str, *, unsigned: bool) -> s.Schema:
     # Any SQLite integer may need 64 bits, whatever its column's type is called (sqlite.org/datatype3.html).
     if dialect == "sqlite" or isinstance(kind, t.BigInteger):
         return s.INT64
     name = type(kind).__name__.upper()
-    unsigned = bool(getattr(kind, "unsigned", False))
     if name == "TINYINT":
         return s.INT16 if unsigned or dialect == "mssql" else s.INT8
     if isinstance(kind, t.SmallInteger):
@@ -130,24 +183,29 @@ def _integer(kind: t.TypeEngine[Any], dialect: str) -> s.Schema:
     return s.INT64 if unsigned else s.INT32
 
 
-def _float(kind: t.TypeEngine[Any], dialect: str) -> s.Schema:
+def _float(kind: t.TypeEngine[Any], dialect: str) -> _Class:
     # SQLite's REAL has 8 bytes, MySQL's DOUBLE synonym REAL too; everywhere else REAL has 4.
     name = type(kind).__name__.upper()
     four_bytes = {"mysql": {"FLOAT"}, "mariadb": {"FLOAT"}, "sqlite": set[str]()}.get(dialect, {"REAL"})
-    return s.FLOAT32 if name in four_bytes else s.FLOAT64
+    if name not in four_bytes:
+        return Raw.FLOAT, s.FLOAT64, _AS_IS
+    # MariaDB and MySQL write a FLOAT with six digits, which is not the value (16777215 becomes 16777200).
+    return Raw.FLOAT, s.FLOAT32, Projection.DOUBLE if dialect in {"mysql", "mariadb"} else _AS_IS
 
 
 def _numeric(kind: t.Numeric[Any], rules: TypeRules) -> _Class:
     precision, scale = kind.precision, kind.scale or 0
     if rules.dialect == "sqlite" and precision is None:
-        return Raw.FLOAT, s.FLOAT64, False
+        return Raw.FLOAT, s.FLOAT64, _AS_IS
     if precision is None:
+        # Every value has a scale of its own, and Decimal has one per column: only text keeps all digits.
         fits = "best_fit" in rules.numeric and not isinstance(kind, t.DECIMAL)
-        return Raw.DECIMAL, s.FLOAT64 if fits else s.decimal(0), False
-    decimal = s.decimal(scale, precision=precision)
+        return Raw.DECIMAL, s.FLOAT64 if fits else s.STRING, _AS_IS
+    wide = max(precision, precision - scale, scale) > WIDEST_DECIMAL
+    exact = s.STRING if wide else s.decimal(scale, precision=precision)
     if isinstance(kind, t.DECIMAL):
-        return Raw.DECIMAL, decimal, False
-    return Raw.DECIMAL, _mapped(precision, scale, rules.numeric) or decimal, False
+        return Raw.DECIMAL, exact, _AS_IS
+    return Raw.DECIMAL, _mapped(precision, scale, rules.numeric) or exact, _AS_IS
 
 
 def _mapped(precision: int, scale: int, mapping: str) -> s.Schema | None:
@@ -167,9 +225,9 @@ def _date_time(kind: t.DateTime, rules: TypeRules) -> _Class:
     # A MySQL TIMESTAMP is an instant; sessions here run in UTC.
     mysql_instant = rules.dialect in {"mysql", "mariadb"} and isinstance(kind, t.TIMESTAMP)
     raw = Raw.INSTANT if kind.timezone or mysql_instant else Raw.WALL_CLOCK
-    return raw, timestamp_schema(rules.granularity), False
+    return raw, timestamp_schema(rules.granularity), _AS_IS
 
 
 def _time(kind: t.Time) -> _Class:
     # Connect's Time has no zone; a time with one keeps it as text.
-    return (Raw.TEXT, s.STRING, True) if kind.timezone else (Raw.TIME, s.TIME_SCHEMA, False)
+    return (Raw.TEXT, s.STRING, Projection.TEXT) if kind.timezone else (Raw.TIME, s.TIME_SCHEMA, _AS_IS)

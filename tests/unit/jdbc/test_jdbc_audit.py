@@ -39,3 +39,45 @@ def test_confluents_statements_are_said_to_lose_rows():
     assert any(
         "commits late are lost" in text for text in said(INDEXED, ("id",), **BY_ID, **{"offset.mode": "confluent"})
     )
+
+
+def wall_clock(digits: int, **more: bool) -> TableShape:
+    ts = ColumnPlan("ts", Raw.WALL_CLOCK, s.TIMESTAMP_SCHEMA, second_digits=digits)
+    return TableShape((COLUMNS[0], ts), frozenset({"id", "ts"}), indexes=(("ts",),), **more)
+
+
+BY_TIME = {"mode": "timestamp", "timestamp.column.name": "ts"}
+
+
+@pytest.mark.parametrize(
+    ("digits", "settings", "is_said"),
+    [
+        (6, {}, False),
+        (0, {}, False),
+        (0, {"settle.time.ms": "0"}, True),
+        (0, {"offset.mode": "confluent"}, True),
+        (3, {"offset.mode": "confluent"}, True),
+        (-5, {}, True),
+    ],
+)
+def test_a_coarse_timestamp_is_said_where_it_can_lose_rows(digits: int, settings: dict[str, str], is_said: bool):
+    told = said(wall_clock(digits), ("ts",), **BY_TIME, **settings)
+    assert any("ts has one value per" in text for text in told) == is_said
+
+
+def test_a_table_followed_by_its_transactions_loses_none_of_a_day():
+    assert not any("one value per" in text for text in said(wall_clock(-5, has_xmin=True), ("ts",), **BY_TIME))
+
+
+def test_a_server_in_another_zone_and_the_hour_that_comes_twice_are_said():
+    given = {"connection.url": "jdbc:mariadb://h/d", "table.whitelist": "t", **BY_TIME}
+    utc = JdbcSourceConfig.parse(given)
+    berlin = JdbcSourceConfig.parse({**given, "db.timezone": "Europe/Berlin"})
+
+    def told(config: JdbcSourceConfig, offset_s: int | None) -> str:
+        return " ".join(spot.text for spot in blind_spots("table t", wall_clock(6), ("ts",), config, offset_s))
+
+    assert "+2 h off" in told(utc, 7200)
+    assert " h off" not in told(utc, 0) + told(utc, None)
+    assert "comes twice" in told(berlin, None)
+    assert "comes twice" not in told(utc, 0)

@@ -7,7 +7,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from connect.api import schema as s
 from connectors.jdbc.query import Edge, Source, first_value, query_source, select, table_source
 from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.types import ColumnPlan, Projection, Raw
 
 COLUMNS = [ColumnPlan("id", Raw.INTEGER, s.INT64), ColumnPlan("ts", Raw.INSTANT, s.TIMESTAMP_SCHEMA)]
 T = table_source(TableName("shop", "or ders"), COLUMNS, quote=True)
@@ -68,8 +68,25 @@ def test_the_suffix_stands_last():
 
 
 def test_what_a_driver_would_cut_is_cast_to_text():
-    source = table_source(TableName(None, "t"), [ColumnPlan("doc", Raw.TEXT, s.STRING, cast_to_text=True)], quote=False)
+    source = table_source(
+        TableName(None, "t"), [ColumnPlan("doc", Raw.TEXT, s.STRING, projection=Projection.TEXT)], quote=False
+    )
     assert sql(select(source), postgresql.dialect()) == "SELECT CAST(t.doc AS TEXT) AS doc FROM t"
+
+
+@pytest.mark.parametrize(
+    ("projection", "dialect", "expected"),
+    [
+        (Projection.DOUBLE, mysql.dialect(), "t.c * 1e0"),
+        (Projection.INTEGER_OF_BIT, mysql.dialect(), "t.c + 0"),
+        (Projection.BOOLEAN_OF_BIT, postgresql.dialect(), "CAST(CAST(t.c AS INTEGER) AS BOOLEAN)"),
+        (Projection.NUMBER, postgresql.dialect(), "CAST(t.c AS NUMERIC)"),
+    ],
+)
+def test_each_projection_is_sql_of_its_database_and_leaves_the_order_alone(projection, dialect, expected):
+    source = table_source(TableName(None, "t"), [ColumnPlan("c", Raw.FLOAT, s.FLOAT32, projection)], quote=False)
+    statement = select(source, [source.column("c")])
+    assert sql(statement, dialect) == f"SELECT {expected} AS c FROM t ORDER BY t.c ASC"
 
 
 def test_hidden_keys_are_read_beside_the_row():

@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql
@@ -12,6 +13,8 @@ from sqlalchemy.dialects import mysql, postgresql
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connectors.jdbc.columns import RowFormat, TimeRules
+from connectors.jdbc.modes import whole_id
+from connectors.jdbc.pages import Page
 from connectors.jdbc.types import ColumnPlan, Raw, TypeRules, plan_column
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "jdbc_sqlite_types.json"
@@ -41,7 +44,15 @@ def schema_of(kind: sa.types.TypeEngine, dialect: str = "postgresql", **rules: s
         (postgresql.DOUBLE_PRECISION(), "postgresql", s.FLOAT64),
         (sa.Boolean(), "postgresql", s.BOOLEAN),
         (sa.NUMERIC(12, 2), "postgresql", s.decimal(2, precision=12)),
-        (sa.NUMERIC(), "postgresql", s.decimal(0)),
+        (sa.NUMERIC(), "postgresql", s.STRING),
+        (sa.NUMERIC(100, 50), "postgresql", s.STRING),
+        (sa.NUMERIC(77, 0), "postgresql", s.STRING),
+        (postgresql.MONEY(), "postgresql", s.decimal(2, precision=19)),
+        (postgresql.BIT(1), "postgresql", s.BOOLEAN),
+        (postgresql.BIT(9), "postgresql", s.STRING),
+        (postgresql.BIT(1, varying=True), "postgresql", s.STRING),
+        (mysql.BIT(1), "mysql", s.INT8),
+        (mysql.BIGINT(unsigned=True), "mysql", s.INT64),
         (sa.NUMERIC(), "sqlite", s.FLOAT64),
         (sa.VARCHAR(5), "postgresql", s.STRING),
         (postgresql.JSONB(), "postgresql", s.STRING),
@@ -77,6 +88,19 @@ def test_each_column_type_has_its_connect_type(kind, dialect, expected):
 )
 def test_numeric_follows_numeric_mapping(precision, scale, mapping, expected):
     assert schema_of(sa.NUMERIC(precision, scale), numeric=mapping) == expected
+
+
+@pytest.mark.parametrize(
+    ("mapping", "expected"),
+    [("none", s.STRING), ("precision_only", s.STRING), ("best_fit", s.FLOAT64), ("best_fit_eager_double", s.FLOAT64)],
+)
+def test_numeric_without_digits_is_text_or_a_float_where_floats_are_asked_for(mapping, expected):
+    assert schema_of(sa.NUMERIC(), numeric=mapping) == expected
+
+
+def test_unsigned_bigint_is_a_decimal_when_asked_for():
+    assert schema_of(mysql.BIGINT(unsigned=True), "mysql", unsigned_bigint="precise") == s.decimal(0, precision=20)
+    assert schema_of(mysql.BIGINT(), "mysql", unsigned_bigint="precise") == s.INT64
 
 
 def test_decimal_is_never_mapped():
@@ -118,6 +142,11 @@ def built(raw: Raw, schema: s.Schema, *values: object) -> list[object]:
         (Raw.DECIMAL, s.decimal(2, precision=10), Decimal("12345678.91"), Decimal("12345678.91")),
         (Raw.DECIMAL, s.INT32, Decimal(7), 7),
         (Raw.DECIMAL, s.FLOAT64, Decimal("1.5"), 1.5),
+        (Raw.DECIMAL, s.FLOAT64, Decimal("Infinity"), float("inf")),
+        (Raw.DECIMAL, s.STRING, Decimal("1E-8"), "0.00000001"),
+        (Raw.DECIMAL, s.STRING, Decimal("1.50"), "1.50"),
+        (Raw.DECIMAL, s.STRING, Decimal("NaN"), "NaN"),
+        (Raw.DECIMAL, s.decimal(0, precision=20), 2**64 - 1, Decimal(2**64 - 1)),
         (Raw.BOOLEAN, s.BOOLEAN, 1, True),
         (Raw.BOOLEAN, s.BOOLEAN, False, False),
         (Raw.TEXT, s.STRING, "é漢😀", "é漢😀"),
@@ -171,6 +200,17 @@ def test_null_in_a_column_that_is_not_null_is_an_error():
 def test_no_values_are_no_rows():
     rows = RowFormat("t", "t", [ColumnPlan("c", Raw.TEXT, s.STRING)], TIMES).build(())
     assert (len(rows), rows.type.names) == (0, ["c"])
+
+
+@pytest.mark.parametrize(("value", "expected"), [("18", 18), ("-7.00", -7), (Decimal("3.0"), 3), (5, 5)])
+def test_an_id_may_come_as_the_text_of_a_decimal(value, expected):
+    assert whole_id(Page(pa.array([1]), [value], None), 0) == expected
+
+
+@pytest.mark.parametrize("value", ["1.5", "NaN", "x", "9223372036854775808", Decimal("NaN"), 1.0, True])
+def test_what_is_no_whole_id_is_refused(value):
+    with pytest.raises(SchemaError, match="whole numbers"):
+        whole_id(Page(pa.array([1]), [value], None), 0)
 
 
 def test_the_golden_file_is_readable_json():

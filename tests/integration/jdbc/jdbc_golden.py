@@ -1,0 +1,205 @@
+"""Column types of real servers and what they become, as a table a reviewer can read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from jdbc_drive import OffsetStore, batches, connector, run_sql
+from jdbc_server import Server
+
+from connect.api.errors import SchemaError
+from connect.api.schema import Schema
+from connectors.jdbc.source import JdbcSourceConnector
+
+HEAD = ["| settings | column type | stored value | Connect schema | value |", "| --- | --- | --- | --- | --- |"]
+MAPPINGS = ("precision_only", "best_fit", "best_fit_eager_double")
+INSTANTS = ["'2024-02-29 12:34:56.123'", "'1969-12-31 23:59:59.999'"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A column type with values as SQL writes them; a case is read as one table."""
+
+    kind: str
+    values: list[str]
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def _each(setting: str, options: tuple[str, ...], *cases: Case) -> list[Case]:
+    return [Case(c.kind, c.values, {**c.settings, setting: option}) for option in options for c in cases]
+
+
+_FREE = [
+    Case("numeric", ["1", "1.5", "-0.00000001", "123456789012345678901234567890.5", "0.10"]),
+    Case("numeric", ["'NaN'"]),
+]
+_SCALED = [
+    Case("numeric(2,0)", ["99", "-99"]), Case("numeric(9,0)", ["999999999"]),
+    Case("numeric(18,0)", ["999999999999999999"]), Case("numeric(19,0)", ["9999999999999999999"]),
+    Case("numeric(12,2)", ["1.10", "-9999999999.99"]),
+    Case("numeric(38,10)", ["1234567890123456789012345678.0123456789"]),
+    Case("numeric(5,-2)", ["12300"]), Case("numeric(3,5)", ["0.00999"]),
+    Case("numeric(100,50)", ["12345678901234567890123456789012345678901234567890.1"]),
+    Case("numeric(12,2)", ["'NaN'"]),
+]  # fmt: skip
+_MONEY = [Case("money", ["'1.50'", "'-92233720368547758.08'"])]
+_MICROS = {"timestamp.granularity": "micros_long"}
+_PG_EDGES = ["'4713-01-01 00:00:00 BC'", "'0044-03-15 00:00:00 BC'", "'9999-12-31 23:59:59.999'"]
+
+POSTGRES = [
+    Case("smallint", ["-32768", "32767"]), Case("integer", ["-2147483648", "2147483647"]),
+    Case("bigint", ["-9223372036854775808", "9223372036854775807"]), Case("oid", ["4294967295"]),
+    Case("real", ["0.1", "16777215", "'NaN'", "'-Infinity'"]),
+    Case("double precision", ["0.1", "'-0.0'", "1.7976931348623157e308", "'NaN'", "'Infinity'"]),
+    *_SCALED, *_FREE, Case("numeric", ["'Infinity'"]), *_MONEY,
+    *_each("numeric.mapping", MAPPINGS, *_SCALED[:-1], *_FREE, *_MONEY),
+    Case("boolean", ["true", "false"]), Case("bit", ["B'1'", "B'0'"]), Case("bit(9)", ["B'100000001'"]),
+    Case("bit varying(5)", ["B'101'"]), Case("bytea", ["'\\x00ff'", "''"]),
+    Case("char(3)", ["'a'"]), Case("varchar(9)", ["'é漢😀'"]), Case("text", ["''"]),
+    Case("uuid", ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]), Case("json", ["'{\"a\": 1.10}'"]),
+    Case("jsonb", ["'{\"a\":1.10}'"]), Case("xml", ["'<a/>'"]),
+    Case("mood", ["'sad'"]), Case("integer[]", ["'{1,NULL}'"]), Case("numeric[]", ["'{1.50,NaN}'"]),
+    Case("interval", ["'1 year -2 days 02:00:00.000001'"]), Case("inet", ["'10.0.0.1/8'", "'::1'"]),
+    Case("cidr", ["'10.0.0.0/8'"]), Case("macaddr", ["'08:00:2b:01:02:03'"]), Case("int4range", ["'[1,5)'"]),
+    Case("point", ["'(1,2.5)'"]), Case("tsvector", ["'a b'"]),
+    Case("date", ["'2024-02-29'", "'9999-12-31'", "'0001-01-01'"]),
+    Case("date", ["'infinity'"]),
+    *_each("zero.date.handling", ("null", "epoch"), Case("date", ["'infinity'"]), Case("timestamp", ["'-infinity'"])),
+    Case("time", ["'12:34:56.123'", "'00:00:00'"]), Case("time", ["'24:00:00'"]), Case("time", ["'12:34:56.123456'"]),
+    Case("timetz", ["'12:34:56.123456+05:30'"]),
+    Case("timestamp", [*INSTANTS, "'9999-12-31 23:59:59.999'"]), Case("timestamp", ["'2024-02-29 12:34:56.123456'"]),
+    Case("timestamp", ["'2024-02-29 12:34:56.123456'", *_PG_EDGES], _MICROS), Case("timestamp", ["'infinity'"]),
+    Case("timestamp", ["'294276-12-31 23:59:59.999999'"], _MICROS),
+    Case("timestamptz", ["'2024-02-29 12:34:56.123+01'", "'2023-10-29 02:30:00+01'"]),
+    Case("timestamptz", ["'infinity'"]),
+]  # fmt: skip
+
+_DECIMALS = [Case("decimal(9,0)", ["999999999"]), Case("decimal(12,2)", ["-9999999999.99"])]
+_WIDE = "-12345678901234567890123456789012345.123456789012345678901234567890"
+_BIG = Case("bigint unsigned", ["9223372036854775807"])
+_OVER = Case("bigint unsigned", ["18446744073709551615"])
+MARIADB = [
+    Case("tinyint", ["-128", "127"]), Case("tinyint(1)", ["1", "127"]), Case("tinyint unsigned", ["255"]),
+    Case("smallint", ["-32768"]), Case("smallint unsigned", ["65535"]), Case("mediumint unsigned", ["16777215"]),
+    Case("int", ["-2147483648"]), Case("int unsigned", ["4294967295"]), Case("bigint", ["-9223372036854775808"]),
+    _BIG, _OVER, *_each("bigint.unsigned.handling.mode", ("precise",), _BIG, _OVER),
+    Case("float", ["0.1", "16777215", "1234567.9", "3.4e38", "1e-37", "-0e0"]),
+    Case("float(7,4)", ["1.23", "999.9999"]),
+    Case("double", ["0.1", "1.7976931348623157e308", "-0e0"]),
+    *_DECIMALS, Case("decimal(65,30)", [_WIDE]), *_each("numeric.mapping", MAPPINGS, *_DECIMALS),
+    Case("bit", ["b'1'", "b'0'"]), Case("bit(9)", ["b'100000001'"]), Case("bit(64)", ["x'ffffffffffffffff'"]),
+    Case("char(3)", ["'a'"]), Case("varchar(9)", ["'é漢😀'"]), Case("longtext", ["''"]),
+    Case("binary(3)", ["x'00ff'"]), Case("varbinary(3)", ["x'00ff'"]), Case("blob", ["x'00ff'", "''"]),
+    Case("enum('a','b')", ["'b'"]), Case("set('a','b')", ["'a,b'", "''"]), Case("json", ["'{\"a\": 1.10}'"]),
+    Case("uuid", ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]), Case("inet4", ["'10.0.0.1'"]), Case("inet6", ["'::1'"]),
+    Case("point", ["point(1,2)"]), Case("geometry", ["ST_GeomFromText('LINESTRING(0 0,1 1)')"]),
+    Case("year", ["1901", "2155", "0000"]),
+    Case("date", ["'2024-02-29'", "'9999-12-31'", "'1000-01-01'"]), Case("date", ["'0000-00-00'"]),
+    Case("date", ["'2024-00-15'"]), Case("datetime", ["'0000-00-00 00:00:00'"]),
+    *_each("zero.date.handling", ("null", "epoch"), Case("date", ["'0000-00-00'", "'2024-02-29'"]),
+           Case("datetime", ["'0000-00-00 00:00:00'"]), Case("timestamp null", ["'0000-00-00 00:00:00'"])),
+    Case("time(3)", ["'12:34:56.123'", "'00:00:00'"]), Case("time", ["'-838:59:59'"]), Case("time", ["'24:00:00'"]),
+    Case("time(6)", ["'12:34:56.123456'"]),
+    Case("datetime(3)", [*INSTANTS, "'9999-12-31 23:59:59.999'"]),
+    Case("datetime(6)", ["'2024-02-29 12:34:56.123456'"]),
+    Case("datetime(6)", ["'2024-02-29 12:34:56.123456'", "'9999-12-31 23:59:59.999999'"], _MICROS),
+    Case("timestamp(3) null", ["'2024-02-29 12:34:56.123'", "'2038-01-19 03:14:07'"]),
+]  # fmt: skip
+
+_SQLITE_NUMBERS = [
+    Case("numeric", ["1", "1.5"]), Case("numeric", ["9007199254740993"]), Case("numeric(2,0)", ["99"]),
+    Case("numeric(9,0)", ["999999999"]), Case("numeric(12,2)", ["1.10"]), Case("numeric(12,2)", ["1.123"]),
+    Case("numeric(19,0)", ["1"]), Case("decimal(12,2)", ["1.10", "7"]),
+]  # fmt: skip
+SQLITE = [
+    Case("integer", ["-9223372036854775808", "9223372036854775807"]), Case("integer", ["'abc'"]),
+    Case("integer", ["1.5"]), Case("tinyint", ["300"]), Case("unsigned big int", ["9223372036854775807"]),
+    Case("boolean", ["1", "false"]), Case("boolean", ["2"]), Case("real", ["0.1", "-0.0", "1e308"]),
+    *_SQLITE_NUMBERS, *_each("numeric.mapping", MAPPINGS, *_SQLITE_NUMBERS),
+    Case("text", ["'é漢😀'"]), Case("text", ["x'00ff'"]), Case("char(3)", ["'a'"]), Case("json", ["'{}'"]),
+    Case("blob", ["x'00ff'"]), Case("blob", ["'a'"]), Case("", ["'a'"]),
+    Case("date", ["'2024-02-29'", "'0001-01-01'", "'9999-12-31'"]), Case("date", ["1709164800000"]),
+    Case("datetime", ["'2024-02-29 12:34:56.123'", "'1969-12-31 23:59:59.5'"]), Case("time", ["'12:34:56'"]),
+    Case("datetime", ["'2024-02-29T12:34:56Z'"]), Case("timestamp", ["'2024-02-29 12:34:56.123456'"]),
+    Case("timestamp", ["'2024-02-29 12:34:56.123456'", "'9999-12-31 23:59:59.999999'"], _MICROS),
+    Case("timestamp", ["1709210096123"]), Case("timestamp", ["'2024-02-29 12:34:56'", "1709210096123"]),
+]  # fmt: skip
+SETUP = {
+    "postgres": ["DROP TYPE IF EXISTS mood", "CREATE TYPE mood AS ENUM ('sad', 'ok')"],
+    "mariadb": ["SET sql_mode=''", "SET time_zone='+00:00'"],
+}
+
+
+def observed(server: Server, cases: list[Case]) -> list[str]:
+    """The lines of the table as this server and the connector give them now."""
+    with server.engine.begin() as connection:
+        for statement in SETUP[server.name]:
+            connection.exec_driver_sql(statement)
+        for place, case in enumerate(cases):
+            connection.exec_driver_sql(f"CREATE TABLE {server.table}_{place} (id INT PRIMARY KEY, c {case.kind})")
+            for row, value in enumerate(case.values):
+                # A driver without parameters takes % and : as they are.
+                connection.exec_driver_sql(f"INSERT INTO {server.table}_{place} VALUES ({row}, {value})")
+    return HEAD + [
+        line
+        for place, case in enumerate(cases)
+        for line in _lines(server.connector(**_settings(case, f"{server.table}_{place}")), case)
+    ]
+
+
+def observed_sqlite(path: Path, cases: list[Case]) -> list[str]:
+    """The same of a new SQLite file."""
+    for place, case in enumerate(cases):
+        rows = [f"INSERT INTO t{place} VALUES ({row}, {value})" for row, value in enumerate(case.values)]
+        run_sql(path, f"CREATE TABLE t{place} (id INTEGER PRIMARY KEY, c {case.kind})", *rows)
+    return HEAD + [
+        line
+        for place, case in enumerate(cases)
+        for line in _lines(connector(path, **_settings(case, f"t{place}")), case)
+    ]
+
+
+def _settings(case: Case, table: str) -> dict[str, str]:
+    given = {"mode": "bulk", "poll.interval.ms": "600000", "table.whitelist": table, **case.settings}
+    return {name.replace(".", "__"): value for name, value in given.items()}
+
+
+def _lines(planned: JdbcSourceConnector, case: Case) -> Iterator[str]:
+    (config,) = planned.task_configs(1)
+    task = planned.task(config)
+    shown = " ".join(f"{k}={v}" for k, v in case.settings.items())
+    try:
+        task.open(OffsetStore())
+        (batch,) = batches(task, OffsetStore(), at_most=1)
+    except SchemaError as error:
+        text = re.sub(r"Table \S+", "The table", f"refused: {error}")
+        yield f"| {shown} | {case.kind} | {', '.join(case.values)} | | {text} |"
+        return
+    finally:
+        task.close()
+    assert batch.values.schema is not None
+    schema = _schema(batch.values.schema.field("c"))
+    for value, row in zip(case.values, batch.values.rows(), strict=True):
+        yield f"| {shown} | {case.kind} | {value} | {schema} | {_value(row['c'])} |"
+
+
+def _schema(schema: Schema) -> str:
+    if schema.name is None:
+        return str(schema.type)
+    scale = f"(scale {schema.parameters['scale']})" if "scale" in schema.parameters else ""
+    return schema.name.rpartition(".")[2] + scale
+
+
+def _value(value: object) -> str:
+    match value:
+        case bytes():
+            return f"0x{value.hex()}"
+        case Decimal():
+            return format(value, "f")
+        case str():
+            return f'"{value}"'
+    return str(value)
