@@ -32,6 +32,9 @@ key.converter: org.apache.kafka.connect.json.JsonConverter
 value.converter: org.apache.kafka.connect.json.JsonConverter
 listeners: http://127.0.0.1:{port}
 offset.flush.interval.ms: 1000
+# The group waits this long for a worker that was killed; the default of 6 s suits machines that talk over a network.
+session.timeout.ms: 3000
+heartbeat.interval.ms: 1000
 """
 
 

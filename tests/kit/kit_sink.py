@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit_source import TableConfig, reached
+from kit_table import TableConfig, reached
 
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline

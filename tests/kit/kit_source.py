@@ -1,181 +1,20 @@
-"""A correct source over a SQLite table, its driver, and broken ones that each break one promise."""
+"""Broken sources over a SQLite table that each break one promise."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from connect.api import schema as s
-from connect.api.config import ConnectorConfig, Int, Password, String, at_least, key
+from kit_table import PARTITION, START, TableConfig, TableConnector, TableSource, reached
+
+from connect.api.config import Int, String, at_least, key
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.plugin import Capability, Plugin, PluginKind
-from connect.api.records import Batch, Column, Record, SourcePosition
-from connect.testing.drivers import ROW_SCHEMA, Row
-
-PARTITION = {"table": "rows"}
-KEY = s.struct({"id": s.INT64})
-START = {"tie": -1, "id": -1}
-
-
-class TableConfig(ConnectorConfig):
-    database: String = key("database", doc="The file of the SQLite database.", importance="high")
-    password: Password | None = key("database.password", None, doc="A secret that SQLite does not use.")
-    batch_max_rows: Annotated[Int, at_least(1)] = key("batch.max.rows", 7, doc="Rows per batch.")
-
-
-@contextmanager
-def reached(path: str) -> Iterator[sqlite3.Connection]:
-    """A connection; RetriableError while the database is away. Nothing waits for the disk: no test cuts the power."""
-    try:
-        connection = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
-    except sqlite3.OperationalError as error:
-        raise RetriableError("The database cannot be reached.", key="database") from error
-    try:
-        connection.execute("PRAGMA synchronous = OFF")
-        yield connection
-    finally:
-        connection.close()
-
-
-class TableSource:
-    """Connects for each query, so that a database that comes back is used again."""
-
-    def __init__(self, config: TableConfig) -> None:
-        self.config = config
-        self.place: Mapping[str, Any] = START
-
-    def open(self, ctx: SourceContext) -> None:
-        with reached(self.config.database):
-            self.place = ctx.stored_offset(PARTITION) or START
-
-    def poll(self, deadline: Deadline) -> Batch | None:
-        while not (rows := self.query()):
-            if not self.wait(deadline):
-                return None
-        self.place = {"tie": rows[-1]["tie"], "id": rows[-1]["id"]}
-        return self.batch(rows)
-
-    def wait(self, deadline: Deadline) -> bool:
-        return deadline.wait(0.02)
-
-    def query(self) -> list[dict[str, Any]]:
-        sql = "SELECT * FROM rows WHERE (tie, id) > (:tie, :id) ORDER BY tie, id LIMIT :most"
-        return self.select(sql, {**self.place, "most": self.config.batch_max_rows})
-
-    def select(self, sql: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-        with reached(self.config.database) as connection:
-            connection.row_factory = sqlite3.Row
-            return [dict(row) for row in connection.execute(sql, values)]
-
-    def batch(self, rows: Sequence[dict[str, Any]]) -> Batch:
-        values = [None if row["deleted"] else self.value(row) for row in rows]
-        return Batch(
-            "rows",
-            values=Column.from_rows(values, ROW_SCHEMA.as_optional()),
-            keys=Column.from_rows([{"id": row["id"]} for row in rows], KEY),
-            position=SourcePosition(PARTITION, dict(self.place)),
-        )
-
-    def value(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: row[name] for name in ("id", "tie", "text", "whole", "number")}
-
-    def stored(self, positions: Sequence[SourcePosition]) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class TableConnector:
-    task_class = TableSource
-
-    def __init__(self, config: TableConfig) -> None:
-        self.config = config
-
-    def check(self, deadline: Deadline) -> None:
-        with reached(self.config.database):
-            pass
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [dict(self.config.originals)]
-
-    def task(self, config: Mapping[str, str]) -> TableSource:
-        return self.task_class(TableConfig.parse(dict(config)))
-
-
-class TableDriver:
-    """The same file by sqlite3 alone."""
-
-    in_order = True
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "rows.db"
-        self.away = folder / "rows.away"
-
-    def config(self) -> Mapping[str, str]:
-        return {"database": str(self.path), "database.password": "unused", "batch.max.rows": "7"}
-
-    def reset(self) -> None:
-        for path in (self.path, self.away):
-            path.unlink(missing_ok=True)
-        columns = "id INTEGER PRIMARY KEY, tie INTEGER, text TEXT, whole INTEGER, number REAL"
-        self._run(f"CREATE TABLE rows ({columns}, deleted INTEGER DEFAULT 0, pruned INTEGER DEFAULT 0)", [{}])
-
-    def insert(self, rows: Sequence[Row]) -> None:
-        self._run("INSERT INTO rows (id, tie, text, whole, number) VALUES (:id, :tie, :text, :whole, :number)", rows)
-
-    def update(self, rows: Sequence[Row]) -> None:
-        self._run("UPDATE rows SET tie = :tie, text = :text, pruned = 0 WHERE id = :id", rows)
-
-    def delete(self, ids: Sequence[int]) -> None:
-        self._run("UPDATE rows SET deleted = 1, tie = tie + 1000, pruned = 0 WHERE id = :id", [{"id": i} for i in ids])
-
-    def expected(self) -> Sequence[Row]:
-        connection = sqlite3.connect(self.path)
-        try:
-            connection.row_factory = sqlite3.Row
-            return [
-                dict(r) for r in connection.execute("SELECT id, tie, text, whole, number FROM rows WHERE NOT deleted")
-            ]
-        finally:
-            connection.close()
-
-    def row_of(self, record: Record) -> Row:
-        return dict(record.value if record.value is not None else record.key)
-
-    def break_connection(self) -> None:
-        self.path.rename(self.away)
-
-    def heal(self) -> None:
-        self.away.rename(self.path)
-
-    def _run(self, sql: str, values: Sequence[Mapping[str, Any]]) -> None:
-        connection = sqlite3.connect(self.path)
-        try:
-            connection.execute("PRAGMA synchronous = OFF")
-            with connection:
-                connection.executemany(sql, values)
-        finally:
-            connection.close()
-
-
-def source(connector: type[TableConnector], config: type[TableConfig] = TableConfig) -> Plugin:
-    """The declaration of a connector class of this module."""
-    return Plugin(
-        PluginKind.SOURCE,
-        name=f"kit.{connector.__name__}",
-        factory=f"{connector.__module__}:{connector.__name__}",
-        config=config,
-        version="1",
-        capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES}),
-    )
+from connect.api.records import Batch, SourcePosition
 
 
 class AcksEarlyTask(TableSource):

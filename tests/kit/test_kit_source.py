@@ -9,17 +9,18 @@ from connect.testing.source import SourceSuite
 
 CODE = """
 import kit_source
+import kit_table
 import pytest
 from connect.testing.source import SourceSuite
 
 class Test{name}(SourceSuite):
-    plugin = kit_source.source(kit_source.{connector}, kit_source.{config})
+    plugin = kit_table.source(kit_source.{connector}, kit_source.{config})
     patience_s = 3.0
     quiet_s = 0.05
 
     @pytest.fixture
     def driver(self, tmp_path):
-        return kit_source.TableDriver(tmp_path)
+        return kit_table.TableDriver(tmp_path)
 """
 CRASH = "test_a_crash_at_any_step_loses_no_row"
 CLEAN = "test_a_clean_restart_repeats_no_row"

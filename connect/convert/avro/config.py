@@ -31,17 +31,9 @@ class AvroConfig(RegistryConfig):
         "flatten.singleton.unions", True, importance="low", group=SCHEMAS,
         doc="Read a union of one type as that type.",
     )  # fmt: skip
-    generalized_sum_types: Boolean = key(
-        "generalized.sum.type.support", False, group=SCHEMAS,
-        doc="Read unions and enums in the form that all of Confluent's converters understand.",
-    )  # fmt: skip
     discard_type_doc_default: Boolean = key(
         "discard.type.doc.default", False, importance="low", group=SCHEMAS,
         doc="Keep only the documentation and defaults of fields.",
-    )  # fmt: skip
-    ignore_default_for_nullables: Boolean = key(
-        "ignore.default.for.nullables", False, group=SCHEMAS,
-        doc="Write null for a null in a nullable field that has a default, not the default.",
     )  # fmt: skip
     cache_size: Annotated[Int, at_least(1)] = key(
         "schemas.cache.config", 1000, importance="low", group=SCHEMAS, doc="Schemas kept by the converter.",

@@ -25,16 +25,8 @@ class JsonSchemaConfig(RegistryConfig):
         "decimal.format", "BASE64", importance="low", group=SCHEMAS,
         doc="How decimals are written: BASE64 (of the unscaled bytes) or NUMERIC (a JSON number). Both are read.",
     )  # fmt: skip
-    generalized_sum_types: Boolean = key(
-        "generalized.sum.type.support", False, group=SCHEMAS,
-        doc="Read unions and enums in the form that all of Confluent's converters understand.",
-    )  # fmt: skip
     flatten_singleton_unions: Boolean = key(
         "flatten.singleton.unions", True, importance="low", group=SCHEMAS, doc="Read a oneOf of one type as that type.",
-    )  # fmt: skip
-    ignore_default_for_nullables: Boolean = key(
-        "ignore.default.for.nullables", False, group=SCHEMAS,
-        doc="Write null for a null in a field that has a default, not the default.",
     )  # fmt: skip
     fail_invalid_schema: Boolean = key(
         "json.fail.invalid.schema", False, importance="low", group=SCHEMAS,

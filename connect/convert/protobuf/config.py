@@ -40,14 +40,6 @@ class ProtobufConfig(RegistryConfig):
     flatten_unions: Boolean = key(
         "flatten.unions", False, group=SCHEMAS, doc="Read the members of a oneof as fields of the message itself.",
     )  # fmt: skip
-    generalized_sum_types: Boolean = key(
-        "generalized.sum.type.support", False, group=SCHEMAS,
-        doc="Read unions and enums in the form that all of Confluent's converters understand.",
-    )  # fmt: skip
-    ignore_default_for_nullables: Boolean = key(
-        "ignore.default.for.nullables", False, group=SCHEMAS,
-        doc="Write null for a null in a nullable field that has a default, not the default.",
-    )  # fmt: skip
     cache_size: Annotated[Int, at_least(1)] = key(
         "schemas.cache.config", 1000, importance="low", group=SCHEMAS, doc="Schemas kept by the converter.",
     )  # fmt: skip

@@ -72,6 +72,14 @@ class RegistryConfig(Config):
         "normalize.schemas", False, importance="medium", group=SCHEMAS,
         doc="Let the registry ignore differences without meaning, such as the order of properties.",
     )  # fmt: skip
+    generalized_sum_types: Boolean = key(
+        "generalized.sum.type.support", False, group=SCHEMAS,
+        doc="Read unions and enums in the form that all of Confluent's converters understand.",
+    )  # fmt: skip
+    ignore_default_for_nullables: Boolean = key(
+        "ignore.default.for.nullables", False, group=SCHEMAS,
+        doc="Write null for a null in a nullable field that has a default, not the default.",
+    )  # fmt: skip
     key_strategy: Strategy = key(
         "key.subject.name.strategy", TOPIC, group=SCHEMAS, doc="How the subject of a key's schema is called.",
     )  # fmt: skip

@@ -40,13 +40,13 @@ def test_code_that_keeps_the_interpreter_costs_the_others_seconds(start_worker, 
 
 
 @pytest.mark.parametrize("method", ["put", "flush"])
-def test_a_sink_that_hangs_is_deleted_all_the_same(start_worker, method):
+def test_a_sink_that_hangs_is_deleted_all_the_same(start_worker, method, tmp_path):
+    hangs = tmp_path / "hangs"
     worker = start_worker(**{"task.shutdown.graceful.timeout.ms": "500", "task.hosts": "1"}).ready()
     worker.create("ok", **{"tasks.max": "1"})
     sink = {"connector.class": "ForgetfulSink", "topics": "ok-numbers", "tasks.max": "1", "hang.on": method}
-    worker.create("hung", **sink)
-    eventually(worker.runs("hung", 1))
-    eventually(lambda: worker.get("/connectors/ok/topics")["ok"]["topics"])
+    worker.create("hung", **sink, **{"hang.file": str(hangs)})
+    eventually(hangs.exists)
     assert worker.call("DELETE", "/connectors/hung").status_code == 204
     eventually(worker.runs("ok", 1))
     eventually(lambda: "hung-0 did not stop in time" in worker.log.read_text())

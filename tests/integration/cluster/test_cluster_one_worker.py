@@ -81,16 +81,18 @@ def test_a_crash_in_connector_code_costs_one_host(worker, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["open", "poll", "close"])
-def test_a_hang_in_a_task_stops_nobody_else(start_worker, method):
+def test_a_hang_in_a_task_stops_nobody_else(start_worker, method, tmp_path):
+    hangs = tmp_path / "hangs"
     worker = start_worker(**{"task.shutdown.graceful.timeout.ms": "500", "task.hosts": "1"}).ready()
     worker.create("ok", **{"tasks.max": "1"})
     eventually(worker.runs("ok", 1))
-    worker.create("hung", **{"tasks.max": "1", "hang.on": method})
-    eventually(lambda: worker.get("/connectors/hung/tasks"))
+    worker.create("hung", **{"tasks.max": "1", "hang.on": method, "hang.file": str(hangs)})
+    eventually(worker.runs("hung", 1) if method == "close" else hangs.exists)
     started_s = time.monotonic()
     assert worker.call("DELETE", "/connectors/hung").status_code == 204
     assert time.monotonic() - started_s < 5
-    eventually(lambda: "hung-0 did not stop in time" in worker.log.read_text() or method == "close")
+    eventually(hangs.exists)
+    eventually(lambda: "hung-0 did not stop in time" in worker.log.read_text())
     eventually(worker.runs("ok", 1))
     assert worker.stop() == 0
 

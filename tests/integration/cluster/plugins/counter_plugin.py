@@ -14,12 +14,20 @@ from connect.api.schema import INT64
 class CounterConfig(ConnectorConfig):
     topic: String = key("topic", doc="Where the numbers go.")
     hang_on: String = key("hang.on", "", doc="Method that never returns.")
+    hang_file: String = key("hang.file", "", doc="File that it makes then.")
     crash_file: String = key("crash.file", "", doc="The process ends when this file exists; it removes the file.")
     presence: String = key("presence", "", doc="Folder where each task writes who runs it.")
     transaction_size: Int = key("transaction.size", 0, doc="Rows of a transaction; every third one is aborted.")
     eat_file: String = key("eat.file", "", doc="The task takes 400 MiB when this file exists; it removes the file.")
     hold_file: String = key("hold.file", "", doc="poll keeps the interpreter to itself when this file exists.")
     pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
+
+
+def hang(config, method):
+    if config.hang_on == method:
+        if config.hang_file:
+            Path(config.hang_file).touch()
+        threading.Event().wait()
 
 
 class Counter:
@@ -38,8 +46,7 @@ class Counter:
         return CounterTask(self._config, config["task.share"])
 
     def _hang(self, method):
-        if self._config.hang_on == method:
-            threading.Event().wait()
+        hang(self._config, method)
 
 
 class CounterTask:
@@ -90,12 +97,12 @@ class CounterTask:
         self._hang("close")
 
     def _hang(self, method):
-        if self._config.hang_on == method:
-            threading.Event().wait()
+        hang(self._config, method)
 
 
 class ForgetfulConfig(ConnectorConfig):
     hang_on: String = key("hang.on", "", doc="Method that never returns.")
+    hang_file: String = key("hang.file", "", doc="File that it makes then.")
 
 
 class Forgetful:
@@ -109,12 +116,12 @@ class Forgetful:
         return [dict(self._config.originals)] * max_tasks
 
     def task(self, config):
-        return ForgetfulTask(self._config.hang_on)
+        return ForgetfulTask(self._config)
 
 
 class ForgetfulTask:
-    def __init__(self, hang_on):
-        self._hang_on, self._next = hang_on, {}
+    def __init__(self, config):
+        self._config, self._next = config, {}
 
     def open(self, ctx):
         pass
@@ -138,8 +145,7 @@ class ForgetfulTask:
         pass
 
     def _hang(self, method):
-        if self._hang_on == method:
-            threading.Event().wait()
+        hang(self._config, method)
 
 
 @hookimpl

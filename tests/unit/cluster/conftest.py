@@ -1,0 +1,29 @@
+"""A herder among fakes."""
+
+import pytest
+from cluster_fakes import World
+
+from connect.api.deadline import Deadline
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def start(world):
+    herders = []
+
+    def build(**keys):
+        herders.append(world.herder(**keys))
+        return herders[-1]
+
+    yield build
+    for herder in herders:
+        herder.stop(Deadline.after(5))
+
+
+@pytest.fixture
+def herder(start):
+    return start()

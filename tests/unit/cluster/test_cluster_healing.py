@@ -1,0 +1,120 @@
+"""Tasks and hosts that fail, and what brings them back."""
+
+import pytest
+from cluster_fakes import eventually
+from cluster_herders import create, is_running, states
+
+from connect.cluster.operations import RequestError, TargetState
+from connect.runtime.messages import (
+    CallResult,
+    StartTask,
+    State,
+    StopTask,
+    TaskId,
+    TaskState,
+)
+
+
+def fail(world, task=0, *, retriable):
+    message = [m for m in world.started() if m.task == task][-1]
+    host = next(h for h in world.hosts if message in h.heard)
+    state = TaskState(message.connector, message.task, message.run, State.FAILED, "Trace: boom", retriable)
+    host.say(state)
+
+
+def test_a_failure_that_may_pass_is_healed_by_itself(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    fail(world, retriable=True)
+    eventually(lambda: len(world.started()) == 3 and is_running(herder)())
+    assert any(b'"FAILED","trace":"Trace: boom"' in (v or b"") for _, v in world.statuses.records)
+
+
+def test_a_failure_that_a_person_must_mend_stays_until_a_restart(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    fail(world, retriable=False)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
+    assert herder.status("s").tasks[0].trace == "Trace: boom"
+    herder.restart_task(TaskId("s", 0)).result(5)
+    eventually(is_running(herder))
+    assert len(world.started()) == 3
+
+
+def test_auto_restart_can_be_turned_off_for_a_connector(world, herder):
+    create(herder, **{"auto.restart.enabled": "false"})
+    eventually(is_running(herder))
+    fail(world, retriable=True)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
+
+
+def test_restarts_end_at_the_limit(world, start):
+    herder = start(**{"auto.restart.limit": "2"})
+    create(herder, **{"tasks.max": "1"})
+    for runs in (1, 2, 3):
+        eventually(lambda runs=runs: len(world.started()) == runs and is_running(herder, tasks=1)())
+        fail(world, retriable=True)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED"]))
+
+
+@pytest.mark.parametrize(
+    ("include_tasks", "only_failed", "connector_calls", "task_starts"),
+    [(True, False, 1, 2), (True, True, 0, 1), (False, True, 0, 0)],
+)
+def test_a_restart_touches_exactly_what_its_flags_select(
+    world, herder, include_tasks, only_failed, connector_calls, task_starts
+):
+    create(herder)
+    eventually(is_running(herder))
+    fail(world, retriable=False)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
+
+    answer = herder.restart("s", include_tasks=include_tasks, only_failed=only_failed).result(5)
+
+    assert (answer.connector.state is State.RESTARTING) == bool(connector_calls)
+    restarting = [n for n, task in answer.tasks.items() if task.state is State.RESTARTING]
+    assert len(restarting) == task_starts
+    eventually(lambda: len(world.started()) == 2 + task_starts and len(world.calls) == 1 + connector_calls)
+
+
+def test_a_plain_restart_of_a_connector_leaves_its_tasks_alone(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    herder.restart_connector("s").result(5)
+    assert len(world.calls) == 2
+    assert len(world.started()) == 2
+
+
+def test_a_plain_restart_that_fails_says_so(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="no", trace="Trace: no")
+    with pytest.raises(RequestError, match="Failed to start connector: s") as failed:
+        herder.restart_connector("s").result(5)
+    assert failed.value.status == 500
+
+
+def test_a_dead_host_fails_its_tasks_with_the_reason_and_they_come_back(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.task_hosts()[0].die("was ended by signal SIGSEGV")
+    eventually(lambda: len(world.started()) == 3 and is_running(herder)())
+    traces = [value for _, value in world.statuses.records if value and b"SIGSEGV" in value]
+    assert traces
+
+
+def test_a_task_that_does_not_stop_costs_its_host_and_the_neighbours_restart(world, start):
+    herder = start(**{"task.shutdown.graceful.timeout.ms": "50"})
+    for name in ("s", "t", "u"):
+        create(herder, name, **{"tasks.max": "1"})
+    eventually(lambda: all(is_running(herder, name, 1)() for name in "stu"))
+    host = next(h for h in world.task_hosts() if len([m for m in h.heard if isinstance(m, StartTask)]) == 2)
+    hanging, neighbour = (m.connector for m in host.heard if isinstance(m, StartTask))
+    world.silent_on = {StopTask}
+
+    herder.set_target(hanging, TargetState.STOPPED).result(5)
+
+    eventually(lambda: host.killed is not None)
+    eventually(lambda: states(herder, hanging) == ("STOPPED", []) and is_running(herder, neighbour, 1)())
+    assert [m.connector for m in world.started()].count(neighbour) == 2
+    assert [m.connector for m in world.started()].count(hanging) == 1
