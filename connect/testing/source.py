@@ -20,7 +20,7 @@ from connect.testing.rows import ids_of, latest, make_rows, records, repeated, u
 from connect.testing.source_restarts import ROWS, SourceRestarts
 from connect.testing.suite import requires
 
-IDLE_CPU_S = 0.35
+IDLE_CPU_S = 0.2
 """Processor time for two seconds of idle polls: small enough to catch a spin that shares its core with others."""
 
 
