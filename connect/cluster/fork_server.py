@@ -80,9 +80,10 @@ class ForkServer:
         if "load" in order:
             return True
         with socket.socket(fileno=descriptors[0]) as line:
+            server = os.getpid()
             pid = os.fork()
             if pid == 0:
-                self._become_host(line, descriptors[1])
+                self._become_host(server, line, descriptors[1])
             os.close(descriptors[1])
         self._numbers[pid] = order["number"]
         self._tell({"number": order["number"], "pid": pid})
@@ -98,8 +99,9 @@ class ForkServer:
             gc.collect()
             gc.freeze()
 
-    def _become_host(self, line: socket.socket, report: int) -> NoReturn:
+    def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
         try:
+            die_with_parent(server)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for ours in (self._control, self._ended, self._wakeup):

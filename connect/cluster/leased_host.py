@@ -11,6 +11,7 @@ import sys
 
 from connect.cluster.lease import watch
 from connect.runtime.host import run_host
+from connect.runtime.parent_death import die_with_parent
 
 
 def main() -> int:
@@ -21,6 +22,7 @@ def main() -> int:
     parser.add_argument("--report", type=int, required=True)
     given = parser.parse_args()
     watch(given.lease)
+    die_with_parent()
     run_host(socket.socket(fileno=given.fd), given.report)
 
 

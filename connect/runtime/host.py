@@ -49,7 +49,6 @@ from connect.runtime.messages import (
     encode,
 )
 from connect.runtime.pandas_on_demand import defer_pandas
-from connect.runtime.parent_death import die_with_parent
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LOG_LEVELS
@@ -184,7 +183,6 @@ def run_host(channel: socket.socket, report: int, catalog: Catalog | None = None
     `report`: descriptor of its crash report. `catalog`: the installed plug-ins, where they are known already.
     """
     stages = crash_report.begin(report)
-    die_with_parent()
     # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_up_logs()

@@ -6,6 +6,8 @@ from click.testing import CliRunner
 
 from connect.cli import main
 
+pytestmark = pytest.mark.thorough
+
 
 def loaded_after(statement):
     code = f"import sys; {statement}; print(' '.join(sys.modules))"

@@ -6,7 +6,10 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed"),
+]
 
 DEFERRED = """
 import sys
