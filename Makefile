@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PACKAGES := connect connectors
 ARGS ?=
+PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/*)
 # Workers start task hosts, and tests start workers: compiling everything anew in each of them would double their start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -38,16 +39,16 @@ chaos: setup ## Real data moved while the worker is killed at moments drawn from
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done
 
 clean: ## Remove what setup made
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build *.egg-info connect/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Connect for Kafka needs Python 3.11 to 3.13, and {sys.executable} is {v[0]}.{v[1]}. Run: make PYTHON=/path/to/python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/demo.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/demo.installed: $(VENV)/bin/python $(PACKAGE_FILES)
 	$(PIP) install --constraint constraints.txt --editable '.[demo]'
 	@touch $@
 
-$(VENV)/dev.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/dev.installed: $(VENV)/bin/python $(PACKAGE_FILES)
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/demo.installed

@@ -1,7 +1,8 @@
 """JSON texts of one schema, one per row, to an Arrow column without a Python object per row.
 
-Arrow's JSON reader does the work: it rejects wrong types, numbers out of range and a field given twice. What it takes
-but Connect does not is checked here. NotColumnarError means "not proven exact": the row path then decides.
+Arrow's JSON reader does the work that the native code leaves: it rejects wrong types, numbers out of range and a field
+given twice. What it takes but Connect does not is checked here. NotColumnarError means "not proven exact": the row
+path then decides.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from connect import native
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.schema import Schema, Type
@@ -56,17 +58,22 @@ def decode_columns(data: pa.BinaryArray, schema: Schema, reading: Reading) -> pa
         # Arrow 26 crashes on the decimal 1e-999999999.
         raise NotColumnarError("a number with an exponent")
     # As a decimal the reader also takes the text of a number, which Connect reads as base64; as a double it takes none.
-    read_values(data, wire_type(schema, Decimals.PROVEN))
+    _parsed(data, wire_type(schema, Decimals.PROVEN))
     return _decode(data, schema, reading, Decimals.NUMERIC)
 
 
 def _decode(data: pa.BinaryArray, schema: Schema, reading: Reading, decimals: Decimals) -> pa.Array:
-    values = read_values(data, wire_type(schema, decimals))
+    values = _parsed(data, wire_type(schema, decimals))
     # A JSON null of a whole row is an error or a default unless the schema is simply optional.
     has_default = schema.default is not None and reading.replace_null_with_default
     if values.null_count > data.null_count and (has_default or not schema.optional):
         raise NotColumnarError("null for a required value")
     return _finish(values, schema, reading)
+
+
+def _parsed(data: pa.BinaryArray, wire: Any) -> pa.Array:
+    objects = native.decode_json(data, wire)
+    return read_values(data, wire) if objects is None else objects
 
 
 def read_values(data: pa.BinaryArray, wire: Any | None) -> pa.Array:

@@ -15,6 +15,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from connect import native
 from connect.convert.columns import DOUBLE_EXACT, NotColumnarError, list_of, struct_of
 from connect.convert.java_text import json_string
 from connect.convert.json_decode import check_finite, read_values, without_negative_zero
@@ -41,6 +42,9 @@ class SchemalessReader:
 
     def read(self, data: pa.BinaryArray) -> pa.Array:
         """The rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path."""
+        objects = native.decode_json(data, None)
+        if objects is not None:
+            return _in_first_row_order(_tidy(objects, None, _Batch(data, self._reading)), data)
         try:
             values = read_values(data, self._texts)
         except NotColumnarError:

@@ -16,6 +16,8 @@ from connect.api.records import Column
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 ORDER = s.struct({"id": s.INT64, "note": s.STRING.as_optional(), "price": s.decimal(2, optional=True)})
 ROWS = [{"id": 1, "note": "a", "price": Decimal("1.50")}, {"id": 2, "note": None, "price": None}]
 

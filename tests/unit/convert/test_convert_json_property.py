@@ -21,9 +21,9 @@ from connect.api.schema import Schema
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("both_ways")]
 
-THOROUGH = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def converter(**settings_given: str) -> JsonConverter:

@@ -1,0 +1,63 @@
+#include "json_decode.h"
+
+#include <new>
+#include <optional>
+
+#include "json_reader.h"
+
+namespace native {
+namespace {
+
+// Every row into `column`; false when one of them is not this reader's.
+bool read_rows(const ArrowArray& data, int64_t head, int64_t tail, JsonColumn* column) {
+  const auto* offsets = static_cast<const int32_t*>(data.buffers[1]) + data.offset;
+  const auto* bytes = static_cast<const uint8_t*>(data.buffers[2]);
+  const void* valid = data.null_count == 0 ? nullptr : data.buffers[0];
+  for (int64_t row = 0; row < data.length; ++row) {
+    if (!bit(valid, data.offset + row)) {
+      column->push_null();
+      continue;
+    }
+    const int64_t from = offsets[row] + head, end = offsets[row + 1] - tail;
+    if (from >= end || !JsonReader(bytes + from, bytes + end).read(column)) return false;
+  }
+  return true;
+}
+
+PyObject* decoded(const ArrowArray& data, const ArrowSchema* declared, int64_t head, int64_t tail) {
+  bool ok = true, enough_memory = true;
+  std::optional<Made> made;
+  PyThreadState* released = PyEval_SaveThread();
+  try {
+    JsonColumn column = declared == nullptr ? JsonColumn("") : JsonColumn(*declared, &ok);
+    ok = ok && read_rows(data, head, tail, &column) && column.kind() == Kind::kStruct;
+    if (ok) made.emplace(column.finish(&ok));
+  } catch (const std::bad_alloc&) {
+    enough_memory = false;
+  }
+  PyEval_RestoreThread(released);
+  if (!enough_memory) return PyErr_NoMemory();
+  if (!ok) Py_RETURN_NONE;
+  return to_capsules(std::move(*made));
+}
+
+}  // namespace
+
+PyObject* json_decode(PyObject*, PyObject* args) {
+  PyObject* exporter;
+  PyObject* wire;
+  Py_ssize_t head, tail;
+  if (!PyArg_ParseTuple(args, "OOnn", &exporter, &wire, &head, &tail)) return nullptr;
+  Given data(exporter);
+  if (data.array == nullptr) return nullptr;
+  if (std::string_view(data.schema->format) != "z") Py_RETURN_NONE;
+  if (wire == Py_None) return decoded(*data.array, nullptr, head, tail);
+  PyObject* capsule = PyObject_CallMethod(wire, "__arrow_c_schema__", nullptr);
+  if (capsule == nullptr) return nullptr;
+  const auto* declared = static_cast<const ArrowSchema*>(PyCapsule_GetPointer(capsule, "arrow_schema"));
+  PyObject* made = declared == nullptr ? nullptr : decoded(*data.array, declared, head, tail);
+  Py_DECREF(capsule);
+  return made;
+}
+
+}  // namespace native

@@ -1,0 +1,16 @@
+// The Python module connect.native._connect; what its functions do is told in _connect.pyi.
+#include "arrow.h"
+#include "json_decode.h"
+
+namespace {
+
+PyMethodDef kMethods[] = {
+    {"decode_json", native::json_decode, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef kModule = {PyModuleDef_HEAD_INIT, "_connect", nullptr, -1, kMethods, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__connect() { return PyModule_Create(&kModule); }
