@@ -34,7 +34,7 @@ both_readers = pytest.mark.parametrize("reader", ["auto", "generic"])
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("batch_rows", [4, 100])
+@pytest.mark.parametrize("batch_rows", [9, 100])
 def test_a_restart_after_every_batch_gives_each_row_once(filled, mode, batch_rows):
     store, read = OffsetStore(), []
     while True:
