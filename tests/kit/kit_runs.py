@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-AT_ONCE = 3
+AT_ONCE = 2
 LIMIT_S = 240
 ROOT = Path(__file__).parents[2]
 HEAD = """
