@@ -61,6 +61,15 @@ def at(name: str, rest: str = "") -> str:
     return f"/connectors/{quote(name, safe='')}{rest}"
 
 
+def invalid(*errors: str) -> str:
+    return (
+        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n"
+        + "\n".join(errors)
+        + "\nYou can also find the above list of errors at the endpoint "
+        "`/connector-plugins/{connectorType}/config/validate`"
+    )
+
+
 def refused(answer: requests.Response, status: int, message: str | None = None) -> str:
     """The message of an error answer, which always has exactly these members."""
     assert answer.status_code == status, (answer.status_code, answer.text)

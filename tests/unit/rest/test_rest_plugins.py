@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import Rest, ServerMaker, refused
+from conftest import Rest, ServerMaker, invalid, refused
 from sample_plugins import (
     FILE_SINK,
     FILE_SOURCE,
@@ -20,17 +20,6 @@ from sample_plugins import (
 )
 
 from connect.api.errors import ConnectError
-
-MISSING_TOPIC = 'Missing required configuration "topic" which has no default value.'
-
-
-def invalid(*errors: str) -> str:
-    return (
-        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n"
-        + "\n".join(errors)
-        + "\nYou can also find the above list of errors at the endpoint "
-        "`/connector-plugins/{connectorType}/config/validate`"
-    )
 
 
 def test_plugins_are_listed_by_kind_and_name(rest: Rest) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import Rest, ServerMaker, at, refused
+from conftest import Rest, ServerMaker, at, invalid, refused
 from sample_plugins import (
     FILE_SINK,
     FILE_SOURCE,
@@ -14,15 +14,6 @@ from sample_plugins import (
 )
 
 MISSING_TOPIC = 'Missing required configuration "topic" which has no default value.'
-
-
-def invalid(*errors: str) -> str:
-    return (
-        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n"
-        + "\n".join(errors)
-        + "\nYou can also find the above list of errors at the endpoint "
-        "`/connector-plugins/{connectorType}/config/validate`"
-    )
 
 
 def test_create_answers_with_the_connector_and_its_place(rest: Rest) -> None:
