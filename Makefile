@@ -29,7 +29,7 @@ check: setup ## Format, lint, types, imports, unit tests: under a minute
 	$(BIN)/python -m pytest -q -n 3 -m quick tests/unit tests/shape
 
 test: check ## Every test, on real Kafka and S3
-	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick" $(ARGS)
+	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not quick" $(ARGS)
 
 bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)
