@@ -11,6 +11,7 @@ from connectors.jdbc.catalog import TableShape, describe, list_tables, unlisted_
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
+from connectors.jdbc.log import pg_slot
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.tables import TableFilter, TableName, same_topic, select_tables
@@ -78,6 +79,8 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
             f"Several tables would share the topic {name}: put ${{schema}} into topic.name.format, or read them with "
             "connectors of their own.",
         )
+    if config.mode == "log":
+        yield from pg_slot.problems(database, config, chosen)
     refused: list[str] = []
     for table in chosen:
         try:

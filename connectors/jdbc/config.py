@@ -15,7 +15,6 @@ from connect.api.config import (
     Boolean,
     ClassName,
     ConfigType,
-    ConnectorConfig,
     Int,
     KeyValue,
     ListOf,
@@ -28,10 +27,11 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connectors.jdbc import rules
+from connectors.jdbc.log.keys import LogKeys
 from connectors.jdbc.url import without_password
 from connectors.jdbc.zone import zone
 
-MODES = ("bulk", "timestamp", "incrementing", "timestamp+incrementing")
+MODES = ("bulk", "timestamp", "incrementing", "timestamp+incrementing", "log")
 NUMERIC_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double")
 GRANULARITIES = (
     "connect_logical", "micros_long", "micros_string", "micros_iso_datetime_string",
@@ -49,6 +49,7 @@ DEFAULT_CREDENTIALS = "io.confluent.connect.jdbc.util.DefaultJdbcCredentialsProv
 OptionalString = Annotated[str | None, *String.__metadata__]
 OptionalLong = Annotated[int | None, *Long.__metadata__]
 OptionalPassword = Annotated[SecretStr | None, ConfigType.PASSWORD]
+LOG_TOPIC_FORMAT = "${prefix}.${schema}.${table}"
 DATABASE, MODE, CONNECTOR = "Database", "Mode", "Connector"
 
 
@@ -75,7 +76,7 @@ def _check_topic_prefix(value: str) -> str:
     return value
 
 
-class JdbcSourceConfig(ConnectorConfig):
+class JdbcSourceConfig(LogKeys):
     """Everything a user may say about a JDBC source."""
 
     connection_url: String = key(
@@ -153,7 +154,7 @@ class JdbcSourceConfig(ConnectorConfig):
     mode: Annotated[String, one_of(*MODES)] = key(
         "mode", "", importance="high", group=MODE, dependents=("incrementing.column.name", "timestamp.column.name"),
         doc="bulk reads whole tables again and again; the others read new rows (incrementing), changed rows "
-        "(timestamp) or both.",
+        "(timestamp) or both; log reads every change, deletes too, from PostgreSQL's log.",
     )  # fmt: skip
     incrementing_column: String = key(
         "incrementing.column.name", "", group=MODE,
@@ -254,7 +255,8 @@ class JdbcSourceConfig(ConnectorConfig):
     )
     topic_name_format: Annotated[String, AfterValidator(_check_topic_format)] = key(
         "topic.name.format", "${prefix}${table}", group=CONNECTOR,
-        doc="The topic of a table; ${prefix}, ${schema} and ${table} stand for topic.prefix and the table's names. "
+        doc="The topic of a table; ${prefix}, ${schema} and ${table} stand for topic.prefix and the table's names; "
+        "with mode=log the default is ${prefix}.${schema}.${table}. "
         "With ${schema} tables of one name in several schemas can be read together.",
     )  # fmt: skip
     offset_mode: Annotated[String, one_of("safe", "confluent")] = key(
@@ -316,6 +318,12 @@ class JdbcSourceConfig(ConnectorConfig):
         """The query to read, empty when tables are read. May be secret: not for messages."""
         masked = self.query_masked.get_secret_value() if self.query_masked else ""
         return self.query or masked
+
+    @property
+    def topic_format(self) -> str:
+        """topic.name.format, with mode=log Debezium's unless one is given."""
+        is_default = self.mode == "log" and "topic.name.format" not in self.originals
+        return LOG_TOPIC_FORMAT if is_default else self.topic_name_format
 
     @property
     def quotes_identifiers(self) -> bool:

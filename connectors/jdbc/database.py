@@ -73,6 +73,12 @@ class Database:
         """Whether the server says it is MariaDB, under either name in the URL."""
         return bool(getattr(self.connection.dialect, "is_mariadb", False))
 
+    @property
+    def driver_arguments(self) -> dict[str, str | int]:
+        """What the driver connects with, for connections of another kind. Holds the password."""
+        given = self._engine.dialect.create_connect_args(self._engine.url)[1]
+        return {name: value for name, value in given.items() if isinstance(value, str | int)}
+
     def inspector(self) -> sa.Inspector:
         """The catalog, read anew."""
         return sa.inspect(self.connection)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from connect.api.config import HIDDEN
 from connect.api.errors import ConfigProblem
+from connectors.jdbc.log.keys import log_problems
 from connectors.jdbc.tables import parse_mapping
 from connectors.jdbc.url import family, is_jdbc, translate
 
@@ -32,6 +33,8 @@ def problems(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     yield from _query_rules(config)
     yield from _mode_rules(config)
     yield from _connection_rules(config)
+    if config.mode == "log":
+        yield from log_problems(config)
 
 
 def _given(config: JdbcSourceConfig, keys: dict[str, str]) -> list[str]:

@@ -10,6 +10,7 @@ from connectors.jdbc.catalog import list_tables
 from connectors.jdbc.check import check
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
+from connectors.jdbc.log.task import JdbcLogTask
 from connectors.jdbc.tables import TableFilter, select_tables, split, to_text
 from connectors.jdbc.task import JdbcSourceTask
 
@@ -38,10 +39,12 @@ class JdbcSourceConnector:
             chosen = select_tables(list_tables(database, self._config), TableFilter.of(self._config))
         finally:
             database.close()
-        return [{**common, "tables": to_text(group)} for group in split(chosen, max_tasks)] or [
-            {**common, "tables": ""}
-        ]
+        return [
+            {**common, "tables": to_text(group)}
+            for group in split(chosen, 1 if self._config.mode == "log" else max_tasks)
+        ] or [{**common, "tables": ""}]
 
-    def task(self, config: Mapping[str, str]) -> JdbcSourceTask:
+    def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:
         """A task over the tables of one of `task_configs`."""
-        return JdbcSourceTask(JdbcTaskConfig.parse(config))
+        parsed = JdbcTaskConfig.parse(config)
+        return JdbcLogTask(parsed) if parsed.mode == "log" else JdbcSourceTask(parsed)

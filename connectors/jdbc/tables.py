@@ -84,7 +84,7 @@ def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[Tab
 def topic_of(table: TableName, config: JdbcSourceConfig) -> str:
     """The topic of a table."""
     parts = {"prefix": config.topic_prefix, "schema": table.schema or "", "table": table.name}
-    return re.sub(r"\$\{(\w+)\}", lambda m: parts[m[1]], config.topic_name_format)
+    return re.sub(r"\$\{(\w+)\}", lambda m: parts[m[1]], config.topic_format)
 
 
 def same_topic(tables: Iterable[TableName], config: JdbcSourceConfig) -> list[str]:

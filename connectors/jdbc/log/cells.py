@@ -1,0 +1,96 @@
+"""Values of one column of many rows as places in one buffer: found by NumPy, gathered by Arrow. Pure.
+
+Nothing is made per row: a step reads one field of all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+PADDING: Final = b"\0" * 8
+"""A buffer ends with this, so that a number may be read at every place of its content."""
+
+NULL, UNCHANGED, TEXT = ord("n"), ord("u"), ord("t")
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One column: `kind` is n (null), u (a value the log does not hold) or t (text) per row, `start` ascends."""
+
+    kind: Bytes
+    start: Places
+    size: Places
+
+    def take(self, rows: Any) -> Cells:
+        """These rows, a mask or ascending indices."""
+        return Cells(self.kind[rows], self.start[rows], self.size[rows])
+
+    def filled(self, rows: Mask, other: Cells) -> Cells:
+        """These rows from another column of the same buffer, whose places lie before this one's and after the last."""
+        kind, start, size = self.kind.copy(), self.start.copy(), self.size.copy()
+        kind[rows], start[rows], size[rows] = other.kind, other.start, other.size
+        return Cells(kind, start, size)
+
+
+class Buffer:
+    """Bytes with the numbers in them. Immutable."""
+
+    def __init__(self, content: bytes) -> None:
+        """`content` without padding."""
+        self._padded = content + PADDING
+        self.bytes: Bytes = np.frombuffer(self._padded, np.uint8)
+        self.arrow = pa.py_buffer(self._padded)
+
+    def numbers(self, kind: str, at: Places) -> npt.NDArray[Any]:
+        """Big-endian numbers of a NumPy kind (`>u4`) at these places."""
+        width = np.dtype(kind).itemsize
+        if not len(at):
+            return np.empty(0, kind).astype(kind[1:])
+        view = np.ndarray((len(self._padded) - width + 1,), kind, self._padded, strides=(1,))
+        return view[at].astype(kind[1:])
+
+    def tuples(self, at: Places, columns: int) -> tuple[list[Cells], Places]:
+        """pgoutput's TupleData behind its column count: cells per column, and the places behind the rows."""
+        found = []
+        for _ in range(columns):
+            kind = self.bytes[at]
+            holds = kind == TEXT
+            # What has no length reads rubbish, which the mask takes out.
+            size = np.where(holds, self.numbers(">u4", at + 1).astype(np.int64), 0)
+            start = at + np.where(holds, 5, 1)
+            found.append(Cells(kind, start, size))
+            at = start + size
+        return found, at
+
+    def copied(self, at: Places, columns: int) -> tuple[list[Cells], Places]:
+        """Rows of COPY in binary form behind their column count."""
+        found = []
+        for _ in range(columns):
+            size = self.numbers(">i4", at).astype(np.int64)
+            kind = np.where(size < 0, NULL, TEXT).astype(np.uint8)
+            start, size = at + 4, np.maximum(size, 0)
+            found.append(Cells(kind, start, size))
+            at = start + size
+        return found, at
+
+    def values(self, cells: Cells) -> pa.BinaryArray:
+        """The values as bytes; null where the kind is not text."""
+        count = len(cells.start)
+        if not count:
+            return pa.array([], pa.binary())
+        # Every second element lies between two values, so that offsets into the buffer need no copy before the gather.
+        offsets = np.zeros(2 * count + 1, np.int32)
+        offsets[1::2] = cells.start
+        offsets[2::2] = cells.start + cells.size
+        everything = pa.BinaryArray.from_buffers(
+            pa.binary(), 2 * count, [None, pa.py_buffer(offsets), self.arrow], null_count=0
+        )
+        return everything.take(pa.array(np.arange(1, 2 * count, 2), mask=cells.kind != TEXT))

@@ -1,0 +1,240 @@
+"""Debezium's change event in columns: before, after, source, op and times, with keys and tombstones. Pure.
+
+Source of the form: the event schemas in Debezium 3's documentation of its PostgreSQL and MariaDB connectors.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_schema, arrow_type
+from connect.api.records import Batch, Column
+
+Indices = npt.NDArray[np.int64]
+CREATE, UPDATE, DELETE, READ, TRUNCATE = range(5)
+CODES = ("c", "u", "d", "r", "t")
+_TOMBSTONE = 9
+_NONE = -1
+_INT64, _STRING = s.INT64.as_optional(), s.STRING.as_optional()
+_SNAPSHOT = s.Schema(
+    s.Type.STRING,
+    optional=True,
+    name="io.debezium.data.Enum",
+    version=1,
+    parameters={"allowed": "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"},
+    default="false",
+)
+_COMMON = {
+    "version": s.STRING, "connector": s.STRING, "name": s.STRING, "ts_ms": s.INT64, "snapshot": _SNAPSHOT,
+    "db": s.STRING, "sequence": _STRING, "ts_us": _INT64, "ts_ns": _INT64,
+}  # fmt: skip
+_TRANSACTION = s.Schema(
+    s.Type.STRUCT,
+    optional=True,
+    name="event.block",
+    version=1,
+    fields=(
+        s.Field("id", s.STRING), s.Field("total_order", s.INT64), s.Field("data_collection_order", s.INT64)
+    ),
+)  # fmt: skip
+
+
+def source_schema(connector: str, members: Mapping[str, s.Schema]) -> s.Schema:
+    """The schema of `source`: the common members and the database's own."""
+    return s.struct({**_COMMON, **members}, name=f"io.debezium.connector.{connector}.Source")
+
+
+@dataclass(frozen=True, slots=True)
+class EventFormat:
+    """The events of one table with the columns it has now. `key` names the columns of the record key."""
+
+    topic: str
+    row: s.Schema
+    key: tuple[str, ...]
+    source: s.Schema
+
+    @property
+    def schema(self) -> s.Schema:
+        """The envelope's."""
+        row = self.row.as_optional(True)
+        members = {
+            "before": row, "after": row, "source": self.source, "transaction": _TRANSACTION, "op": s.STRING,
+            "ts_ms": _INT64, "ts_us": _INT64, "ts_ns": _INT64,
+        }  # fmt: skip
+        fields = tuple(s.Field(name, schema) for name, schema in members.items())
+        return s.Schema(s.Type.STRUCT, name=f"{self.topic}.Envelope", version=2, fields=fields)
+
+    @property
+    def key_schema(self) -> s.Schema:
+        """The record key's."""
+        fields = {f.name: f.schema for f in self.row.fields}
+        return s.struct({name: fields[name] for name in self.key}, name=f"{self.topic}.Key")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Changes of one table in order: `ops` per change, rows of `before` and `after` for the changes `old` and `new`.
+
+    `source`: the members of the source block by name, a value per change or one for all. `full_before`: whether updates
+    show the row before them.
+    """
+
+    ops: npt.NDArray[np.uint8]
+    old: Indices
+    before: pa.StructArray | None
+    new: Indices
+    after: pa.StructArray
+    source: Mapping[str, object]
+    full_before: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EventRules:
+    """What the configuration says about events."""
+
+    tombstones: bool = True
+    skipped: frozenset[str] = frozenset({"t"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    change: Indices
+    op: npt.NDArray[np.uint8]
+    before: Indices
+    after: Indices
+
+
+def batch(form: EventFormat, rows: Rows, rules: EventRules) -> Batch | None:
+    """The records of changes, without a position; None when all are skipped."""
+    events = _events(form, rows, rules)
+    size = len(events.change)
+    if not size:
+        return None
+    values = Column.from_arrow(_values(form, rows, events), form.schema.as_optional(True))
+    return Batch(form.topic, values, keys=_keys(form, rows, events))
+
+
+def _events(form: EventFormat, rows: Rows, rules: EventRules) -> _Events:
+    count = len(rows.ops)
+    old_at, new_at = np.full(count, _NONE, np.int64), np.full(count, _NONE, np.int64)
+    old_at[rows.old] = np.arange(len(rows.old))
+    new_at[rows.new] = np.arange(len(rows.new))
+    moved = _moved(form, rows, old_at, new_at)
+    deleted = rows.ops == DELETE
+    change, op, step = np.arange(count), rows.ops.copy(), np.zeros(count, np.int64)
+    op[moved] = DELETE
+    if moved.any() or deleted.any():
+        # The row of the old key goes, and one of the new key comes, so that compaction and sinks by key see both.
+        gone = np.flatnonzero((moved | deleted) & bool(form.key) & rules.tombstones)
+        come = np.flatnonzero(moved)
+        change = np.r_[change, gone, come]
+        op = np.r_[op, np.full(len(gone), _TOMBSTONE, np.uint8), np.full(len(come), CREATE, np.uint8)]
+        step = np.r_[step, np.full(len(gone), 1), np.full(len(come), 2)]
+        order = np.argsort(change * 3 + step, kind="stable")
+        change, op = change[order], op[order]
+    if rules.skipped:
+        skipped = [CODES.index(code) for code in rules.skipped if code in CODES]
+        if "d" in rules.skipped:
+            skipped.append(_TOMBSTONE)
+        kept = ~np.isin(op, skipped)
+        change, op = change[kept], op[kept]
+    shows_old = (op == DELETE) | ((op == UPDATE) & rows.full_before) | (op == _TOMBSTONE)
+    before = np.where(shows_old, old_at[change], _NONE)
+    after = np.where((op == CREATE) | (op == UPDATE) | (op == READ), new_at[change], _NONE)
+    return _Events(change, op, before, after)
+
+
+def _moved(form: EventFormat, rows: Rows, old_at: Indices, new_at: Indices) -> npt.NDArray[np.bool_]:
+    """Updates that changed the key."""
+    moved = np.zeros(len(rows.ops), bool)
+    both = np.flatnonzero((rows.ops == UPDATE) & (old_at >= 0))
+    if not len(both) or rows.before is None:
+        return moved
+    for name in form.key:
+        was = rows.before.field(name).take(pa.array(old_at[both]))
+        now = rows.after.field(name).take(pa.array(new_at[both]))
+        moved[both] |= pc.fill_null(pc.not_equal(was, now), False).to_numpy(zero_copy_only=False)
+    return moved
+
+
+def _values(form: EventFormat, rows: Rows, events: _Events) -> pa.StructArray:
+    size = len(events.change)
+    empty = rows.after.slice(0, 0) if rows.before is None else rows.before
+    now_us = time.time_ns() // 1000
+    op = pa.array(CODES).take(pa.array(np.minimum(events.op, TRUNCATE)))
+    columns = [
+        _taken(empty, events.before),
+        _taken(rows.after, events.after),
+        _source(form, rows, events.change),
+        pa.nulls(size, arrow_type(_TRANSACTION)),
+        op,
+        *(pa.repeat(pa.scalar(now, pa.int64()), size) for now in (now_us // 1000, now_us, now_us * 1000)),
+    ]
+    mask = events.op == _TOMBSTONE
+    fields = list(arrow_schema(form.schema))
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(mask) if mask.any() else None)
+
+
+def _taken(rows: pa.StructArray, at: Indices) -> pa.StructArray:
+    if len(at) == len(rows) and (at == np.arange(len(at))).all():
+        return rows
+    if (at == _NONE).all():
+        return pa.nulls(len(at), rows.type)
+    return rows.take(pa.array(at, mask=at == _NONE))
+
+
+def _source(form: EventFormat, rows: Rows, change: Indices) -> pa.StructArray:
+    fields = list(arrow_schema(form.source))
+    same = len(change) == len(rows.ops)
+    columns = []
+    for field in fields:
+        value = rows.source.get(field.name)
+        if isinstance(value, np.ndarray):
+            columns.append(pa.array(value if same else value[change], field.type))
+        elif isinstance(value, pa.Array):
+            columns.append(value if same else value.take(pa.array(change)))
+        else:
+            columns.append(pa.repeat(pa.scalar(value, field.type), len(change)))
+    return pa.StructArray.from_arrays(columns, fields=fields)
+
+
+def _keys(form: EventFormat, rows: Rows, events: _Events) -> Column | None:
+    if not form.key:
+        return None
+    schema = form.key_schema
+    fields = list(arrow_schema(schema))
+    of_old = events.after == _NONE
+    made = []
+    for name in form.key:
+        column = rows.after.field(name)
+        if of_old.any() and rows.before is not None:
+            at = np.where(of_old, len(column) + events.before, events.after)
+            column = pa.concat_arrays([column, rows.before.field(name)]).take(pa.array(at))
+        else:
+            column = _taken(column, events.after)
+        made.append(column)
+    return Column.from_arrow(pa.StructArray.from_arrays(made, fields=fields), schema)
+
+
+def truncation(form: EventFormat, source: Mapping[str, object]) -> Batch:
+    """The one record that says a table was emptied; it has no key."""
+    rows = Rows(
+        np.array([TRUNCATE], np.uint8),
+        np.empty(0, np.int64),
+        None,
+        np.empty(0, np.int64),
+        pa.array([], arrow_type(form.row)),
+        source,
+    )
+    at: Sequence[int] = [_NONE]
+    none = np.array(at, np.int64)
+    events = _Events(np.zeros(1, np.int64), rows.ops, none, none)
+    return Batch(form.topic, Column.from_arrow(_values(form, rows, events), form.schema.as_optional(True)))

@@ -1,0 +1,46 @@
+"""Heartbeats: records at an interval, and batches without rows that only move the position. No I/O."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.records import Batch, Column
+from connectors.jdbc.config import JdbcSourceConfig
+
+_KEY = s.struct({"serverName": s.STRING}, name="io.debezium.connector.common.ServerNameKey")
+_VALUE = s.struct({"ts_ms": s.INT64}, name="io.debezium.connector.common.Heartbeat")
+_MOVE_S: Final = 10.0
+
+
+class Heartbeat:
+    """Says when to send one. Owned by the reading thread."""
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        self._topic = f"{config.heartbeat_topic_prefix}.{config.topic_prefix}"
+        self._prefix = config.topic_prefix
+        self._interval_s = config.heartbeat_interval_ms / 1000
+        self._beat_at_s = time.monotonic() + self._interval_s
+        self._move_at_s = time.monotonic() + _MOVE_S
+        self._moved_to: object = None
+
+    def due(self, place: object) -> Batch | None:
+        """A record when it is time for one; else a batch without rows when `place` has moved since the last one."""
+        now_s = time.monotonic()
+        if self._interval_s and now_s >= self._beat_at_s:
+            self._beat_at_s = now_s + self._interval_s
+            values = [{"ts_ms": time.time_ns() // 1_000_000}]
+            keys = Column.from_rows([{"serverName": self._prefix}], _KEY)
+            return Batch(self._topic, Column.from_rows(values, _VALUE), keys=keys)
+        if now_s < self._move_at_s:
+            return None
+        self._move_at_s = now_s + _MOVE_S
+        if place == self._moved_to:
+            return None
+        self._moved_to = place
+        return self.nothing()
+
+    def nothing(self) -> Batch:
+        """A batch without rows."""
+        return Batch(self._topic, Column.from_rows([], _VALUE))

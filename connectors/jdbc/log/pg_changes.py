@@ -1,0 +1,202 @@
+"""Decoded changes of the log -> batches of events with positions. Asks the catalog about tables that are new."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect import __version__
+from connect.api.records import Batch, SourcePosition
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.log import envelope
+from connectors.jdbc.log.cells import NULL, UNCHANGED, Cells, Mask
+from connectors.jdbc.log.pg_snapshot import SnapshotRows
+from connectors.jdbc.log.pg_tables import LogTable, LogTables
+from connectors.jdbc.log.pgoutput import DELETE, UPDATE, Changes, LogState, Origin, Relation, Truncation, decode
+from connectors.jdbc.log.position import Coordinate, LogPosition, partition_of
+from connectors.jdbc.tables import TableName
+
+_log = logging.getLogger(__name__)
+
+
+class Part(NamedTuple):
+    """Events of one table, and the last change among them."""
+
+    table: str
+    batch: Batch
+    last: Coordinate
+
+
+class ChangeEvents:
+    """Makes batches of the log's messages. Owned by the reading thread."""
+
+    def __init__(
+        self, tables: LogTables, config: JdbcSourceConfig, database: str, chosen: Callable[[TableName], bool]
+    ) -> None:
+        self._tables = tables
+        self._chosen = chosen
+        self._placeholder = config.unavailable_placeholder
+        self._rules = envelope.EventRules(config.tombstones_on_delete, frozenset(config.skipped_operations) - {"none"})
+        self._constant = {
+            "version": __version__, "connector": "postgresql", "name": config.topic_prefix, "db": database,
+        }  # fmt: skip
+        self._known: dict[int, LogTable] = {}
+        self._left_out: set[TableName] = set()
+        self._prefix = config.topic_prefix
+
+    def of_log(
+        self, messages: Sequence[bytes | memoryview], state: LogState, position: LogPosition
+    ) -> Iterator[tuple[Batch | None, LogPosition]]:
+        """Batches with the position behind each; at last None and the position behind all messages.
+
+        What `position` says was delivered is left out: after a restart the server sends open transactions again.
+        """
+        parts = [part for item in decode(messages, state) for part in self._parts(item, position)]
+        behind = _behind(state, position)
+        ahead = dict(position.ahead)
+        for number, part in enumerate(parts, 1):
+            ahead[part.table] = part.last
+            here = behind if number == len(parts) else replace(position, ahead=dict(ahead))
+            yield replace(part.batch, position=self.source_position(here)), here
+        yield None, behind
+
+    def of_snapshot(
+        self, table: LogTable, rows: SnapshotRows, position: LogPosition, xid: int, clock_us: int
+    ) -> tuple[Batch | None, LogTable]:
+        """The rows of a snapshot as read events; the table again, as rows may show a column to hold NULL."""
+        table = self._fitting(table, rows.cells)
+        after = table.rows(rows.buffer, rows.cells, self._placeholder)
+        source = self._source(table.relation) | {
+            "ts_ms": clock_us // 1000, "ts_us": clock_us, "ts_ns": clock_us * 1000, "snapshot": "true",
+            "sequence": f'[null,"{position.commit_lsn}"]', "txId": xid, "lsn": position.commit_lsn,
+        }  # fmt: skip
+        ops = np.full(rows.count, envelope.READ, np.uint8)
+        none = np.empty(0, np.int64)
+        made = envelope.Rows(ops, none, None, np.arange(rows.count), after, source)
+        return envelope.batch(table.events, made, self._rules), table
+
+    def source_position(self, position: LogPosition) -> SourcePosition:
+        """A position as the framework stores it."""
+        return SourcePosition(partition_of(self._prefix), position.offset())
+
+    def _parts(self, item: Changes | Truncation, position: LogPosition) -> Iterator[Part]:
+        if isinstance(item, Truncation):
+            yield from self._truncated(item, position)
+            return
+        table = self._table(item.relation)
+        if table is None:
+            return
+        fresh = _fresh(item.origin, table.name.full, position)
+        if not fresh.all():
+            item = _only(item, fresh)
+        if len(item.origin):
+            made = self._batch(table, item)
+            last = Coordinate(int(item.origin.final_lsn[-1]), int(item.origin.place[-1]))
+            if made is not None:
+                yield Part(table.name.full, made, last)
+
+    def _batch(self, table: LogTable, item: Changes) -> Batch | None:
+        table = self._fitting(table, item.after)
+        full = item.relation.identity == "f"
+        after_cells = item.after
+        if full and len(item.old):
+            after_cells = _with_old_values(item)
+        after = table.rows(item.buffer, after_cells, self._placeholder)
+        before = table.old_rows(item.buffer, item.before) if len(item.old) else None
+        ops = np.full(len(item.kind), envelope.CREATE, np.uint8)
+        ops[item.kind == UPDATE], ops[item.kind == DELETE] = envelope.UPDATE, envelope.DELETE
+        source = self._source(item.relation) | _origin_members(item.origin)
+        rows = envelope.Rows(ops, item.old, before, item.new, after, source, full)
+        return envelope.batch(table.events, rows, self._rules)
+
+    def _truncated(self, item: Truncation, position: LogPosition) -> Iterator[Part]:
+        for relation in item.relations:
+            table = self._table(relation)
+            if table is None or not _fresh(item.origin, table.name.full, position).all():
+                continue
+            if "t" in self._rules.skipped:
+                _log.warning(
+                    "Table %s was truncated: its rows stay in topic %s. skipped.operations=none sends an event.",
+                    table.name.full,
+                    table.events.topic,
+                )
+                continue
+            source = self._source(relation) | _origin_members(item.origin)
+            last = Coordinate(int(item.origin.final_lsn[0]), int(item.origin.place[0]))
+            yield Part(table.name.full, envelope.truncation(table.events, source), last)
+
+    def _table(self, relation: Relation) -> LogTable | None:
+        name = TableName(relation.schema, relation.table)
+        if not self._chosen(name):
+            if name not in self._left_out:
+                self._left_out.add(name)
+                _log.info("The publication holds table %s, which the table filter leaves out.", name.full)
+            return None
+        known = self._known.get(relation.oid)
+        if known is None or known.relation != relation:
+            known = self._known[relation.oid] = self._tables.plan(relation)
+        return known
+
+    def _fitting(self, table: LogTable, cells: Sequence[Cells]) -> LogTable:
+        columns = table.null_columns(cells, NULL)
+        if columns:
+            table = self._known[table.relation.oid] = self._tables.widened(table, columns)
+        return table
+
+    def _source(self, relation: Relation) -> dict[str, object]:
+        return {**self._constant, "schema": relation.schema, "table": relation.table}
+
+
+def _behind(state: LogState, position: LogPosition) -> LogPosition:
+    reached = Coordinate(state.final_lsn, state.place) if state.is_open and state.place else Coordinate()
+    if position.reached.final_lsn >= state.commit_end_lsn:
+        # Still within what was delivered before the restart.
+        reached = max(reached, position.reached)
+    ahead = {t: at for t, at in position.ahead.items() if at > reached and at.final_lsn >= state.commit_end_lsn}
+    return LogPosition(state.commit_end_lsn, reached, ahead, state.xid, state.commit_us)
+
+
+def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
+    done = max(position.reached, position.ahead.get(table, Coordinate()))
+    fresh: Mask = (origin.final_lsn > done.final_lsn) | (
+        (origin.final_lsn == done.final_lsn) & (origin.place > done.place)
+    )
+    return fresh
+
+
+def _only(item: Changes, kept: Mask) -> Changes:
+    old, new = kept[item.old], kept[item.new]
+    number = np.cumsum(kept) - 1
+    return Changes(
+        item.relation, item.kind[kept], item.origin.take(kept), item.buffer,
+        number[item.old[old]], [c.take(old) for c in item.before],
+        number[item.new[new]], [c.take(new) for c in item.after],
+    )  # fmt: skip
+
+
+def _with_old_values(item: Changes) -> list[Cells]:
+    """Values that an update left as they were, from the row before it."""
+    made = []
+    at_old = np.full(len(item.kind), -1, np.int64)
+    at_old[item.old] = np.arange(len(item.old))
+    for before, after in zip(item.before, item.after, strict=True):
+        unknown = (after.kind == UNCHANGED) & (at_old[item.new] >= 0)
+        filled = after.filled(unknown, before.take(at_old[item.new[unknown]])) if unknown.any() else after
+        made.append(filled)
+    return made
+
+
+def _origin_members(origin: Origin) -> dict[str, object]:
+    lsn = pa.array(origin.lsn).cast(pa.string())
+    last = pa.array(origin.last_commit_lsn).cast(pa.string())
+    return {
+        "ts_ms": origin.commit_us // 1000, "ts_us": origin.commit_us, "ts_ns": origin.commit_us * 1000,
+        "snapshot": "false", "txId": origin.xid, "lsn": origin.lsn,
+        "sequence": pc.binary_join_element_wise('["', last, '","', lsn, '"]', ""),
+    }  # fmt: skip

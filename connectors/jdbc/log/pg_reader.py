@@ -1,0 +1,216 @@
+"""Reads PostgreSQL for mode=log: the tables once, then the log without a gap. Owned by the reading thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConnectError
+from connect.api.records import Batch
+from connectors.jdbc.config import JdbcTaskConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.log import pg_slot
+from connectors.jdbc.log.heartbeat import Heartbeat
+from connectors.jdbc.log.pg_changes import ChangeEvents
+from connectors.jdbc.log.pg_snapshot import TableSnapshot
+from connectors.jdbc.log.pg_stream import ReplicationStream
+from connectors.jdbc.log.pg_tables import LogTables
+from connectors.jdbc.log.pg_text import SESSION
+from connectors.jdbc.log.pgoutput import LogState
+from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, read_offset, text_of_lsn
+from connectors.jdbc.tables import TableFilter, TableName
+
+_log = logging.getLogger(__name__)
+_WAIT_S = 0.1
+_WATCH_S = 10.0
+_NO_SNAPSHOT = {"no_data", "never"}
+
+
+class PostgresLog:
+    """One connector's way through one server. `position` is behind everything that `batches` gave."""
+
+    def __init__(
+        self, config: JdbcTaskConfig, tables: Sequence[TableName], offset: Mapping[str, Any] | None,
+        stopping: threading.Event,
+    ) -> None:  # fmt: skip
+        """Connects to nothing. ConnectError: the stored offset is none of mode=log."""
+        self._config = config
+        self._names = tables
+        self._stopping = stopping
+        self._database = Database(config)
+        arguments = {**self._database.driver_arguments, **SESSION}
+        self._stream = ReplicationStream(arguments, self._database.border, stopping)
+        self._snapshot = TableSnapshot(arguments, self._database.border)
+        self._heartbeat = Heartbeat(config)
+        self._watch_at_s = 0.0
+        self._warned = False
+        self.position = None if offset is None else _position(offset)
+        self.stored_lsn = 0
+        """All before it is in Kafka, with its offset; set by the task."""
+        self.retained_bytes = 0
+
+    def batches(self) -> Iterator[Batch | None]:
+        """Batches in order; None where there is nothing now, so that the caller can look after other things."""
+        config = self._config
+        pg_slot.ensure_publication(self._database, config, self._names)
+        name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
+        self._database.end_transaction()
+        tables = LogTables(self._database, config)
+        events = ChangeEvents(tables, config, name, _chosen(config, self._names))
+        exported = self._place()
+        assert self.position is not None
+        if self.position.snapshot is not None:
+            yield from self._tables(tables, events, exported)
+        while config.snapshot_mode == "initial_only":
+            yield None
+        self._stream.start(config.slot_name, text_of_lsn(self.position.commit_lsn), config.publication_name)
+        yield from self._log(events)
+
+    def _place(self) -> str | None:
+        """Find or make the slot, and settle where to go on; the snapshot it exported, if it is new."""
+        config, position = self._config, self.position
+        slot = pg_slot.look_at_slot(self._database, config.slot_name)
+        broken = None
+        if slot is not None:
+            try:
+                pg_slot.require_whole(slot, config.slot_name, self._database)
+            except ConnectError as error:
+                broken = error
+        if position is not None and broken is None:
+            broken = _gap(slot, position, config.slot_name)
+        if broken is not None:
+            if config.snapshot_mode != "when_needed":
+                raise broken
+            _log.warning("Reading all tables anew: %s", broken.message)
+            pg_slot.drop_slot(self._database, config.slot_name)
+            slot = position = None
+        if position is not None:
+            return None
+        exported = None
+        if slot is None:
+            made = self._stream.create_slot(config.slot_name)
+            lsn, exported = lsn_of_text(made.lsn_text), made.snapshot
+        else:
+            lsn = slot.confirmed_lsn
+        snapshot = None if config.snapshot_mode in _NO_SNAPSHOT else SnapshotPlace()
+        self.position = LogPosition(lsn, snapshot=snapshot)
+        return exported
+
+    def _tables(self, tables: LogTables, events: ChangeEvents, exported: str | None) -> Iterator[Batch | None]:
+        """The rows of the tables. A table that a crash cut off goes on behind the last key, in a snapshot of now: what
+        changed in between is in the log behind it."""
+        assert self.position is not None
+        assert self.position.snapshot is not None
+        xid, clock_us = self._snapshot.begin(exported)
+        place = self.position.snapshot
+        for name in self._names:
+            if name.full in place.done:
+                continue
+            table = tables.plan(tables.describe(name))
+            after = place.key if place.table == name.full and len(place.key) == len(table.events.key) else ()
+            for rows in self._snapshot.rows(table, after, self._config.max_batch_size):
+                if table.events.key:
+                    place = replace(place, table=name.full, key=rows.last_key)
+                batch, table = events.of_snapshot(table, rows, self.position, xid, clock_us)
+                self.position = replace(self.position, snapshot=place)
+                if batch is not None:
+                    yield replace(batch, position=events.source_position(self.position))
+            place = SnapshotPlace((*place.done, name.full))
+            self.position = replace(self.position, snapshot=place)
+        self._snapshot.close()
+        self.position = replace(self.position, snapshot=None)
+        yield replace(self._heartbeat.nothing(), position=events.source_position(self.position))
+
+    def _log(self, events: ChangeEvents) -> Iterator[Batch | None]:
+        assert self.position is not None
+        state = LogState(commit_end_lsn=self.position.commit_lsn)
+        while True:
+            self.tend()
+            messages = self._stream.read(self._config.max_batch_size, _WAIT_S)
+            if messages:
+                for batch, position in events.of_log(messages, state, self.position):
+                    self.position = position
+                    if batch is not None:
+                        yield batch
+            elif not state.is_open and self._stream.server_end > self.position.commit_lsn:
+                # All that the server has read was nothing for us: it need not keep it.
+                state.commit_end_lsn = self._stream.server_end
+                self.position = replace(self.position, commit_lsn=self._stream.server_end)
+            beat = self._heartbeat.due(self.position.commit_lsn)
+            if beat is not None:
+                yield replace(beat, position=events.source_position(self.position))
+            yield None
+
+    def tend(self) -> None:
+        """Answer the server, and look at the slot from time to time; also called while nobody takes batches."""
+        if self.position is None or self.position.snapshot is not None:
+            return
+        self._stream.confirm(self.stored_lsn, self._config.status_update_interval_ms / 1000)
+        now_s = time.monotonic()
+        if now_s < self._watch_at_s:
+            return
+        self._watch_at_s = now_s + _WATCH_S
+        slot = pg_slot.look_at_slot(self._database, self._config.slot_name)
+        self.retained_bytes = 0 if slot is None else slot.retained_bytes
+        too_much = self.retained_bytes > self._config.slot_warn_bytes
+        if too_much and not self._warned:
+            _log.warning(
+                "Slot %s holds back %d MiB of the server's log: its disk may fill. See that the connector keeps up.",
+                self._config.slot_name,
+                self.retained_bytes >> 20,
+            )
+        self._warned = too_much
+
+    def interrupt(self) -> None:
+        """Break off what runs; for any thread."""
+        self._snapshot.interrupt()
+        self._database.interrupt()
+
+    def close(self) -> None:
+        """Leave the server; the slot stays, unless slot.drop.on.stop."""
+        self._snapshot.close()
+        self._stream.close()
+        if self._config.slot_drop_on_stop and self._stopping.is_set():
+            pg_slot.drop_slot(self._database, self._config.slot_name)
+        self._database.close()
+
+
+def _chosen(config: JdbcTaskConfig, names: Sequence[TableName]) -> Any:
+    listed, chosen = frozenset(names), TableFilter.of(config)
+    return lambda name: name in listed or chosen.selects(name)
+
+
+def _position(offset: Mapping[str, Any]) -> LogPosition:
+    try:
+        return read_offset(offset)
+    except (ValueError, TypeError, IndexError) as error:
+        raise ConnectError(
+            f"The stored offset cannot be used with mode=log: {error}.", fix="Reset the connector's offsets."
+        ) from error
+
+
+def _gap(slot: pg_slot.Slot | None, position: LogPosition, name: str) -> ConnectError | None:
+    fix = (
+        "Reset the connector's offsets (and drop the slot), so that the tables are read anew, or set "
+        "snapshot.mode=when_needed."
+    )
+    if slot is None:
+        return ConnectError(
+            f"Slot {name} is gone, and with it the changes since {text_of_lsn(position.commit_lsn)}.",
+            key="slot.name",
+            fix=fix,
+        )
+    if slot.confirmed_lsn > position.commit_lsn:
+        return ConnectError(
+            f"Slot {name} begins at {text_of_lsn(slot.confirmed_lsn)}, behind the connector's place "
+            f"{text_of_lsn(position.commit_lsn)}: somebody made it anew or read it, and changes are missing.",
+            key="slot.name",
+            fix=fix,
+        )
+    return None

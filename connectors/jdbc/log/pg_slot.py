@@ -1,0 +1,204 @@
+"""PostgreSQL's side of mode=log: settings, rights, publication and slot. Looks at them, and makes what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConfigProblem, ConnectError
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.log.position import lsn_of_text
+from connectors.jdbc.tables import TableName
+
+_OLDEST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A replication slot. `retained_bytes`: how much of the server's log it holds back."""
+
+    confirmed_lsn: int
+    is_active: bool
+    wal_status: str
+    retained_bytes: int
+    plugin: str
+    database: str
+
+
+def look_at_slot(database: Database, name: str) -> Slot | None:
+    """The slot as it is, None when there is none."""
+    statement = sa.text(
+        "SELECT s.confirmed_flush_lsn::text, s.active, coalesce(to_jsonb(s) ->> 'wal_status', ''), "
+        "pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, "
+        "s.restart_lsn), s.plugin, s.database FROM pg_catalog.pg_replication_slots s WHERE s.slot_name = :name"
+    ).bindparams(name=name)
+    rows = database.rows(statement, f"looking at slot {name}")
+    database.end_transaction()
+    if not rows:
+        return None
+    row = rows[0]
+    return Slot(
+        lsn_of_text(row[0]) if row[0] else 0, bool(row[1]), str(row[2]), int(row[3] or 0), str(row[4]), str(row[5])
+    )
+
+
+def require_whole(slot: Slot, name: str, database: Database) -> None:
+    """ConnectError when the slot cannot be read."""
+    here = database.scalar(sa.text("SELECT current_database()"), "asking for the database's name")
+    database.end_transaction()
+    if slot.plugin != "pgoutput" or slot.database != here:
+        raise ConnectError(
+            f"Slot {name} belongs to plug-in {slot.plugin} and database {slot.database}, not to pgoutput and {here}.",
+            key="slot.name",
+            fix="Name another slot in slot.name.",
+        )
+    if slot.wal_status == "lost":
+        raise ConnectError(
+            f"Slot {name} is lost: the server has removed log that the slot needed (max_slot_wal_keep_size).",
+            key="slot.name",
+            fix="Changes are missing. Drop the slot and reset the connector's offsets, so that the tables are read "
+            "anew, or set snapshot.mode=when_needed; then raise max_slot_wal_keep_size.",
+        )
+
+
+def drop_slot(database: Database, name: str) -> None:
+    """Drop a slot that nobody reads."""
+    with database.border.translated(f"dropping slot {name}"):
+        statement = sa.text(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_catalog.pg_replication_slots "
+            "WHERE slot_name = :name AND NOT active"
+        )
+        database.connection.execute(statement.bindparams(name=name))
+        database.connection.commit()
+
+
+def problems(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> Iterator[ConfigProblem]:
+    """What keeps the log from being read, each with its fix. Changes nothing."""
+    yield from _server_problems(database)
+    found = _publication(database, config.publication_name)
+    if found is None and config.publication_autocreate == "disabled":
+        yield ConfigProblem(
+            "publication.name",
+            f"Publication {config.publication_name} does not exist: create it, or set "
+            "publication.autocreate.mode=filtered.",
+        )
+    missing = [] if found is not None and found.all_tables else _lacking(database, config, tables)
+    if missing and config.publication_autocreate != "filtered" and found is not None:
+        yield ConfigProblem(
+            "publication.name",
+            f"Publication {config.publication_name} lacks {', '.join(t.full for t in missing)}: add them, or set "
+            "publication.autocreate.mode=filtered.",
+        )
+    if config.publication_autocreate != "disabled":
+        for table in _without_identity(database, missing):
+            yield ConfigProblem(
+                "table.whitelist",
+                f"Table {table.full} has no primary key and no replica identity: published, its updates and deletes "
+                f"would fail for everyone. ALTER TABLE {table.quoted} REPLICA IDENTITY FULL, or leave it out.",
+            )
+    slot = look_at_slot(database, config.slot_name)
+    if slot is not None:
+        try:
+            require_whole(slot, config.slot_name, database)
+        except ConnectError as error:
+            yield ConfigProblem("slot.name", f"{error.message} {error.fix or ''}".strip())
+
+
+def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> None:
+    """Make the publication, or add the tables it lacks, as publication.autocreate.mode says."""
+    name = _quoted(config.publication_name)
+    found = _publication(database, config.publication_name)
+    listed = ", ".join(t.quoted for t in tables)
+    root = " WITH (publish_via_partition_root = true)" if _version(database) >= 130_000 else ""
+    command = None
+    if found is None and config.publication_autocreate == "all_tables":
+        command = f"CREATE PUBLICATION {name} FOR ALL TABLES{root}"
+    elif found is None and config.publication_autocreate == "filtered":
+        command = f"CREATE PUBLICATION {name} FOR TABLE {listed}{root}"
+    elif found is not None and not found.all_tables and config.publication_autocreate == "filtered":
+        missing = ", ".join(t.quoted for t in _lacking(database, config, tables))
+        command = f"ALTER PUBLICATION {name} ADD TABLE {missing}" if missing else None
+    database.end_transaction()
+    if command is None:
+        return
+    fix = (
+        "Grant CREATE on the database and make the user the owner of the tables and the publication, or let an "
+        f"administrator run: {command}; and set publication.autocreate.mode=disabled."
+    )
+    with database.border.translated(f"making publication {config.publication_name}", fix):
+        database.connection.exec_driver_sql(command.replace("%", "%%"))
+        database.connection.commit()
+
+
+@dataclass(frozen=True, slots=True)
+class _Publication:
+    all_tables: bool
+
+
+def _publication(database: Database, name: str) -> _Publication | None:
+    statement = sa.text("SELECT puballtables FROM pg_catalog.pg_publication WHERE pubname = :name")
+    found = database.scalar(statement.bindparams(name=name), f"looking at publication {name}")
+    return None if found is None else _Publication(bool(found))
+
+
+def _lacking(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[TableName]:
+    # What is listed for a partitioned table is the root or its partitions, as the publication says.
+    statement = sa.text(
+        "SELECT n.nspname, c.relname FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel r "
+        "ON r.prpubid = p.oid JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n "
+        "ON n.oid = c.relnamespace WHERE p.pubname = :name UNION SELECT schemaname, tablename "
+        "FROM pg_catalog.pg_publication_tables WHERE pubname = :name"
+    ).bindparams(name=config.publication_name)
+    rows = database.rows(statement, f"reading the tables of publication {config.publication_name}")
+    present = {TableName(str(row[0]), str(row[1])) for row in rows}
+    return [table for table in tables if table not in present]
+
+
+def _without_identity(database: Database, tables: Sequence[TableName]) -> list[TableName]:
+    statement = sa.text(
+        "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') "
+        "AND (c.relreplident = 'n' "
+        "OR c.relreplident = 'd' AND NOT EXISTS ("
+        "SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary))"
+    )
+    if not tables:
+        return []
+    bare = {TableName(str(r[0]), str(r[1])) for r in database.rows(statement, "reading the keys of the tables")}
+    return [table for table in tables if table in bare]
+
+
+def _server_problems(database: Database) -> Iterator[ConfigProblem]:
+    if _version(database) < _OLDEST:
+        yield ConfigProblem("mode", "mode=log needs PostgreSQL 10 or later.")
+        return
+    level = database.scalar(sa.text("SELECT current_setting('wal_level')"), "asking for wal_level")
+    if level != "logical":
+        yield ConfigProblem(
+            "mode",
+            f"mode=log needs wal_level=logical, and the server has {level}: set it (ALTER SYSTEM SET wal_level = "
+            "logical) and restart the server; on Amazon RDS set rds.logical_replication=1.",
+        )
+    right = sa.text(
+        "SELECT rolreplication OR rolsuper OR EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolname IN "
+        "('rds_replication', 'rds_superuser', 'cloudsqlsuperuser') AND pg_has_role(current_user, r.oid, 'member')), "
+        "current_user FROM pg_catalog.pg_roles WHERE rolname = current_user"
+    )
+    (allowed, user), *_ = database.rows(right, "asking for the user's rights")
+    if not allowed:
+        yield ConfigProblem(
+            "connection.user",
+            f"User {user} has no right to replicate: ALTER ROLE {_quoted(str(user))} REPLICATION (on Amazon RDS: GRANT "
+            f"rds_replication TO {_quoted(str(user))}).",
+        )
+
+
+def _version(database: Database) -> int:
+    return int(database.scalar(sa.text("SELECT current_setting('server_version_num')"), "asking for the version"))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,220 @@
+"""Tables of PostgreSQL as the log describes them: their columns' plans, keys and event formats. Asks the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from sqlalchemy import types as t
+from sqlalchemy.dialects import postgresql as pg
+
+from connect.api import schema as s
+from connect.api.errors import SchemaError
+from connectors.jdbc.catalog import type_rules
+from connectors.jdbc.columns import RowFormat, TimeRules
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.log.cells import UNCHANGED, Buffer, Cells
+from connectors.jdbc.log.envelope import EventFormat, source_schema
+from connectors.jdbc.log.pg_text import driver_array, stand_in, zero
+from connectors.jdbc.log.pgoutput import Relation, RelationColumn
+from connectors.jdbc.tables import TableName, topic_of
+from connectors.jdbc.temporal import Misfit
+from connectors.jdbc.types import ColumnPlan, TypeRules, plan_column
+from connectors.jdbc.zone import zone
+
+SOURCE: Final = source_schema(
+    "postgresql",
+    {
+        "schema": s.STRING, "table": s.STRING, "txId": s.INT64.as_optional(), "lsn": s.INT64.as_optional(),
+        "xmin": s.INT64.as_optional(),
+    },
+)  # fmt: skip
+_FIRST_USER_OID = 16384
+_TYPES: Mapping[int, t.TypeEngine[Any]] = {
+    16: t.Boolean(), 17: pg.BYTEA(), 18: t.String(), 19: t.String(), 20: t.BigInteger(), 21: t.SmallInteger(),
+    23: t.Integer(), 25: t.Text(), 26: pg.OID(), 700: t.REAL(), 701: t.DOUBLE(), 790: pg.MONEY(), 1042: t.CHAR(),
+    1043: t.String(), 1082: t.Date(), 1083: pg.TIME(), 1266: pg.TIME(timezone=True), 1114: pg.TIMESTAMP(),
+    1184: pg.TIMESTAMP(timezone=True),
+}  # fmt: skip
+_NUMERIC, _BIT, _VARBIT, BPCHAR = 1700, 1560, 1562, 1042
+
+
+@dataclass(frozen=True, slots=True)
+class LogTable:
+    """One table with the columns it had when its changes were made. `bases`: the types under its columns' domains."""
+
+    name: TableName
+    relation: Relation
+    format: RowFormat
+    events: EventFormat
+    bases: tuple[int, ...]
+
+    def rows(self, buffer: Buffer, cells: Sequence[Cells], placeholder: str) -> pa.StructArray:
+        """Whole rows. SchemaError for a value that the log does not hold and no placeholder stands for."""
+        if not cells:
+            return pa.StructArray.from_arrays([], fields=[])
+        return self.format.of_driver_arrays(
+            [self._array(p, buffer, c, placeholder) for p, c in zip(self.format.columns, cells, strict=True)]
+        )
+
+    def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
+        """Rows of which the log may hold the identity alone: others are null, or as in Debezium the type's zero."""
+        arrays = []
+        for plan, column in zip(self.format.columns, cells, strict=True):
+            values = buffer.values(column)
+            if values.null_count and not plan.schema.optional:
+                values = values.fill_null(zero(plan))
+            arrays.append(self._driver_array(plan, values))
+        return self.format.of_driver_arrays(arrays)
+
+    def null_columns(self, cells: Sequence[Cells], kind: int) -> list[str]:
+        """Columns called NOT NULL in which a row is null."""
+        pairs = zip(self.format.columns, cells, strict=True)
+        return [p.name for p, c in pairs if not p.schema.optional and (c.kind == kind).any()]
+
+    def _array(self, plan: ColumnPlan, buffer: Buffer, cells: Cells, placeholder: str) -> pa.Array:
+        values = buffer.values(cells)
+        unknown = cells.kind == UNCHANGED
+        if unknown.any():
+            text = stand_in(plan, placeholder)
+            if text is None:
+                raise SchemaError(
+                    f"An update of table {self.name.full} left a large value as it was, and the log does not hold it.",
+                    field=plan.name,
+                    fix=f"ALTER TABLE {self.name.quoted} REPLICA IDENTITY FULL.",
+                )
+            values = pc.if_else(pa.array(unknown), pa.scalar(text, pa.binary()), values)
+        return self._driver_array(plan, values)
+
+    def _driver_array(self, plan: ColumnPlan, values: pa.BinaryArray) -> pa.Array:
+        try:
+            return driver_array(plan, values)
+        except (Misfit, pa.ArrowException, ValueError) as error:
+            why = f": {error}" if isinstance(error, Misfit) else ""
+            raise SchemaError(
+                f"Table {self.name.full} holds a text that is not of kind {plan.raw}{why}.",
+                field=plan.name,
+                fix=plan.fix or "Mend the row.",
+            ) from error
+
+
+class LogTables:
+    """Plans tables; remembers which columns turned out to hold NULL. Owned by the reading thread."""
+
+    def __init__(self, database: Database, config: JdbcSourceConfig) -> None:
+        self._database = database
+        self._config = config
+        self._rules: TypeRules | None = None
+        self._nullable: dict[int, set[str]] = {}
+
+    def plan(self, relation: Relation) -> LogTable:
+        """A table as the log describes it; what the log leaves out (NOT NULL, the primary key) is as it is now."""
+        doing = f"reading the columns of table {relation.schema}.{relation.table}"
+        found = {str(row[0]): bool(row[1]) for row in self._database.rows(_columns(relation.oid), doing)}
+        primary = tuple(str(row[0]) for row in self._database.rows(_primary(relation.oid), doing))
+        bases = self._bases(relation)
+        self._database.end_transaction()
+        name = TableName(relation.schema, relation.table)
+        nullable = self._nullable.get(relation.oid, set())
+        rules = self._rules = self._rules or type_rules(self._database, self._config)
+        plans = []
+        for column, (oid, modifier) in zip(relation.columns, bases, strict=True):
+            may_be_null = not found.get(column.name, False) or column.name in nullable
+            plans.append(plan_column(column.name, _type(oid, modifier), may_be_null, rules))
+        config = self._config
+        topic = topic_of(name, config)
+        times = TimeRules(zone(config.db_timezone), config.timestamp_granularity, config.zero_date_handling)
+        form = RowFormat(name.full, f"{topic}.Value", plans, times)
+        events = EventFormat(topic, form.schema, _key(relation, primary), SOURCE)
+        return LogTable(name, relation, form, events, tuple(oid for oid, _ in bases))
+
+    def widened(self, table: LogTable, columns: Sequence[str]) -> LogTable:
+        """The table with these columns nullable: rows from before they became NOT NULL hold NULL."""
+        self._nullable.setdefault(table.relation.oid, set()).update(columns)
+        plans = [
+            replace(p, schema=p.schema.as_optional(True)) if p.name in columns else p for p in table.format.columns
+        ]
+        form = RowFormat(table.format.table, table.format.schema.name or "", plans, table.format.times)
+        return replace(table, format=form, events=replace(table.events, row=form.schema))
+
+    def describe(self, name: TableName) -> Relation:
+        """A table as the log would describe it now. ConnectError when it is not there."""
+        doing = f"reading the columns of table {name.full}"
+        rows = self._database.rows(_relation(name), doing)
+        self._database.end_transaction()
+        columns = tuple(RelationColumn(str(r[2]), int(r[3]), int(r[4]), bool(r[5])) for r in rows if r[2] is not None)
+        if not rows:
+            raise SchemaError(
+                f"Table {name.full} does not exist.", fix="Create it, or take it out of the table filter."
+            )
+        return Relation(int(rows[0][0]), name.schema or "", name.name, str(rows[0][1]), columns)
+
+    def _bases(self, relation: Relation) -> list[tuple[int, int]]:
+        users = sorted({c.type_oid for c in relation.columns if c.type_oid >= _FIRST_USER_OID})
+        found = {}
+        if users:
+            rows = self._database.rows(_domains(users), "reading the types of the database")
+            found = {int(row[0]): (int(row[1]), int(row[2])) for row in rows}
+        return [found.get(c.type_oid, (c.type_oid, c.modifier)) for c in relation.columns]
+
+
+def _key(relation: Relation, primary: tuple[str, ...]) -> tuple[str, ...]:
+    if relation.identity in {"f", "n"}:
+        present = {c.name for c in relation.columns}
+        return primary if set(primary) <= present else ()
+    return tuple(c.name for c in relation.columns if c.in_identity)
+
+
+def _type(oid: int, modifier: int) -> t.TypeEngine[Any]:
+    if oid == _NUMERIC:
+        if modifier < 0:
+            return t.NUMERIC()
+        # A scale of 11 bits with a sign, since version 15 (src/backend/utils/adt/numeric.c).
+        scale = (((modifier - 4) & 0x7FF) ^ 1024) - 1024
+        return t.NUMERIC((modifier - 4) >> 16 & 0xFFFF, scale)
+    if oid in {_BIT, _VARBIT}:
+        return pg.BIT(modifier if modifier > 0 else None, varying=oid == _VARBIT)
+    if oid in {1114, 1184} and modifier >= 0:
+        return pg.TIMESTAMP(timezone=oid == 1184, precision=modifier)
+    return _TYPES.get(oid) or t.NullType()
+
+
+def _columns(oid: int) -> sa.TextClause:
+    return sa.text(
+        "SELECT attname, attnotnull FROM pg_catalog.pg_attribute WHERE attrelid = :oid AND attnum > 0 "
+        "AND NOT attisdropped"
+    ).bindparams(oid=oid)
+
+
+def _primary(oid: int) -> sa.TextClause:
+    return sa.text(
+        "SELECT a.attname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid "
+        "AND a.attnum = ANY(i.indkey) WHERE i.indrelid = :oid AND i.indisprimary "
+        "ORDER BY array_position(i.indkey::int[], a.attnum::int)"
+    ).bindparams(oid=oid)
+
+
+def _domains(oids: Sequence[int]) -> sa.TextClause:
+    return sa.text(
+        "WITH RECURSIVE base AS (SELECT oid AS root, typbasetype AS oid, typtypmod AS modifier FROM pg_catalog.pg_type "
+        "WHERE oid = ANY(:oids) AND typtype = 'd' UNION ALL SELECT b.root, t.typbasetype, t.typtypmod FROM base b "
+        "JOIN pg_catalog.pg_type t ON t.oid = b.oid AND t.typtype = 'd') SELECT b.root, b.oid, b.modifier FROM base b "
+        "JOIN pg_catalog.pg_type t ON t.oid = b.oid AND t.typtype <> 'd'"
+    ).bindparams(oids=list(oids))
+
+
+def _relation(name: TableName) -> sa.TextClause:
+    return sa.text(
+        "SELECT c.oid, c.relreplident, a.attname, a.atttypid, a.atttypmod, c.relreplident = 'f' "
+        "OR coalesce(a.attnum = ANY(i.indkey), false) FROM pg_catalog.pg_class c "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
+        "AND a.attgenerated = '' LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid "
+        "AND CASE c.relreplident WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary ELSE false END "
+        "WHERE n.nspname = :schema AND c.relname = :name ORDER BY a.attnum"
+    ).bindparams(schema=name.schema or "", name=name.name)

@@ -1,0 +1,244 @@
+"""pgoutput: many messages of PostgreSQL's logical replication -> changes by table, in columns. Pure; no I/O.
+
+Source: PostgreSQL's documentation, "Logical Replication Message Formats" (protocol version 1) and "Streaming
+Replication Protocol" (XLogData). Integers are big-endian; a log sequence number (LSN) has 64 bits.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.log.cells import Buffer, Bytes, Cells, Mask, Places
+
+XLOG_HEADER = 25
+"""Bytes of XLogData before its message: w, start, end, clock."""
+_POSTGRES_EPOCH_US = 946_684_800_000_000
+_LSN_AT = 1
+INSERT, UPDATE, DELETE = ord("I"), ord("U"), ord("D")
+_BEGIN, _COMMIT, _RELATION, _TRUNCATE = ord("B"), ord("C"), ord("R"), ord("T")
+_OLD_KEY, _OLD_ROW, _NEW = ord("K"), ord("O"), ord("N")
+
+
+@dataclass(frozen=True, slots=True)
+class RelationColumn:
+    """A column as the log describes it. `in_identity`: deletes tell it."""
+
+    name: str
+    type_oid: int
+    modifier: int
+    in_identity: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table as it was when a transaction changed it. `identity`: d default, n nothing, f full, i index."""
+
+    oid: int
+    schema: str
+    table: str
+    identity: str
+    columns: tuple[RelationColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where changes come from, a value per change.
+
+    `final_lsn` (of the transaction's commit) and `place` (from 1 within the transaction) order all changes of a log.
+    """
+
+    lsn: Places
+    final_lsn: Places
+    place: Places
+    xid: Places
+    commit_us: Places
+    last_commit_lsn: Places
+
+    def take(self, rows: Mask | Places) -> Origin:
+        """These changes."""
+        return Origin(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+    def __len__(self) -> int:
+        return len(self.lsn)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Inserts, updates and deletes of one table in order.
+
+    `old` are the changes with a row in `before`, `new` those with one in `after`.
+    """
+
+    relation: Relation
+    kind: Bytes
+    origin: Origin
+    buffer: Buffer
+    old: Places
+    before: Sequence[Cells]
+    new: Places
+    after: Sequence[Cells]
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """Tables were emptied by one statement."""
+
+    relations: tuple[Relation, ...]
+    origin: Origin
+
+
+@dataclass(slots=True)
+class LogState:
+    """What messages before say about those that follow: known tables, and the open transaction.
+
+    `commit_end_lsn` ends the last whole transaction; the server, asked to start there, sends nothing before it.
+    """
+
+    relations: dict[int, Relation] = field(default_factory=dict)
+    commit_end_lsn: int = 0
+    final_lsn: int = 0
+    place: int = 0
+    xid: int = 0
+    commit_us: int = 0
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Messages of changes between two descriptions of tables."""
+
+    buffer: Buffer
+    kind: Bytes
+    at: Places
+    origin: Origin
+
+
+def decode(messages: Sequence[bytes | memoryview], state: LogState) -> Iterator[Changes | Truncation]:
+    """The changes in XLogData messages, by runs in which no table changes its columns; moves `state` behind them.
+
+    Within a run, all changes of a table come together. ConnectError: a message of another protocol version.
+    """
+    buffer = Buffer(b"".join(messages))
+    sizes = np.fromiter(map(len, messages), np.int64, len(messages))
+    starts = np.cumsum(sizes) - sizes
+    kinds = buffer.bytes[starts + XLOG_HEADER]
+    row = (kinds == INSERT) | (kinds == UPDATE) | (kinds == DELETE)
+    truncates = kinds == _TRUNCATE
+    origin = _origins(buffer, starts, kinds, row | truncates, state)
+    steps: list[tuple[int, Relation | None]] = [(i, None) for i in np.flatnonzero(truncates).tolist()]
+    for i in np.flatnonzero(kinds == _RELATION).tolist():
+        described = _relation(bytes(messages[i][XLOG_HEADER:]))
+        if state.relations.get(described.oid) != described:
+            steps.append((i, described))
+    known = (_BEGIN, _COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), ord("O"), ord("M"))
+    unknown = ~np.isin(kinds, known)
+    if unknown.any():
+        raise ConnectError(f"The log holds a message of kind {chr(int(kinds[unknown][0]))!r}, which is not known here.")
+    changes = np.cumsum(row | truncates)
+    first = 0
+    for i, relation in [*sorted(steps, key=lambda step: step[0]), (len(messages), None)]:
+        rows = first + np.flatnonzero(row[first:i])
+        yield from _run(_Rows(buffer, kinds[rows], starts[rows] + XLOG_HEADER, origin.take(changes[rows] - 1)), state)
+        if relation is not None:
+            state.relations[relation.oid] = relation
+        elif i < len(messages):
+            yield _truncation(bytes(messages[i][XLOG_HEADER:]), origin.take(changes[i : i + 1] - 1), state)
+        first = i + 1
+
+
+def _origins(buffer: Buffer, starts: Places, kinds: Bytes, counted: Mask, state: LogState) -> Origin:
+    """Of every change; an open transaction's come first."""
+    body = starts + XLOG_HEADER + 1
+    begins, commits = np.flatnonzero(kinds == _BEGIN), np.flatnonzero(kinds == _COMMIT)
+    final = np.r_[state.final_lsn, buffer.numbers(">i8", body[begins])]
+    commit_us = np.r_[state.commit_us, buffer.numbers(">i8", body[begins] + 8) + _POSTGRES_EPOCH_US]
+    xid = np.r_[state.xid, buffer.numbers(">u4", body[begins] + 16).astype(np.int64)]
+    ends = np.r_[state.commit_end_lsn, buffer.numbers(">i8", body[commits] + 9)]
+    rows = np.flatnonzero(counted)
+    transaction = np.searchsorted(begins, rows)
+    total = np.cumsum(counted)
+    before = np.r_[-state.place, total[begins]]
+    origin = Origin(
+        lsn=buffer.numbers(">i8", starts[rows] + _LSN_AT),
+        final_lsn=final[transaction],
+        place=total[rows] - before[transaction],
+        xid=xid[transaction],
+        commit_us=commit_us[transaction],
+        last_commit_lsn=ends[np.searchsorted(commits, rows)],
+    )
+    state.final_lsn, state.commit_us, state.xid = int(final[-1]), int(commit_us[-1]), int(xid[-1])
+    state.commit_end_lsn = int(ends[-1])
+    state.place = int(total[-1] - before[-1]) if len(total) else state.place
+    last_begin, last_commit = (int(found[-1]) if len(found) else -1 for found in (begins, commits))
+    state.is_open = last_begin > last_commit or (last_begin == last_commit and state.is_open)
+    return origin
+
+
+def _run(run: _Rows, state: LogState) -> Iterator[Changes]:
+    oids = run.buffer.numbers(">u4", run.at + 1)
+    for oid in _in_order(oids):
+        mine = np.flatnonzero(oids == oid)
+        relation = state.relations.get(oid)
+        if relation is None:
+            raise ConnectError(f"The log changes a table (oid {oid}) that it did not describe.")
+        yield _changes(relation, run.buffer, run.kind[mine], run.at[mine], run.origin.take(mine))
+
+
+def _in_order(oids: Places) -> list[int]:
+    found, first = np.unique(oids, return_index=True)
+    return [int(o) for o in found[np.argsort(first)]]
+
+
+def _changes(relation: Relation, buffer: Buffer, kind: Bytes, at: Places, origin: Origin) -> Changes:
+    marks = buffer.bytes[at + 5]
+    has_old = (marks == _OLD_KEY) | (marks == _OLD_ROW)
+    old = np.flatnonzero(has_old)
+    tuples = at + 6
+    _check_counts(relation, buffer, tuples)
+    before, ends = buffer.tuples(tuples[old] + 2, len(relation.columns))
+    has_new = kind != DELETE
+    new = np.flatnonzero(has_new)
+    behind = tuples.copy()
+    behind[old] = ends + 1
+    _check_counts(relation, buffer, behind[new])
+    after, _ = buffer.tuples(behind[new] + 2, len(relation.columns))
+    return Changes(relation, kind, origin, buffer, old, before, new, after)
+
+
+def _check_counts(relation: Relation, buffer: Buffer, at: Places) -> None:
+    if (buffer.numbers(">i2", at) != len(relation.columns)).any():
+        name = f"{relation.schema}.{relation.table}"
+        raise ConnectError(f"A row of table {name} in the log has another number of columns than the log said.")
+
+
+def _truncation(message: bytes, origin: Origin, state: LogState) -> Truncation:
+    (count,) = struct.unpack_from(">I", message, 1)
+    oids = struct.unpack_from(f">{count}I", message, 6)
+    return Truncation(tuple(state.relations[oid] for oid in oids), origin)
+
+
+def _relation(message: bytes) -> Relation:
+    (oid,) = struct.unpack_from(">I", message, 1)
+    schema, at = _text(message, 5)
+    table, at = _text(message, at)
+    identity = chr(message[at])
+    (count,) = struct.unpack_from(">H", message, at + 1)
+    at += 3
+    columns = []
+    for _ in range(count):
+        flags = message[at]
+        name, at = _text(message, at + 1)
+        type_oid, modifier = struct.unpack_from(">Ii", message, at)
+        columns.append(RelationColumn(name, type_oid, modifier, bool(flags & 1)))
+        at += 8
+    return Relation(oid, schema or "pg_catalog", table, identity, tuple(columns))
+
+
+def _text(message: bytes, at: int) -> tuple[str, int]:
+    end = message.index(0, at)
+    return message[at:end].decode(), end + 1

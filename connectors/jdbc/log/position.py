@@ -1,0 +1,107 @@
+"""Where a connector stands in PostgreSQL's log, and how that is written to the offsets topic. Pure.
+
+The members of Debezium's PostgreSQL connector (`lsn`, `lsn_proc`, `lsn_commit`, `txId`, `ts_usec`, `snapshot`,
+`last_snapshot_record`) name the last whole transaction, so that Debezium goes on from ours without a gap; its own
+offsets are read likewise. Our further members say how much of the open transaction was delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Offset = Mapping[str, Any]
+
+
+class Coordinate(NamedTuple):
+    """A change: the LSN of its transaction's commit, and its number in the transaction, from 1."""
+
+    final_lsn: int = 0
+    place: int = 0
+
+
+_START = Coordinate()
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPlace:
+    """How far the first read of the tables is: whole tables by full name, and the last key of the one being read."""
+
+    done: tuple[str, ...] = ()
+    table: str = ""
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LogPosition:
+    """Everything before it was delivered.
+
+    `commit_lsn`: where to ask the server to start. `reached`: the last change delivered of every table. `ahead`: tables
+    of which more was delivered. `snapshot` None: the tables have been read.
+    """
+
+    commit_lsn: int
+    reached: Coordinate = _START
+    ahead: Mapping[str, Coordinate] = field(default_factory=dict)
+    xid: int = 0
+    commit_us: int = 0
+    snapshot: SnapshotPlace | None = None
+
+    def offset(self) -> dict[str, object]:
+        """As it is stored."""
+        made: dict[str, object] = {"lsn": self.commit_lsn, "lsn_proc": self.commit_lsn, "lsn_commit": self.commit_lsn}
+        if self.xid:
+            made |= {"txId": self.xid, "ts_usec": self.commit_us}
+        if self.snapshot is not None:
+            made |= {"snapshot": True, "last_snapshot_record": False, "snapshot_done": list(self.snapshot.done)}
+            if self.snapshot.table:
+                made |= {"snapshot_table": self.snapshot.table, "snapshot_key": list(self.snapshot.key)}
+        if self.reached.final_lsn:
+            made |= {"tx_lsn": self.reached.final_lsn, "tx_place": self.reached.place}
+        if self.ahead:
+            made["ahead"] = {table: list(place) for table, place in self.ahead.items()}
+        return made
+
+
+def partition_of(prefix: str) -> dict[str, object]:
+    """The source partition, Debezium's."""
+    return {"server": prefix}
+
+
+def read_offset(offset: Offset) -> LogPosition:
+    """The position of a stored offset, ours or Debezium's. ValueError says which member is wrong."""
+    found = (_lsn(offset, name) for name in ("lsn_commit", "lsn_proc", "lsn"))
+    commit_lsn = next((lsn for lsn in found if lsn), 0)
+    snapshot = None
+    if offset.get("snapshot") and not offset.get("last_snapshot_record"):
+        snapshot = SnapshotPlace(
+            tuple(map(str, offset.get("snapshot_done") or ())),
+            str(offset.get("snapshot_table") or ""),
+            tuple(map(str, offset.get("snapshot_key") or ())),
+        )
+    elif not commit_lsn:
+        raise ValueError("lsn: an offset of mode=log holds the LSN to go on from, as a whole number")
+    ahead = {str(table): Coordinate(int(at[0]), int(at[1])) for table, at in dict(offset.get("ahead") or {}).items()}
+    reached = Coordinate(_lsn(offset, "tx_lsn"), _lsn(offset, "tx_place"))
+    return LogPosition(commit_lsn, reached, ahead, _lsn(offset, "txId"), _lsn(offset, "ts_usec"), snapshot)
+
+
+def _lsn(offset: Offset, name: str) -> int:
+    value = offset.get(name)
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{name}: must be a whole number, and is {type(value).__name__}")
+    return value
+
+
+def lsn_of_text(text: str) -> int:
+    """The number of an LSN in PostgreSQL's form, as 16/B374D848."""
+    high, _, low = text.partition("/")
+    return int(high, 16) << 32 | int(low, 16)
+
+
+def text_of_lsn(lsn: int) -> str:
+    """PostgreSQL's form of an LSN."""
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"

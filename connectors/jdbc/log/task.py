@@ -1,0 +1,131 @@
+"""One task of mode=log: a thread reads the log and decodes it, while the task thread delivers what came before."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from connect.api.connector import SourceContext
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import Batch, SourcePosition
+from connectors.jdbc.config import JdbcTaskConfig
+from connectors.jdbc.log.pg_reader import PostgresLog
+from connectors.jdbc.log.position import partition_of
+from connectors.jdbc.tables import from_text
+
+_log = logging.getLogger(__name__)
+_READY = 4
+"""Batches that may wait to be delivered."""
+_SLICE_S = 0.05
+_TEND_S = 1.0
+_CLOSE_S = 5.0
+
+
+class JdbcLogTask:
+    """Reads the log for the tables of one task configuration. Owned by the task thread."""
+
+    def __init__(self, config: JdbcTaskConfig) -> None:
+        """Connects to nothing."""
+        self._config = config
+        self._ctx: SourceContext | None = None
+        self._stopping = threading.Event()
+        self._reading: _Reading | None = None
+
+    def open(self, ctx: SourceContext) -> None:
+        """Resume at the stored offset."""
+        if not from_text(self._config.tables):
+            raise ConnectError(
+                "No table matches the table filter.",
+                key="table.whitelist",
+                fix="Create the tables, or change the filter; then restart the connector.",
+            )
+        self._ctx = ctx
+        offset = ctx.stored_offset(partition_of(self._config.topic_prefix))
+        log = PostgresLog(self._config, from_text(self._config.tables), offset, self._stopping)
+        self._reading = _Reading(log, self._stopping)
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The next batch. After a RetriableError the next call connects anew and goes on behind the last batch."""
+        assert self._reading is not None
+        assert self._ctx is not None
+        self._ctx.gauge("slot_retained_bytes", self._reading.log.retained_bytes)
+        return self._reading.next(deadline)
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """Now the server may forget what is before them."""
+        assert self._reading is not None
+        log = self._reading.log
+        lsns = [p.offset["lsn_commit"] for p in positions if p.offset is not None and not p.offset.get("snapshot")]
+        log.stored_lsn = max([log.stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
+
+    def close(self) -> None:
+        """Break off what is running and leave the server. A second call finds nothing left to do."""
+        self._stopping.set()
+        if self._reading is not None:
+            self._reading.end()
+
+
+class _Reading:
+    """The reading thread and what it has ready."""
+
+    def __init__(self, log: PostgresLog, stopping: threading.Event) -> None:
+        self.log = log
+        self._stopping = stopping
+        self._ready: queue.Queue[Batch | BaseException] = queue.Queue(_READY)
+        self._thread: threading.Thread | None = None
+
+    def next(self, deadline: Deadline) -> Batch | None:
+        """The next batch, or the error that ended the thread; a new thread begins with the call after it."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="jdbc-log", daemon=True)
+            self._thread.start()
+        while True:
+            try:
+                # In slices, because a queue knows nothing of the event that asks the task to stop.
+                item = self._ready.get(timeout=max(0.0, min(_SLICE_S, deadline.remaining_s)))
+            except queue.Empty:
+                if deadline.expired:
+                    return None
+                continue
+            if isinstance(item, BaseException):
+                self._thread.join()
+                self._thread = None
+                raise item
+            return item
+
+    def _run(self) -> None:
+        try:
+            for batch in self.log.batches():
+                if self._stopping.is_set():
+                    return
+                if batch is not None:
+                    self._put(batch)
+        except BaseException as error:  # noqa: BLE001 - raised again in the task thread
+            self._put(error)
+        finally:
+            self._leave()
+
+    def _put(self, item: Batch | BaseException) -> None:
+        while not self._stopping.is_set():
+            with suppress(queue.Full):
+                self._ready.put(item, timeout=_TEND_S)
+                return
+            if not isinstance(item, BaseException):
+                self.log.tend()
+
+    def _leave(self) -> None:
+        try:
+            self.log.close()
+        except ConnectError as error:
+            _log.warning("Leaving the database: %s", error)
+
+    def end(self) -> None:
+        """Wait for the thread to leave."""
+        if self._thread is None:
+            return
+        self.log.interrupt()
+        self._thread.join(_CLOSE_S)

@@ -1,0 +1,261 @@
+"""mode=log on a real PostgreSQL: no gap, no repeat, types as in the other modes, and errors that say what to do."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+import sqlalchemy as sa
+from jdbc_drive import OffsetStore, batches, rows
+from jdbc_log import forget, log_run
+from jdbc_server import Server
+from test_jdbc_servers import POSTGRES_TYPES
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+
+pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
+
+
+class Writer(threading.Thread):
+    """Changes two tables in transactions that mix them, until told to end."""
+
+    def __init__(self, server: Server, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._server = server
+        self._random = random.Random(seed)
+        self._ended = threading.Event()
+        self._next = 10_000
+        self.committed = 0
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            with self._server.engine.connect() as connection:
+                while not self._ended.is_set():
+                    self._transaction(connection)
+        except BaseException as error:  # noqa: BLE001 - the test shows it
+            self.failure = error
+
+    def _transaction(self, connection: sa.Connection) -> None:
+        draw, table = self._random, self._server.table
+        for _ in range(draw.randint(1, 40)):
+            name = draw.choice([table, f"{table}_b"])
+            row = draw.randint(1, 400)
+            self._next += 1
+            connection.exec_driver_sql(
+                draw.choice(
+                    [
+                        f"INSERT INTO {name} VALUES ({self._next}, {self._next}, 'new')",
+                        f"INSERT INTO {name} SELECT {self._next * 100} + i, i, 'many' FROM generate_series(1, 30) i",
+                        f"UPDATE {name} SET version = version + 1, name = 'v' || version WHERE id = {row}",
+                        f"UPDATE {name} SET id = {-self._next} WHERE id = {row}",
+                        f"DELETE FROM {name} WHERE id = {row}",
+                    ]
+                )
+            )
+        if draw.random() < 0.15:
+            connection.rollback()
+        else:
+            connection.commit()
+            self.committed += 1
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join(30)
+        assert self.failure is None, self.failure
+
+
+def _content(server: Server, table: str) -> dict[int, tuple[int, str]]:
+    with server.engine.connect() as connection:
+        return {r[0]: (r[1], r[2]) for r in connection.exec_driver_sql(f"SELECT id, version, name FROM {table}")}
+
+
+def _two_tables(server: Server, count: int) -> list[str]:
+    names = [server.table, f"{server.table}_b"]
+    for name in names:
+        server.run(
+            f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, version BIGINT NOT NULL, name TEXT)",
+            f"INSERT INTO {name} SELECT i, 0, 'row ' || i FROM generate_series(1, {count}) i",
+        )
+    return names
+
+
+def test_snapshot_and_log_have_no_gap_while_a_writer_runs_and_readers_crash(server):
+    names = _two_tables(server, 1200)
+    writer = Writer(server, seed=11)
+    with log_run(server, *names, max__batch__size=150) as run:
+        writer.start()
+        for crash_at in (400, 1600, 3200, 4200):
+            run.open()
+            run.until_events(crash_at)
+            run.close()
+        writer.end()
+        run.open()
+        run.until(lambda: run.poll() is None and all(_content(server, n) == _rebuilt(run, n) for n in names))
+        assert writer.committed > 20
+        # Each change once: offsets were stored with every batch, and batches ended within transactions.
+        places = [
+            (topic, value["source"]["lsn"], value["op"], str(key), str(value["after"]))
+            for topic, key, value in run.events
+            if value is not None and value["op"] != "r"
+        ]
+        assert len(places) > 500
+        assert len(set(places)) == len(places)
+        read = [(topic, str(key)) for topic, key, value in run.events if value is not None and value["op"] == "r"]
+        assert len(set(read)) == len(read)
+
+
+def _rebuilt(run, table):
+    return {row["id"]: (row["version"], row["name"]) for row in run.rebuilt(run.topic(table)).values()}
+
+
+def test_types_of_snapshot_and_log_are_those_of_the_other_modes(server):
+    columns = ", ".join(f"c{i} {kind} NULL" for i, kind in enumerate(POSTGRES_TYPES))
+    values = ", ".join(str(case[0]).replace("{{", "{").replace("}}", "}") for case in POSTGRES_TYPES.values())
+    more = {
+        "char(4)": "'a'", "money": "'-1234.50'", "bit(1)": "B'1'", "bit(3)": "B'101'", "char(2)": "'é'",
+        "float4": "'NaN'", "bytea": "''", "time": "'23:59:59.999'",
+    }  # fmt: skip
+    columns += "".join(f", d{i} {kind}" for i, kind in enumerate(more))
+    values += "".join(f", {value}" for value in more.values())
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, " + columns.replace("{", "{{").replace("}", "}}") + ")")
+    with server.engine.begin() as connection:
+        connection.exec_driver_sql(f"INSERT INTO {server.table} VALUES (1, {values})".replace("%", "%%"))
+    with log_run(server) as run:
+        run.open()
+        run.until_events(1)
+        with server.engine.begin() as connection:
+            connection.exec_driver_sql(f"INSERT INTO {server.table} VALUES (2, {values})".replace("%", "%%"))
+            connection.exec_driver_sql(f"INSERT INTO {server.table} (id) VALUES (3)")
+        snapshot, streamed, empty = (value["after"] for _, _, value in run.until_events(3))
+        schema = next(batch for batch in run.batches if len(batch)).values.schema
+        store = OffsetStore()
+        task = server.opened(store, mode="bulk", timestamp__granularity="micros_long")
+        (queried,) = batches(task, store, at_most=1)
+        task.close()
+    wanted = rows([queried])
+    assert str(snapshot) == str(wanted[0])
+    assert str({**streamed, "id": 1}) == str(wanted[0])
+    assert empty == {**dict.fromkeys(wanted[0]), "id": 3}
+    after = schema.field("after")
+    assert [(f.name, f.schema) for f in after.fields] == [(f.name, f.schema) for f in queried.values.schema.fields]
+
+
+def test_keys_large_values_truncations_and_new_columns(server):
+    server.run(
+        "CREATE TABLE {t} (id INT, part TEXT, big TEXT, n INT NOT NULL, PRIMARY KEY (part, id))",
+        "ALTER TABLE {t} ALTER big SET STORAGE EXTERNAL",
+    )
+    with log_run(server, skipped__operations="none") as run:
+        run.open()
+        run.until(lambda: run.batches)
+        big = "x" * 3000
+        server.run(
+            f"INSERT INTO {{t}} VALUES (1, 'a', '{big}', 5)",
+            "UPDATE {t} SET n = 6",
+            "UPDATE {t} SET id = 2",
+            "DELETE FROM {t}",
+            "INSERT INTO {t} VALUES (3, 'b', 'small', 7)",
+            "ALTER TABLE {t} ADD more INT, DROP big",
+            "INSERT INTO {t} VALUES (4, 'b', 8, 9)",
+            "TRUNCATE {t}",
+        )
+        events = run.until_events(10)
+        keys = [key for _, key, _ in events]
+        first, second = {"id": 1, "part": "a"}, {"id": 2, "part": "a"}
+        assert [value and value["op"] for _, _, value in events] == ["c", "u", "d", None, "c", "d", None, "c", "c", "t"]
+        assert keys[:7] == [first, first, first, first, second, second, second]
+        assert keys[9] is None
+        assert events[1][2]["after"] == {"id": 1, "part": "a", "big": "__debezium_unavailable_value", "n": 6}
+        assert events[2][2]["before"] == {"id": 1, "part": "a", "big": None, "n": 0}
+        assert events[8][2]["after"] == {"id": 4, "part": "b", "n": 8, "more": 9}
+        source = events[0][2]["source"]
+        assert (source["connector"], source["name"], source["schema"], source["table"], source["snapshot"]) == (
+            "postgresql", run.name, "public", server.table, "false",
+        )  # fmt: skip
+        server.run(
+            "ALTER TABLE {t} ADD big TEXT",
+            "ALTER TABLE {t} ALTER big SET STORAGE EXTERNAL, REPLICA IDENTITY FULL",
+            f"INSERT INTO {{t}} VALUES (1, 'a', 1, 1, '{big}')",
+            "UPDATE {t} SET n = 2",
+        )
+        updated = run.until_events(12)[11][2]
+        assert (updated["before"]["n"], updated["after"]["n"], updated["after"]["big"]) == (1, 2, big)
+
+
+def test_the_server_forgets_only_what_was_stored_and_an_idle_slot_moves_on(server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}_other (id INT PRIMARY KEY)")
+
+    def confirmed() -> int:
+        with server.engine.connect() as connection:
+            return connection.exec_driver_sql(
+                "SELECT confirmed_flush_lsn - '0/0'::pg_lsn FROM pg_replication_slots WHERE slot_name = %s",
+                (server.table,),
+            ).scalar_one()
+
+    with log_run(server, heartbeat__interval__ms=200) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        server.run("INSERT INTO {t} VALUES (1)")
+        run.until(lambda: any(value and value.get("op") == "c" for _, _, value in run.events))
+        run.until(lambda: confirmed() == int(run.batches[-1].position.offset["lsn_commit"]))
+        before = confirmed()
+        server.run("INSERT INTO {t}_other SELECT generate_series(1, 1000)")
+        run.until(lambda: confirmed() > before)
+        assert next((k, set(v)) for t, k, v in run.events if t == f"__debezium-heartbeat.{run.name}") == (
+            {"serverName": run.name}, {"ts_ms"},
+        )  # fmt: skip
+        assert "slot_retained_bytes" in run.store.gauges
+        run.close()
+        stuck = confirmed()
+        server.run("INSERT INTO {t} VALUES (2)")
+        run.task = None
+        run.open()
+        batch = None
+        deadline = Deadline.after(45)
+        while batch is None or not len(batch) or batch.topic != run.topic():
+            assert not deadline.expired
+            batch = run.task.poll(Deadline.after(0.2))
+        assert confirmed() == stuck, "delivered, but not stored"
+
+
+def test_errors_name_the_setting_and_the_fix(server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}_bare (id INT)")
+    base = {"mode": "log", "topic__prefix": "p", "slot__name": server.table, "publication__name": server.table}
+
+    def refused(**settings: object) -> str:
+        with pytest.raises(ConfigError) as error:
+            server.connector(**{**base, **settings}).check(Deadline.after(10))
+        return str(error.value)
+
+    assert "REPLICA IDENTITY FULL" in refused(table__whitelist=f"{server.table}_bare")
+    assert "publication.autocreate.mode=filtered" in refused(publication__autocreate__mode="disabled")
+    role = f"{server.table}_role"
+    server.run(f"CREATE ROLE {role} LOGIN PASSWORD 'x'", f"GRANT SELECT ON {{t}} TO {role}")
+    told = refused(connection__user=role, connection__password="x")
+    assert f'ALTER ROLE "{role}" REPLICATION' in told
+    server.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+    with log_run(server) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        # A slot that another reads is waited for: it may be this connector's own from before a crash.
+        other = server.opened(run.store, **run._settings)
+        told = ""
+        while not told:
+            try:
+                other.poll(Deadline.after(1))
+            except RetriableError as error:
+                told = error.message
+        assert "is active for PID" in told
+        other.close()
+        run.close()
+        forget(server)
+        run.open()
+        with pytest.raises(ConnectError, match=r"Slot .* is gone.*snapshot\.mode=when_needed"):
+            run.until(lambda: False)
+        run.close()
+        run.open(snapshot__mode="when_needed")
+        count = len(run.batches)
+        run.until(lambda: len(run.batches) > count)

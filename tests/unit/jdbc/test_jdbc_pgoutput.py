@@ -1,0 +1,114 @@
+"""The decoder of pgoutput: what was written comes back, however the messages are cut into chunks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jdbc_pgoutput import EPOCH_US, Log, read_back
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.log.pgoutput import LogState, decode
+
+COLUMNS = [("id", 23), ("name", 25), ("note", 25)]
+
+
+@pytest.fixture
+def log() -> Log:
+    made = Log()
+    made.begin(7, EPOCH_US + 5)
+    made.relation(1, "a", COLUMNS)
+    return made
+
+
+def test_inserts_updates_and_deletes_come_in_order_with_their_place_in_the_transaction(log):
+    log.insert(1, ["1", "one", None])
+    log.update(1, ["1", "eins", ...])
+    log.update(1, ["2", "zwei", ""], old=["1", None, None])
+    log.delete(1, ["2", None, None])
+    log.commit()
+    assert read_back(log.messages) == [
+        ("a", "I", 2000, 1, None, ("1", "one", None)),
+        ("a", "U", 2000, 2, None, ("1", "eins", ...)),
+        ("a", "U", 2000, 3, ("1", None, None), ("2", "zwei", "")),
+        ("a", "D", 2000, 4, ("2", None, None), None),
+    ]
+
+
+def test_a_chunk_that_ends_within_a_transaction_is_gone_on_with(log):
+    for i in range(4):
+        log.insert(1, [str(i), None, None])
+    log.commit()
+    state = LogState()
+    first = read_back(log.messages[:4], state)
+    assert (state.is_open, state.place, state.final_lsn, state.xid, state.commit_end_lsn) == (True, 2, 2000, 7, 0)
+    second = read_back(log.messages[4:], state)
+    assert (state.is_open, state.commit_end_lsn, state.commit_us) == (False, 2005, EPOCH_US + 5)
+    assert [change[2:4] for change in [*first, *second]] == [(2000, 1), (2000, 2), (2000, 3), (2000, 4)]
+
+
+def test_rows_around_a_change_of_columns_are_read_by_their_own_columns(log):
+    log.insert(1, ["1", "one", None])
+    log.relation(1, "a", [*COLUMNS, ("more", 23)])
+    log.insert(1, ["2", "two", None, "3"])
+    assert [change[5] for change in read_back(log.messages)] == [("1", "one", None), ("2", "two", None, "3")]
+
+
+def test_a_truncation_stands_between_what_was_before_and_after_it(log):
+    log.relation(2, "b", COLUMNS)
+    log.insert(1, ["1", None, None])
+    log.truncate(1, 2)
+    log.insert(1, ["2", None, None])
+    found = read_back(log.messages)
+    assert found[1] == ("T", ("a", "b"))
+    assert [change[3] for change in (found[0], found[2])] == [1, 3]
+
+
+def test_what_the_log_did_not_describe_is_refused(log):
+    log.insert(9, ["1"])
+    with pytest.raises(ConnectError, match="oid 9"):
+        read_back(log.messages)
+
+
+def test_a_message_of_another_protocol_is_refused(log):
+    log.add(b"S" + bytes(5))
+    with pytest.raises(ConnectError, match="'S'"):
+        list(decode(log.messages, LogState()))
+
+
+VALUES = st.one_of(st.none(), st.text(max_size=12).filter(lambda t: "\0" not in t), st.just(...))
+ROWS = st.tuples(VALUES, VALUES, VALUES)
+STEPS = st.one_of(
+    st.tuples(st.just("insert"), st.integers(1, 2), ROWS),
+    st.tuples(st.just("update"), st.integers(1, 2), ROWS, st.one_of(st.none(), ROWS), st.sampled_from([b"K", b"O"])),
+    st.tuples(st.just("delete"), st.integers(1, 2), ROWS, st.sampled_from([b"K", b"O"])),
+    st.just(("commit",)),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(STEPS, max_size=30), st.lists(st.integers(1, 9), max_size=8))
+def test_any_changes_cut_anywhere_come_back_as_written(steps, cuts):
+    log, wanted, place = Log(), [], 0
+    log.begin(1)
+    log.relation(1, "a", COLUMNS)
+    log.relation(2, "b", COLUMNS)
+    for kind, *given_values in steps:
+        if kind == "commit":
+            log.commit()
+            log.begin(2)
+            place = 0
+            continue
+        oid, row, *rest = given_values
+        place += 1
+        getattr(log, kind)(oid, row, *rest)
+        old = rest[0] if kind == "update" else row if kind == "delete" else None
+        new = None if kind == "delete" else row
+        wanted.append(("ab"[oid - 1], kind[0].upper(), log.final_lsn, place, old, new))
+    state, found, rest = LogState(), [], log.messages
+    for size in [*cuts, len(rest)]:
+        part, rest = rest[:size], rest[size:]
+        # Within a chunk tables come one after the other; each keeps its order.
+        if part:
+            found += sorted(read_back(part, state), key=lambda change: change[2:4])
+    assert found == wanted
