@@ -152,6 +152,18 @@ class OffsetsConnector(Protocol):
         """
 
 
+@runtime_checkable
+class MonitoringConnector(Protocol):
+    """A connector whose tasks follow from what there is outside: tables, topics, directories. Optional."""
+
+    @property
+    def task_configs_interval_s(self) -> float | None:
+        """How often `task_configs` is asked again while the connector runs, at most once a second; None: never.
+
+        Tasks are replaced where the answer is another one. An error leaves them as they are.
+        """
+
+
 class ConnectorFactory(Protocol):
     """What a connector plug-in's `factory` names: a callable that builds the connector of a validated configuration."""
 

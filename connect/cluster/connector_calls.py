@@ -11,12 +11,15 @@ from typing import Any, Final
 
 import structlog
 
-from connect.cluster.supervisor import IDLE_S, KILL_GRACE_S, Launch, Post
+from connect.cluster.supervisor import KILL_GRACE_S, Launch, Post
 from connect.cluster.task_host import Host
 from connect.runtime.messages import Call, CallResult, Message, Method
 
 TRIES: Final = 2
 """A call whose host died of something else is asked once more."""
+
+IDLE_S: Final = 90.0
+"""A host without calls is ended after this time; connectors that look for changes every minute keep theirs."""
 
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 """What `Call.positions` says."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Final
 
 import structlog
 
@@ -18,6 +19,9 @@ from connect.cluster.cluster_parts import Parts, too_many_tasks, with_placeholde
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.operations import RequestError, TargetState
 from connect.runtime.messages import CallResult, State, TaskId
+
+LOOK_LEAST_S: Final = 1.0
+"""Connectors that change are asked for their tasks no more often than this."""
 
 _logger = structlog.get_logger(__name__)
 
@@ -106,26 +110,51 @@ class ConnectorRuns:
             self._fail(name, run, "\n".join(problem.message for problem in result.problems))
         elif result.error is not None:
             self._fail(name, run, result.trace or result.error)
+        elif (problem := self._publish(name, run, result)) is not None:
+            self._fail(name, run, problem)
         else:
-            # Clients and Java workers look for the class in a task's configuration; nothing here needs it.
-            task_class = self._parts.catalog.task_class(run.config)
-            named = {} if task_class is None else {"task.class": task_class}
-            planned = with_placeholders(result.value or (), run.config)
-            self._publish(name, run, [{**task_config, **named} for task_config in planned])
+            run.history = RestartHistory(run.history.restarts, time.monotonic())
+            self._report(name, run, State.RUNNING)
+            self._look_later(name, run, result.again_s)
 
-    def _publish(self, name: str, run: _ConnectorRun, task_configs: Sequence[Mapping[str, str]]) -> None:
+    def _publish(self, name: str, run: _ConnectorRun, result: CallResult) -> str | None:
+        """Write the tasks when they are news; what went wrong."""
+        # Clients and Java workers look for the class in a task's configuration; nothing here needs it.
+        task_class = self._parts.catalog.task_class(run.config)
+        named = {} if task_class is None else {"task.class": task_class}
+        planned = with_placeholders(result.value or (), run.config)
+        task_configs = [{**task_config, **named} for task_config in planned]
         problem = too_many_tasks(name, run.config, len(task_configs))
         if problem is not None:
-            self._fail(name, run, problem)
-            return
+            return problem
         try:
             if is_news(self._parts.configs.snapshot, name, run.config, task_configs):
                 self._parts.configs.put_tasks(name, task_configs)
         except (ConnectError, TimeoutError) as error:
-            self._fail(name, run, f"The tasks could not be written to the config topic: {error}")
+            return f"The tasks could not be written to the config topic: {error}"
+        return None
+
+    def _look_later(self, name: str, run: _ConnectorRun, again_s: float | None) -> None:
+        if again_s is not None:
+            self._parts.loop.later(
+                max(again_s, LOOK_LEAST_S),
+                f"asking connector {name} whether its tasks are still the same",
+                lambda: self._look(name, run, again_s),
+            )
+
+    def _look(self, name: str, run: _ConnectorRun, again_s: float) -> None:
+        if self._runs.get(name) is run and run.state is State.RUNNING:
+            answer = self._parts.calls.ask("task_configs", run.config, self._parts.limits.plan_tasks_s)
+            answer.add_done_callback(lambda done: self._looked(name, run, done.result(), again_s))
+
+    def _looked(self, name: str, run: _ConnectorRun, result: CallResult, again_s: float) -> None:
+        if self._runs.get(name) is not run or run.state is not State.RUNNING:
             return
-        run.history = RestartHistory(run.history.restarts, time.monotonic())
-        self._report(name, run, State.RUNNING)
+        failed = bool(result.problems) or result.error is not None
+        problem = (result.error or "its configuration is broken") if failed else self._publish(name, run, result)
+        if problem is not None:
+            _logger.warning("connector_tasks_kept", connector=name, reason=problem)
+        self._look_later(name, run, again_s)
 
     def _report(self, name: str, run: _ConnectorRun, state: State) -> None:
         run.state = state

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, assert_never
 
-from connect.api.connector import Connector, OffsetsConnector
+from connect.api.connector import Connector, MonitoringConnector, OffsetsConnector
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.api.records import SourcePosition
@@ -101,10 +101,12 @@ class Host:
         try:
             resolved = self._clients.resolve(call.config)
             if call.method in KAFKA_CALLS:
-                value = answer_kafka_call(self._clients, call, resolved)
-            else:
-                value = _answer(build_connector(self._clients.catalog, resolved), call)
-            self._send(CallResult(call.id, value=value))
+                self._send(CallResult(call.id, value=answer_kafka_call(self._clients, call, resolved)))
+                return
+            connector = build_connector(self._clients.catalog, resolved)
+            value = _answer(connector, call)
+            again_s = connector.task_configs_interval_s if isinstance(connector, MonitoringConnector) else None
+            self._send(CallResult(call.id, value=value, again_s=again_s))
         except ConfigError as error:
             hide = self._clients.providers.hide
             problems = tuple(ConfigProblem(p.key, hide(p.message)) for p in error.problems)

@@ -152,13 +152,17 @@ class TopicsUsed:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The answer to a Call: a value (task_configs: a list of maps), `problems` (broken keys), or `error` and trace."""
+    """The answer to a Call: a value (task_configs: a list of maps), `problems` (broken keys), or `error` and trace.
+
+    `again_s`: with task_configs, how long the answer is good for; None: as long as the configuration.
+    """
 
     id: int
     value: Any = None
     problems: Sequence[ConfigProblem] = ()
     error: str | None = None
     trace: str | None = None
+    again_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

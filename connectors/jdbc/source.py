@@ -44,6 +44,12 @@ class JdbcSourceConnector:
             for group in split(chosen, 1 if self._config.mode == "log" else max_tasks)
         ] or [{**common, "tables": ""}]
 
+    @property
+    def task_configs_interval_s(self) -> float | None:
+        """How often new and dropped tables are looked for; a query has no tables, and the log names its own."""
+        is_fixed = self._config.query_text or self._config.mode == "log"
+        return None if is_fixed else self._config.table_poll_interval_ms / 1000
+
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:
         """A task over the tables of one of `task_configs`."""
         parsed = JdbcTaskConfig.parse(config)

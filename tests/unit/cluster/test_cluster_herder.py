@@ -6,6 +6,7 @@ from cluster_herders import SOURCE, create, is_running, states
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigProblem
+from connect.cluster import connector_runs
 from connect.cluster.config_records import ConnectorRecord, encode
 from connect.cluster.operations import NotFoundError, RequestError, TargetState
 from connect.runtime.messages import (
@@ -199,6 +200,51 @@ def test_too_many_tasks_fail_the_connector_and_old_tasks_run_on(world, herder):
     herder.save("s", {**SOURCE, "x": "1"}).result(5)
     eventually(lambda: states(herder) == ("FAILED", ["RUNNING", "RUNNING"]))
     assert "generated 3 tasks" in herder.status("s").connector.trace
+
+
+def looked(world):
+    return sum(call.method == "task_configs" for call in world.calls)
+
+
+def test_a_connector_that_looks_for_changes_gets_other_tasks_when_there_are_any(world, herder, monkeypatch):
+    monkeypatch.setattr(connector_runs, "LOOK_LEAST_S", 0.01)
+    tables = ["a", "b"]
+
+    def plan(config):
+        return CallResult(world.calls[-1].id, [{**config, "tables": table} for table in tables], again_s=0.01)
+
+    world.plan_tasks = plan
+    create(herder)
+    eventually(is_running(herder))
+    before = looked(world)
+    eventually(lambda: looked(world) > before + 3)
+    assert len(world.started()) == 2
+    assert world.configs.keys().count("commit-s") == 1
+
+    tables[1] = "c"
+    eventually(lambda: len(world.started()) == 3 and is_running(herder)())
+    assert world.started()[-1].task_config["tables"] == "c"
+    assert world.configs.keys().count("commit-s") == 2
+
+
+def test_tasks_stay_when_the_connector_cannot_look_for_changes_now(world, herder, monkeypatch):
+    monkeypatch.setattr(connector_runs, "LOOK_LEAST_S", 0.01)
+    tables = ["a"]
+
+    def plan(config):
+        if not tables:
+            return CallResult(world.calls[-1].id, error="The database is away.", again_s=None)
+        return CallResult(world.calls[-1].id, [{**config, "tables": table} for table in tables], again_s=0.01)
+
+    world.plan_tasks = plan
+    create(herder)
+    eventually(is_running(herder, tasks=1))
+    tables.clear()
+    before = looked(world)
+    eventually(lambda: looked(world) > before + 3)
+    assert states(herder) == ("RUNNING", ["RUNNING"])
+    tables[:] = ["a", "b"]
+    eventually(is_running(herder))
 
 
 def test_values_of_config_providers_never_reach_the_config_topic(world, herder):

@@ -2,6 +2,7 @@ import itertools
 
 import pytest
 
+from connect.cluster import connector_calls
 from connect.cluster.connector_calls import ConnectorCalls
 from connect.cluster.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, HostLimits, Supervisor
 from connect.cluster.suspects import FEW, PROBATION_S
@@ -253,5 +254,7 @@ def test_the_call_host_ends_when_nothing_is_asked(bench):
     host = bench.hosts[0]
     host.listener.said(host, CallResult(1))
     assert answer.done()
-    bench.pass_s(IDLE_S)
+    bench.pass_s(connector_calls.IDLE_S - 1)
+    assert not host.closed
+    bench.pass_s(1)
     assert host.closed
