@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
 from connectors.jdbc import catalog, offsets
-from connectors.jdbc.audit import blind_spots, wall_clocks
+from connectors.jdbc.audit import BlindSpot, blind_spots, wall_clocks
 from connectors.jdbc.catalog import TableShape
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import has_index, incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
+from connectors.jdbc.explain import reads_all
 from connectors.jdbc.forms import DateTimes, TimestampForm, form_of_sqlite, now_us_of
 from connectors.jdbc.horizon import Horizon, horizon
 from connectors.jdbc.modes import (
@@ -53,17 +55,22 @@ _SERVER_OFFSET_S = {
 
 def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
     """How to read a table, from where its stored offset says."""
+    partition = offsets.table_partition(table)
+    known = stored(partition)
+    if known is None:
+        known = stored(offsets.old_table_partition(table))
+    return assembled(database, table, config).plan(partition, known)
+
+
+def assembled(database: Database, table: TableName, config: JdbcSourceConfig) -> Assembly:
+    """A table's shape and what is read of it."""
     shape = catalog.describe(database, table, config)
     extra = tuple(name for name in (shape.row_id, "xmin" if shape.has_xmin else None) if name is not None)
     named = table if config.table_names_qualify and database.dialect_name != "sqlite" else TableName(None, table.name)
     source = table_source(
         named, shape.columns, quote=config.quotes_identifiers, extra=extra, suffix=config.query_suffix
     )
-    partition = offsets.table_partition(table)
-    known = stored(partition)
-    if known is None:
-        known = stored(offsets.old_table_partition(table))
-    return _Assembly(database, config, table, shape, source).plan(partition, known)
+    return Assembly(database, config, table, shape, source)
 
 
 def query_plan(database: Database, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
@@ -71,10 +78,10 @@ def query_plan(database: Database, config: JdbcSourceConfig, stored: StoredOffse
     shape = describe_query(database, config)
     source = query_source(config.query_text, shape.columns, suffix=config.query_suffix)
     partition = offsets.QUERY_PARTITION
-    return _Assembly(database, config, None, shape, source).plan(partition, stored(partition))
+    return Assembly(database, config, None, shape, source).plan(partition, stored(partition))
 
 
-class _Assembly:
+class Assembly:
     """One table or query on its way to a plan."""
 
     def __init__(
@@ -82,38 +89,40 @@ class _Assembly:
     ) -> None:
         self._database = database
         self._config = config
-        self._table = table
-        self._shape = shape
-        self._source = source
+        self.table = table
+        self.dialect = database.dialect_name
+        self.shape = shape
+        self.source = source
         self._zone = zone(config.db_timezone)
         self._label = QUERY if table is None else f"table {table.full}"
         self._order: tuple[str, ...] = ()
         safe = config.offset_mode == "safe" and config.mode != "bulk" and database.dialect_name != "sqlite"
-        self._horizon: Horizon | None = None
+        self.horizon: Horizon | None = None
         if safe:
-            self._horizon = horizon(database.dialect_name, config.settle_time_ms, config.safe_horizon_max_ms)
+            self.horizon = horizon(database.dialect_name, config.settle_time_ms, config.safe_horizon_max_ms)
         self._by_snapshots = safe and shape.has_xmin and not config.timestamp_delay_ms and not config.query_suffix
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
-        config, shape, name = self._config, self._shape, self._table.name if self._table else ""
+        """How it is read, from where `stored` says."""
+        config, shape, name = self._config, self.shape, self.table.name if self.table else ""
         begin_us = self._begin_us(stored)
         mode, guard = self._guarded(stored, begin_us)
         # Only SQLite keeps writers out while a statement is being read.
         paged = (
             self._database.dialect_name == "sqlite"
-            and self._table is not None
+            and self.table is not None
             and not config.query_suffix
             and has_index(shape, self._order)
         )
         return ReadingPlan(
             label=self._label,
-            topic=topic_of(self._table, config) if self._table else config.topic_prefix,
+            topic=topic_of(self.table, config) if self.table else config.topic_prefix,
             key=self._record_key(),
-            blind_spots=tuple(blind_spots(self._label, shape, self._order, config, self._server_offset_s())),
+            blind_spots=self._blind_spots(mode),
             partition=partition,
-            source=self._source,
+            source=self.source,
             format=RowFormat(
-                self._table.full if self._table else "(query)",
+                self.table.full if self.table else "(query)",
                 name or "query",
                 shape.columns,
                 TimeRules(self._zone, config.timestamp_granularity, config.zero_date_handling),
@@ -122,42 +131,54 @@ class _Assembly:
             page_rows=config.batch_max_rows,
             interval_s=config.poll_interval_ms / 1000,
             paged=paged,
-            row_id=None if shape.row_id is None else self._source.column(shape.row_id),
+            row_id=None if shape.row_id is None else self.source.column(shape.row_id),
             bound=self._bound() if "timestamp" in config.mode else None,
             guard=guard,
             first_wait_s=self._first_wait_s(stored),
         )
 
+    def _blind_spots(self, mode: Mode) -> tuple[BlindSpot, ...]:
+        config, scans = self._config, None
+        if config.mode != "bulk":
+            names = [c.name for c in self.timestamp_columns()] if "timestamp" in config.mode else self._order
+            first = self.shape.find(names[0])
+            scans = None if first is None else reads_all(self._database, self.source, mode.order, first)
+        offset_s = self._server_offset_s()
+        return tuple(blind_spots(self._label, self.shape, self._order, config, offset_s, reads_all=scans))
+
     def _server_offset_s(self) -> int | None:
         asked = _SERVER_OFFSET_S.get(self._database.dialect_name)
-        if asked is None or self._config.mode == "bulk" or not wall_clocks(self._shape, self._order):
+        if asked is None or self._config.mode == "bulk" or not wall_clocks(self.shape, self._order):
             return None
         value = self._database.scalar(sa.text(asked), "asking for the server's time zone")
         return None if value is None else int(value)
 
     def _guarded(self, stored: Offset | None, begin_us: int) -> tuple[Mode, Guard | None]:
-        if self._horizon is None:
+        if self.horizon is None:
             return self._mode(stored, begin_us), None
         if self._by_snapshots:
             marks = IdMarks() if self._config.mode == "incrementing" else TimestampMarks(self._mark_at)
-            xmin = self._source.column("xmin")
-            passes = SnapshotPasses(lambda at: self._mode(at, begin_us), xmin, self._horizon, marks, stored)
+            xmin = self.source.column("xmin")
+            passes = SnapshotPasses(lambda at: self._mode(at, begin_us), xmin, self.horizon, marks, stored)
             return passes, passes
         mode = self._mode(offsets.mark_of(stored), begin_us)
         if self._config.mode != "incrementing":
             return mode, None
-        largest = sa.select(sa.func.max(mode.order[0])).select_from(self._source.relation)
-        doing = f"looking at {self._label}"
+        return mode, HeldIds(self.largest(mode.order[0]), mode.order[0], self.horizon)
 
-        def largest_id(database: Database) -> int | None:
-            value = database.scalar(largest, doing)
+    def largest(self, column: sa.ColumnElement[Any]) -> Callable[[Database], int | None]:
+        """Asks for the largest value of a column of whole numbers."""
+        statement = sa.select(sa.func.max(column)).select_from(self.source.relation)
+
+        def ask(database: Database) -> int | None:
+            value = database.scalar(statement, f"looking at {self._label}")
             database.end_transaction()
             return None if value is None else int(value)
 
-        return mode, HeldIds(largest_id, mode.order[0], self._horizon)
+        return ask
 
     def _mark_at(self, instant_us: int) -> Offset:
-        columns = self._timestamp_columns()
+        columns = self.timestamp_columns()
         walls = any(c.raw is not Raw.INSTANT for c in columns)
         at_us = unrepeated_us(instant_us, self._zone) if walls else instant_us
         if self._config.mode == "timestamp":
@@ -168,41 +189,43 @@ class _Assembly:
         self._order = ()
         match self._config.mode:
             case "bulk":
-                key = self._key()
+                key = self.key()
                 self._order = self._key_names()
                 return Bulk(key, stored, lambda: time.time_ns() // 1_000_000)
             case "incrementing":
-                return Incrementing(self._ids(), stored, self._config.incrementing_initial)
+                return Incrementing(self.ids(), stored, self._config.incrementing_initial)
             case "timestamp":
-                column, times = self._timestamp()
-                key = self._key()
+                column, times = self.timestamp()
+                key = self.key()
                 self._order += self._key_names()
                 return Timestamp(column, key, times, stored, begin_us)
             case _:
-                column, times = self._timestamp()
+                column, times = self.timestamp()
                 begin = Begin(begin_us, self._config.incrementing_initial)
-                return TimestampIncrementing(column, self._ids(), times, stored, begin)
+                return TimestampIncrementing(column, self.ids(), times, stored, begin)
 
     def _record_key(self) -> tuple[str, ...]:
         if self._config.key_mode == "none":
             return ()
         if not self._config.key_fields:
-            return self._shape.primary
+            return self.shape.primary
         return tuple(self._column(name, "key.fields").name for name in self._config.key_fields)
 
     def _key_names(self) -> tuple[str, ...]:
-        return self._shape.key or (() if self._shape.row_id is None else (self._shape.row_id,))
+        return self.shape.key or (() if self.shape.row_id is None else (self.shape.row_id,))
 
-    def _key(self) -> Ordering:
-        places = {c.name: i for i, c in enumerate(self._shape.columns)}
-        if self._shape.row_id is not None:
-            places[self._shape.row_id] = len(self._shape.columns)
+    def key(self) -> Ordering:
+        """The columns that name one row; none where there are none."""
+        places = {c.name: i for i, c in enumerate(self.shape.columns)}
+        if self.shape.row_id is not None:
+            places[self.shape.row_id] = len(self.shape.columns)
         names = self._key_names()
-        return Ordering(tuple(self._source.column(n) for n in names), tuple(places[n] for n in names))
+        return Ordering(tuple(self.source.column(n) for n in names), tuple(places[n] for n in names))
 
-    def _ids(self) -> Ordering:
+    def ids(self) -> Ordering:
+        """The incrementing column. ConnectError: there is none."""
         try:
-            name = incrementing_name(self._table, self._shape, self._config)
+            name = incrementing_name(self.table, self.shape, self._config)
         except ValueError as error:
             raise ConnectError(f"incrementing.column.mapping: {error}.", key="incrementing.column.mapping") from None
         if name is None:
@@ -213,45 +236,47 @@ class _Assembly:
             )
         column = self._column(name, "incrementing.column.name")
         self._order += (column.name,)
-        return Ordering((self._source.column(column.name),), (self._shape.columns.index(column),))
+        return Ordering((self.source.column(column.name),), (self.shape.columns.index(column),))
 
-    def _timestamp(self) -> tuple[sa.ColumnElement[object], Timestamps]:
-        columns = self._timestamp_columns()
-        expressions = [self._source.column(c.name) for c in columns]
+    def timestamp(self) -> tuple[sa.ColumnElement[object], Timestamps]:
+        """The timestamp of a row, and how it is read from a page. ConnectError: a column is missing."""
+        columns = self.timestamp_columns()
+        expressions = [self.source.column(c.name) for c in columns]
         expression = expressions[0] if len(expressions) == 1 else sa.func.coalesce(*expressions)
         self._order += (columns[0].name,) if len(columns) == 1 else ("",)
-        places = [self._shape.columns.index(c) for c in columns]
+        places = [self.shape.columns.index(c) for c in columns]
         wall = all(c.raw is not Raw.INSTANT for c in columns)
         times = Timestamps(self._label, [c.name for c in columns], places, self._zone if wall else ZoneInfo("UTC"))
         return expression, times
 
-    def _timestamp_columns(self) -> list[ColumnPlan]:
+    def timestamp_columns(self) -> list[ColumnPlan]:
+        """The columns it is the first of that is not null. ConnectError: one is missing."""
         try:
-            names = timestamp_names(self._table, self._config)
+            names = timestamp_names(self.table, self._config)
         except ValueError as error:
             raise ConnectError(f"timestamp.columns.mapping: {error}.", key="timestamp.columns.mapping") from None
         return [self._column(name, "timestamp.column.name") for name in names]
 
     def _column(self, name: str, key: str) -> ColumnPlan:
-        column = self._shape.find(name)
+        column = self.shape.find(name)
         if column is None:
-            present = ", ".join(c.name for c in self._shape.columns)
+            present = ", ".join(c.name for c in self.shape.columns)
             raise ConnectError(f"{self._label} has no column {name}; it has {present}.", key=key)
         return column
 
     def _bound(self) -> TimestampBound:
-        columns = self._timestamp_columns()
-        expressions = [self._source.column(c.name) for c in columns]
+        columns = self.timestamp_columns()
+        expressions = [self.source.column(c.name) for c in columns]
         expression = expressions[0] if len(expressions) == 1 else sa.func.coalesce(*expressions)
         instants = columns[0].raw is Raw.INSTANT
 
         def form(database: Database) -> TimestampForm:
             if database.dialect_name != "sqlite":
                 return DateTimes(None if instants else self._zone)
-            sample = database.scalar(first_value(self._source, expression), f"looking at {self._label}")
+            sample = database.scalar(first_value(self.source, expression), f"looking at {self._label}")
             return form_of_sqlite(sample, columns[0].name, self._zone)
 
-        delay_us, observe = self._config.timestamp_delay_ms * 1000, self._horizon
+        delay_us, observe = self._config.timestamp_delay_ms * 1000, self.horizon
 
         def held_back(database: Database) -> int:
             assert observe is not None

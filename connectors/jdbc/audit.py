@@ -26,10 +26,13 @@ def blind_spots(
     cursor: tuple[str, ...],
     config: JdbcSourceConfig,
     server_offset_s: int | None = None,
+    *,
+    reads_all: bool | None = None,
 ) -> Iterator[BlindSpot]:
     """What is not seen of a table or query. `cursor`: the columns that order its rows, empty names are expressions.
 
-    `server_offset_s`: how far the server's own clock on the wall is ahead of UTC now; None: not asked.
+    `server_offset_s`: how far the server's own clock on the wall is ahead of UTC now; None: not asked. `reads_all`:
+    what EXPLAIN says of a poll; None: it was not asked or did not say.
     """
     if config.mode == "bulk":
         return
@@ -41,16 +44,26 @@ def blind_spots(
         yield BlindSpot(text, True)
     yield from _coarse(label, shape, cursor, config)
     yield from _zones(label, shape, cursor, config, server_offset_s)
+    if reads_all if reads_all is not None else not config.query_text and not has_index(shape, cursor[:1]):
+        yield BlindSpot(_unindexed(label, cursor[0], config), True)
     if config.query_text:
         return
     nullable = [name for name in cursor if name and name not in shape.not_null]
     if nullable:
         text = f"{label}: rows with NULL in {', '.join(nullable)} are never read. Make it NOT NULL."
         yield BlindSpot(text, True)
-    if not has_index(shape, cursor[:1]):
-        what = cursor[0] or "the first of several timestamp columns"
-        text = f"{label}: no index begins with {what}, so every poll reads the whole table. Create one."
-        yield BlindSpot(text, True)
+
+
+def _unindexed(label: str, first: str, config: JdbcSourceConfig) -> str:
+    if config.query_text:
+        return f"{label}: no index serves its order, so every poll reads and sorts all of its rows."
+    if first:
+        return f"{label}: no index begins with {first}, so every poll reads the whole table. Create one."
+    what = f"coalesce({', '.join(config.timestamp_columns)})" if config.timestamp_columns else "coalesce of them"
+    return (
+        f"{label}: it is ordered by several timestamp columns and no index is on {what}, so every poll reads the whole "
+        "table. Create one where the database has indexes on expressions."
+    )
 
 
 def wall_clocks(shape: TableShape, cursor: tuple[str, ...]) -> list[ColumnPlan]:

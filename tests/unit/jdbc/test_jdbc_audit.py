@@ -81,3 +81,19 @@ def test_a_server_in_another_zone_and_the_hour_that_comes_twice_are_said():
     assert " h off" not in told(utc, 0) + told(utc, None)
     assert "comes twice" in told(berlin, None)
     assert "comes twice" not in told(utc, 0)
+
+
+def test_what_explain_says_of_the_index_counts_more_than_the_catalog():
+    given = {"connection.url": "jdbc:postgresql://h/d", "table.whitelist": "t", **BOTH}
+    config = JdbcSourceConfig.parse(given)
+
+    def told(shape: TableShape, config: JdbcSourceConfig, *, scans: bool | None, first: str = "ts") -> str:
+        return " ".join(s.text for s in blind_spots("t", shape, (first, "id"), config, reads_all=scans))
+
+    assert "no index begins with ts" in told(INDEXED, config, scans=True)
+    assert "index" not in told(BARE, config, scans=False)
+    several = JdbcSourceConfig.parse({**given, "timestamp.column.name": "ts,made"})
+    assert "no index is on coalesce(ts, made)" in told(BARE, several, scans=True, first="")
+    query = JdbcSourceConfig.parse({**BOTH, "connection.url": "jdbc:postgresql://h/d", "query": "SELECT * FROM t"})
+    assert "reads and sorts all of its rows" in told(BARE, query, scans=True)
+    assert "index" not in told(BARE, query, scans=None)

@@ -1,0 +1,62 @@
+"""A missing index is told by what the database's EXPLAIN says, and is never an error."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from jdbc_drive import OffsetStore, batches, opened, rows, run_sql
+from jdbc_server import Server
+
+BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}
+BY_TIME = {"mode": "timestamp", "timestamp__column__name": "ts"}
+BOTH = {"mode": "timestamp", "timestamp__column__name": "ts,made"}
+TABLE = "CREATE TABLE {t} (id BIGINT NOT NULL, ts TIMESTAMP(3) NOT NULL, made TIMESTAMP(3) NULL, a VARCHAR(9))"
+ROW = "INSERT INTO {t} VALUES (1, '2024-01-01 00:00:00', '2024-01-01 00:00:00', 'x')"
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    found = [r.getMessage() for r in caplog.records if "no index" in r.getMessage() and r.levelno == logging.WARNING]
+    caplog.clear()
+    return found
+
+
+def test_a_missing_index_is_a_warning_until_there_is_one(server: Server, caplog: pytest.LogCaptureFixture):
+    server.run(TABLE, ROW)
+    query = f"SELECT id, ts AS at FROM {server.table} WHERE a = 'x'"
+    asked = {
+        "id": BY_ID,
+        "ts": BY_TIME,
+        "coalesce(ts, made)": BOTH,
+        "its order": {**BY_ID, "query": query, "table__whitelist": None},
+    }
+
+    def told(what: str) -> bool:
+        store = OffsetStore()
+        task = server.opened(store, **asked[what])
+        read = rows(batches(task, store, at_most=1))
+        task.close()
+        assert [row["id"] for row in read] == [1]
+        return any(what in text for text in warned(caplog))
+
+    assert [what for what in asked if told(what)] == list(asked)
+    server.run("CREATE INDEX {t}_id ON {t} (id)", "CREATE INDEX {t}_ts ON {t} (ts)")
+    assert not told("id")
+    assert not told("ts")
+    assert not told("its order")
+    if server.name == "postgres":
+        server.run("CREATE INDEX {t}_both ON {t} (coalesce(ts, made))")
+        assert not told("coalesce(ts, made)")
+
+
+def test_a_missing_index_of_sqlite_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    path = tmp_path / "a.db"
+    run_sql(path, TABLE.format(t="t"), ROW.format(t="t"))
+    for what, settings in (("id", BY_ID), ("ts", BY_TIME), ("coalesce(ts, made)", BOTH)):
+        opened(path, OffsetStore(), table__whitelist="t", **settings).close()
+        assert [what in text for text in warned(caplog)] == [True], what
+    run_sql(path, "CREATE INDEX i ON t (id)", "CREATE INDEX j ON t (ts)", "CREATE INDEX k ON t (coalesce(ts, made))")
+    for settings in (BY_ID, BY_TIME, BOTH):
+        opened(path, OffsetStore(), table__whitelist="t", **settings).close()
+        assert warned(caplog) == []
