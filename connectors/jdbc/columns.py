@@ -62,10 +62,11 @@ class RowFormat:
         """A column of a reader; what Arrow refuses becomes a SchemaError that names it."""
         try:
             return make(plan, values)
-        except pa.ArrowException as error:
+        except (Misfit, pa.ArrowException) as error:
+            why = f": {error}" if isinstance(error, Misfit) else ""
             raise SchemaError(
                 f"Table {self.table} holds a value of kind {plan.raw} that does not fit "
-                f"{plan.schema.name or plan.schema.type} without loss.",
+                f"{plan.schema.name or plan.schema.type} without loss{why}.",
                 field=plan.name,
                 fix=plan.fix or _NO_FIX,
             ) from error
@@ -136,10 +137,20 @@ def _build(plan: ColumnPlan, values: Sequence[Any] | pa.Array, times: TimeRules)
 
 
 def _moments(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Array:
-    if plan.raw is Raw.DATE:
-        return temporal.dates(values)
     if plan.raw is Raw.TIME:
         return temporal.times(values)
+    try:
+        return _real_moments(plan, values, times)
+    except (Misfit, pa.ArrowException):
+        real = temporal.without_special(values, times.special)
+        if real is None:
+            raise
+    return _real_moments(plan, real, times)
+
+
+def _real_moments(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Array:
+    if plan.raw is Raw.DATE:
+        return temporal.dates(values)
     zone = times.zone if plan.raw is Raw.WALL_CLOCK else ZoneInfo("UTC")
     return temporal.timestamps(temporal.instants(values, zone), times.granularity, times.zone)
 

@@ -22,7 +22,7 @@ from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.errors import Border
 from connectors.jdbc.pages import PageRules, Pages
 from connectors.jdbc.ragged import PADDING, Fields, counted_fields
-from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US
+from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, times_of_text
 from connectors.jdbc.types import ColumnPlan, Raw
 
 _BUFFER_BYTES = 4 << 20
@@ -176,9 +176,7 @@ def _column(plan: ColumnPlan, field: Fields) -> pa.Array:
         case Raw.DATE:
             return _dates(field.ascii(), pa.date32(), NO_DATE_DAYS)
         case Raw.TIME:
-            # Arrow reads a time only behind a date; a TIME outside one day is refused with it.
-            moments = pc.binary_join_element_wise("1970-01-01", field.ascii(), "T").cast(pa.timestamp("us"))
-            return moments.cast(pa.int64()).cast(pa.time64("us"))
+            return times_of_text(field.ascii())
     zoned = pa.timestamp("us", "UTC") if plan.raw is Raw.INSTANT else pa.timestamp("us")
     return _dates(field.ascii(), pa.timestamp("us"), NO_TIMESTAMP_US).cast(zoned)
 

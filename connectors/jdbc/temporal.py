@@ -6,7 +6,8 @@ what the SQLite drivers of Java write.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.jdbc.zone import instant_us
+from connectors.jdbc.zone import instant_us, wall_clock
 
 DAY_MS = 86_400_000
 DAY_US = DAY_MS * 1000
@@ -23,6 +24,15 @@ LEAST_US = -210_866_803_200_000_000
 """PostgreSQL's first timestamp, 4713 BC. What is below came from a value that is no timestamp."""
 NO_TIMESTAMP_US = -(2**63)
 NO_DATE_DAYS = -(2**31)
+_RULES_FROM_US = 4_102_444_800_000_000 - DAY_US
+"""The end of 2099: polars knows each zone's changes up to 2100 only."""
+_LAST_US = 253_402_300_799_999_999
+"""The end of the year 9999."""
+_NO_MOMENT = re.compile(r"-?infinity|0000-.*|\d{4}-(?:00-\d\d|\d\d-00).*")
+
+
+_UTC = ZoneInfo("UTC")
+_SPECIAL = "it is infinity or a zero date; see zero.date.handling"
 
 
 class Misfit(Exception):  # noqa: N818 - becomes a SchemaError where table and column are known
@@ -50,9 +60,22 @@ def _special(array: pa.Array, number: pa.DataType, least: int, handling: str) ->
     if lowest is None or lowest >= least:
         return array
     if handling == "fail":
-        raise Misfit("it is infinity or a zero date; see zero.date.handling")
+        raise Misfit(_SPECIAL)
     instead = pa.scalar(None if handling == "null" else 0, number)
     return pc.if_else(pc.less(numbers, least), instead, numbers).cast(array.type)
+
+
+def without_special(text: Sequence[Any], handling: str) -> Sequence[Any] | None:
+    """Dates and timestamps as text, likewise; None: all of them are real."""
+    special = [isinstance(value, str) and _NO_MOMENT.fullmatch(value) is not None for value in text]
+    if not any(special):
+        return None
+    if handling == "fail":
+        raise Misfit(_SPECIAL)
+    real = next((v for v, no in zip(text, special, strict=True) if not no and v is not None), "")
+    epoch = "1970-01-01 00:00:00"[: max(10, len(real))] + ("+00" if has_zone(real) else "")
+    instead = None if handling == "null" else epoch
+    return [instead if no else value for value, no in zip(text, special, strict=True)]
 
 
 def instants(values: Sequence[Any] | pa.Array, zone: ZoneInfo) -> pa.Array:
@@ -77,9 +100,20 @@ def instants(values: Sequence[Any] | pa.Array, zone: ZoneInfo) -> pa.Array:
 
 
 def from_wall_clock(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
-    """Instants of naive timestamps(us): the second time of an autumn hour, forward over a spring gap, as Java."""
+    """Instants of naive timestamps(us): the second time of an autumn hour, forward over a spring gap, as Java.
+
+    Misfit after the year 9999, where zones have no rules, UTC apart.
+    """
+    numbers = walls.cast(pa.int64())
     if zone.key == "UTC":
-        return walls.cast(pa.int64())
+        return numbers
+    late = _late(numbers, zone)
+    if late is not None:
+        early = pc.if_else(late, pa.scalar(None, pa.int64()), numbers).cast(pa.timestamp("us"))
+        by_rules = _each_once(
+            numbers.filter(late), numbers, lambda us: instant_us(wall_clock(us, _UTC), zone), pa.int64()
+        )
+        return pc.if_else(late, by_rules, from_wall_clock(early, zone))
     naive = pl.Series(values=pl.from_arrow(walls))
     local = naive.dt.replace_time_zone(zone.key, ambiguous="latest", non_existent="null")
     result: pl.Series = local.dt.epoch("us")
@@ -87,6 +121,22 @@ def from_wall_clock(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
     if gaps:
         result = result.scatter(gaps, [instant_us(naive[i], zone) for i in gaps])
     return result.to_arrow().cast(pa.int64())
+
+
+def _late(numbers: pa.Array, zone: ZoneInfo) -> pa.Array | None:
+    """Which rows are too late for polars; None: there are none."""
+    latest = pc.max(numbers).as_py()
+    if latest is None or latest < _RULES_FROM_US:
+        return None
+    if latest > _LAST_US:
+        raise Misfit(f"it is after the year 9999, where {zone.key} has no rules; db.timezone=UTC reads it")
+    return pc.greater_equal(numbers, _RULES_FROM_US)
+
+
+def _each_once(late: pa.Array, numbers: pa.Array, convert: Callable[[int], object], kind: pa.DataType) -> pa.Array:
+    """`convert` for each distinct late value (such rows mostly share one, 9999-12-31); null for other rows."""
+    distinct = pc.unique(late.drop_null())
+    return pa.array([convert(us) for us in distinct.to_pylist()], kind).take(pc.index_in(numbers, distinct))
 
 
 def timestamps(array: pa.Array, granularity: str, zone: ZoneInfo) -> pa.Array:
@@ -122,20 +172,33 @@ def dates(values: Sequence[Any]) -> pa.Array:
 
 
 def times(values: Sequence[Any] | pa.Array) -> pa.Array:
-    """Times of day as time32(ms). Misfit for microseconds and for MySQL's times outside one day."""
-    if isinstance(values, pa.Array):
-        return whole(values.cast(pa.int64()), 1000, "microseconds").cast(pa.int32()).cast(pa.time32("ms"))
+    """Times of day as time32(ms). Misfit for microseconds, PostgreSQL's 24:00:00 and MySQL's times outside one day."""
+    micros = values.cast(pa.int64()) if isinstance(values, pa.Array) else _micros_of_day(values)
+    least_most = pc.min_max(micros).as_py()
+    if least_most["min"] is not None and not 0 <= least_most["min"] <= least_most["max"] < DAY_US:
+        raise Misfit("it is not a time of day from 00:00:00 to before 24:00:00")
+    return whole(micros, 1000, "microseconds").cast(pa.int32()).cast(pa.time32("ms"))
+
+
+def times_of_text(text: pa.Array) -> pa.Array:
+    """Times of day, 12:34:56.123456, as time64(us). Misfit for a time outside one day."""
+    try:
+        # Arrow reads a time only behind a date.
+        moments = pc.binary_join_element_wise("1970-01-01", text, "T").cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        raise Misfit("it is not a time of day from 00:00:00 to before 24:00:00") from None
+    return moments.cast(pa.int64()).cast(pa.time64("us"))
+
+
+def _micros_of_day(values: Sequence[Any]) -> pa.Array:
     found = kinds(values)
     if found <= {timedelta}:
-        micros = pa.array(values, pa.duration("us")).cast(pa.int64())
-        least_most = pc.min_max(micros).as_py()
-        if found and not 0 <= least_most["min"] <= least_most["max"] < DAY_US:
-            raise Misfit("the value is not a time of day between 00:00 and 24:00")
-    elif found == {time}:
-        micros = pa.array(values, pa.time64("us")).cast(pa.int64())
-    else:
-        raise Misfit(f"a time comes as {_names(found)}")
-    return whole(micros, 1000, "microseconds").cast(pa.int32()).cast(pa.time32("ms"))
+        return pa.array(values, pa.duration("us")).cast(pa.int64())
+    if found == {str}:
+        return times_of_text(pa.array(values, pa.string())).cast(pa.int64())
+    if found == {time}:
+        return pa.array(values, pa.time64("us")).cast(pa.int64())
+    raise Misfit(f"a time comes as {_names(found)}")
 
 
 def instants_of_ms(numbers: pa.Array) -> pa.Array:
@@ -161,9 +224,21 @@ def has_zone(text: str) -> bool:
 
 
 def _iso(array: pa.Array, unit: str, zone: ZoneInfo) -> pa.Array:
+    latest = pc.max(array).as_py()
+    if latest is not None and latest > _LAST_US:
+        raise Misfit("it is after the year 9999, which ISO text does not hold")
+    late = None if zone.key == "UTC" else _late(array, zone)
+    if late is not None:
+        early = _iso(pc.if_else(late, pa.scalar(None, pa.int64()), array), unit, zone)
+        text = _each_once(array.filter(late), array, lambda us: _iso_of(wall_clock(us, zone), unit), pa.string())
+        return pc.if_else(late, text, early)
     aware = pl.Series(values=pl.from_arrow(array.cast(pa.timestamp("us", "UTC"))))
     walls = aware.dt.convert_time_zone(zone.key).dt.replace_time_zone(None).to_arrow()
     return pc.replace_substring(walls.cast(pa.timestamp(unit)).cast(pa.string()), " ", "T")
+
+
+def _iso_of(wall: datetime, unit: str) -> str:
+    return wall.isoformat("T", "microseconds") + ("000" if unit == "ns" else "")
 
 
 def _names(found: set[type]) -> str:

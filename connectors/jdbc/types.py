@@ -136,7 +136,8 @@ def _classify(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
 
 
 def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
-    if isinstance(kind, t.LargeBinary | t.BINARY | t.VARBINARY):
+    # TINYBLOB, MEDIUMBLOB and LONGBLOB of MySQL are no LargeBinary to SQLAlchemy.
+    if isinstance(kind, t.LargeBinary | t.BINARY | t.VARBINARY) or type(kind).__name__.endswith("BLOB"):
         return Raw.BYTES, s.BYTES, _AS_IS
     if isinstance(kind, DOMAIN):
         return _classify(kind.data_type, rules)

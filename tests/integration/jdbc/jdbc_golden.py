@@ -48,6 +48,8 @@ _SCALED = [
 ]  # fmt: skip
 _MONEY = [Case("money", ["'1.50'", "'-92233720368547758.08'"])]
 _MICROS = {"timestamp.granularity": "micros_long"}
+_BERLIN = {"db.timezone": "Europe/Berlin", **_MICROS}
+_ISO = {"timestamp.granularity": "micros_iso_datetime_string"}
 _PG_EDGES = ["'4713-01-01 00:00:00 BC'", "'0044-03-15 00:00:00 BC'", "'9999-12-31 23:59:59.999'"]
 
 POSTGRES = [
@@ -76,6 +78,11 @@ POSTGRES = [
     Case("timestamp", ["'294276-12-31 23:59:59.999999'"], _MICROS),
     Case("timestamptz", ["'2024-02-29 12:34:56.123+01'", "'2023-10-29 02:30:00+01'"]),
     Case("timestamptz", ["'infinity'"]),
+    Case("timestamp", ["'9999-07-01 12:00:00'", "'2150-07-01 12:00:00'"], _BERLIN),
+    Case("timestamp", ["'290000-01-01 00:00:00'"], _BERLIN), Case("timestamp", ["'40000-01-01 00:00:00'"], _ISO),
+    *_each("reader", ("generic",), Case("time", ["'24:00:00'"]), Case("time", ["'12:34:56.123'"]),
+           Case("timestamp", INSTANTS), Case("timestamp", ["'infinity'"]), Case("date", ["'10000-01-01'"]),
+           Case("timestamptz", ["'-infinity'"], {"zero.date.handling": "null"})),
 ]  # fmt: skip
 
 _DECIMALS = [Case("decimal(9,0)", ["999999999"]), Case("decimal(12,2)", ["-9999999999.99"])]
@@ -94,7 +101,8 @@ MARIADB = [
     Case("bit", ["b'1'", "b'0'"]), Case("bit(9)", ["b'100000001'"]), Case("bit(64)", ["x'ffffffffffffffff'"]),
     Case("char(3)", ["'a'"]), Case("varchar(9)", ["'é漢😀'"]), Case("longtext", ["''"]),
     Case("binary(3)", ["x'00ff'"]), Case("varbinary(3)", ["x'00ff'"]), Case("blob", ["x'00ff'", "''"]),
-    Case("enum('a','b')", ["'b'"]), Case("set('a','b')", ["'a,b'", "''"]), Case("json", ["'{\"a\": 1.10}'"]),
+    Case("tinyblob", ["x'00ff'"]), Case("mediumblob", ["x'00ff'"]), Case("longblob", ["x'00ff'"]),
+    Case("enum('a','b')", ["'b'", "''"]), Case("set('a','b')", ["'a,b'", "''"]), Case("json", ["'{\"a\": 1.10}'"]),
     Case("uuid", ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]), Case("inet4", ["'10.0.0.1'"]), Case("inet6", ["'::1'"]),
     Case("point", ["point(1,2)"]), Case("geometry", ["ST_GeomFromText('LINESTRING(0 0,1 1)')"]),
     Case("year", ["1901", "2155", "0000"]),
@@ -108,6 +116,10 @@ MARIADB = [
     Case("datetime(6)", ["'2024-02-29 12:34:56.123456'"]),
     Case("datetime(6)", ["'2024-02-29 12:34:56.123456'", "'9999-12-31 23:59:59.999999'"], _MICROS),
     Case("timestamp(3) null", ["'2024-02-29 12:34:56.123'", "'2038-01-19 03:14:07'"]),
+    Case("datetime(6)", ["'9999-12-31 23:59:59.999999'", "'2150-07-01 12:00:00'"], _BERLIN),
+    *_each("reader", ("generic",), Case("time", ["'-838:59:59'"]), Case("time(3)", ["'12:34:56.123'"]),
+           Case("datetime(3)", INSTANTS), Case("date", ["'2024-00-15'"]), Case("longblob", ["x'00ff'"]),
+           Case("datetime", ["'0000-00-00 00:00:00'", "'2024-01-15 00:00:00'"], {"zero.date.handling": "null"})),
 ]  # fmt: skip
 
 _SQLITE_NUMBERS = [

@@ -160,3 +160,63 @@ def test_the_form_is_recognised():
 def test_the_databases_clock_is_cut_to_milliseconds():
     assert now_us_of("2024-02-29T12:34:56.123Z") == 1_709_210_096_123_000
     assert now_us_of(datetime.fromisoformat("2024-02-29T12:34:56.123456")) == 1_709_210_096_123_000
+
+
+@pytest.mark.parametrize(
+    "wall", ["2099-12-31 23:59:59", "2101-07-01 12:00:00", "2150-03-28 02:30:00", "9999-12-31 23:59:59.999999"]
+)
+def test_wall_clocks_after_2100_follow_the_rules_of_their_zone(wall):
+    one = instant_us(datetime.fromisoformat(wall), BERLIN)
+    read = temporal.instants([wall, None, "2024-07-01 12:00:00"], BERLIN)
+    assert read.to_pylist() == [one, None, us("2024-07-01T10:00:00Z")]
+
+
+@pytest.mark.parametrize("unit", ["micros", "nanos"])
+def test_iso_text_after_2100_is_the_wall_clock_of_the_zone(unit):
+    zeros = "" if unit == "micros" else "000"
+    array = pa.array([us("2150-07-01T10:00:00Z"), None, us("2024-01-01T11:00:00Z")], pa.int64())
+    text = temporal.timestamps(array, f"{unit}_iso_datetime_string", BERLIN).to_pylist()
+    assert text == [f"2150-07-01T12:00:00.000000{zeros}", None, f"2024-01-01T12:00:00.000000{zeros}"]
+
+
+def test_a_timestamp_after_the_year_9999_is_refused_where_it_has_no_form():
+    late = pa.array([9_000_000_000_000_000_000], pa.int64())
+    assert temporal.instants(late.cast(pa.timestamp("us")), UTC_ZONE) == late
+    with pytest.raises(Misfit, match=r"after the year 9999.*db\.timezone=UTC"):
+        temporal.instants(late.cast(pa.timestamp("us")), BERLIN)
+    for tz in (UTC_ZONE, BERLIN):
+        with pytest.raises(Misfit, match="after the year 9999"):
+            temporal.timestamps(late, "micros_iso_datetime_string", tz)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([86_400_000_000], pa.int64()),
+        pa.array([-1], pa.int64()),
+        ["24:00:00"],
+        ["-00:00:01"],
+        ["838:59:59"],
+        [timedelta(hours=24)],
+        [timedelta(seconds=-1)],
+    ],
+)
+def test_what_is_no_time_of_day_is_refused(values):
+    with pytest.raises(Misfit, match=r"not a time of day from 00:00:00 to before 24:00:00"):
+        temporal.times(values)
+
+
+def test_times_as_text_are_times_of_day():
+    read = temporal.times(["12:34:56.123", None, "23:59:59.999"]).to_pylist()
+    assert read == [time(12, 34, 56, 123000), None, time(23, 59, 59, 999000)]
+
+
+@pytest.mark.parametrize("special", ["infinity", "-infinity", "0000-00-00", "2024-00-15", "2024-01-00 00:00:00"])
+def test_text_that_is_no_date_is_handled_as_the_setting_says(special):
+    assert temporal.without_special(["2024-01-01", None], "fail") is None
+    with pytest.raises(Misfit, match=r"zero\.date\.handling"):
+        temporal.without_special([special], "fail")
+    assert temporal.without_special([special, "2024-01-01"], "null") == [None, "2024-01-01"]
+    assert temporal.without_special([special, "2024-01-01"], "epoch") == ["1970-01-01", "2024-01-01"]
+    zoned = temporal.without_special([special, "2024-01-01 00:00:00+00"], "epoch")
+    assert temporal.instants(zoned, UTC_ZONE).to_pylist() == [0, us("2024-01-01T00:00:00Z")]
