@@ -222,6 +222,15 @@ class JdbcSourceConfig(LogKeys):
         "batch.max.rows", 1000, importance="low", group=CONNECTOR,
         doc="The most rows of one poll. 20000 reads large tables at full speed.",
     )  # fmt: skip
+    max_rows_per_second: Annotated[Long, at_least(0)] = key(
+        "max.rows.per.second", 0, importance="low", group=CONNECTOR,
+        doc="The most rows that a task reads per second, on average; 0: as many as come.",
+    )  # fmt: skip
+    statement_timeout_ms: Annotated[Long, at_least(0)] = key(
+        "statement.timeout.ms", 0, importance="low", group=DATABASE,
+        doc="The server ends a statement of PostgreSQL, MariaDB or MySQL that runs longer; the read goes on behind the "
+        "last row that was delivered. 0: as the server is set.",
+    )  # fmt: skip
     max_buffer_size: Annotated[Int, at_least(0)] = key(
         "max.buffer.size", 0, importance="low", group=CONNECTOR,
         doc="Accepted. A task holds at most three batches here: one delivered, one ready, one being read.",
@@ -231,7 +240,8 @@ class JdbcSourceConfig(LogKeys):
     )
     table_poll_interval_ms: Annotated[Long, at_least(1)] = key(
         "table.poll.interval.ms", 60000, importance="low", group=CONNECTOR,
-        doc="Accepted. Tables are listed when the connector starts or its configuration changes.",
+        doc="How often tables that are new or gone are looked for, and the columns of each table: new tables are read "
+        "without a restart, and tasks whose tables change are started anew.",
     )  # fmt: skip
     table_startup_limit_ms: Annotated[Long, at_least(0)] = key(
         "table.monitoring.startup.polling.limit.ms", 10000, importance="low", group=CONNECTOR, internal=True,

@@ -32,7 +32,9 @@ class Database:
         url = _url(config)
         self.dialect_name = url.get_backend_name()
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
-        self._engine = _engine(url, config)
+        # Statements that prepare each session.
+        self.session = _statements(self.dialect_name, config.statement_timeout_ms)
+        self._engine = _engine(url, config, self.session)
         dbapi = self._engine.dialect.dbapi
         self._driver_error: tuple[type[Exception], ...] = (dbapi.Error if dbapi else sa.exc.DBAPIError,)
         self._postgres: PostgresArrow | None = None
@@ -49,7 +51,7 @@ class Database:
 
             given = self._engine.dialect.create_connect_args(url)[1]
             arguments = {name: value for name, value in given.items() if isinstance(value, str | int)}
-            self._postgres = PostgresArrow(arguments, _statements("postgresql"))
+            self._postgres = PostgresArrow(arguments, self.session)
             self._driver_error += (adbc_driver_manager.Error,)
         elif url.drivername in {"mysql+pymysql", "mariadb+pymysql"}:
             self._mysql = MySqlArrow()
@@ -57,7 +59,11 @@ class Database:
     @property
     def wanted_as_text(self) -> frozenset[Raw]:
         """Columns that statements turn into text, because the reader has no lossless form of them."""
-        return frozenset() if self._postgres is None else frozenset({Raw.DECIMAL})
+        if self._postgres is not None:
+            return frozenset({Raw.DECIMAL})
+        # Python has no 24:00:00, no infinity, no zero date and no year 10000.
+        generic = self._mysql is None and self.dialect_name in {"postgresql", *_MYSQL}
+        return frozenset({Raw.DATE, Raw.TIME, Raw.WALL_CLOCK, Raw.INSTANT}) if generic else frozenset()
 
     @property
     def connection(self) -> sa.Connection:
@@ -217,7 +223,7 @@ def _existing_file(url: sa.URL) -> sa.URL:
     return url.set(database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true", **url.query})
 
 
-def _engine(url: sa.URL, config: JdbcSourceConfig) -> sa.Engine:
+def _engine(url: sa.URL, config: JdbcSourceConfig, session: tuple[str, ...]) -> sa.Engine:
     options: dict[str, Any] = {}
     if config.isolation_mode != "DEFAULT":
         options["isolation_level"] = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")
@@ -232,12 +238,11 @@ def _engine(url: sa.URL, config: JdbcSourceConfig) -> sa.Engine:
             key="connection.url",
             fix="Install the driver's package in the worker's environment, or name another driver in a SQLAlchemy URL.",
         ) from None
-    statements = _statements(url.get_backend_name())
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
         cursor = connection.cursor()
-        for statement in statements:
+        for statement in session:
             cursor.execute(statement)
         cursor.close()
         connection.commit()
@@ -245,11 +250,25 @@ def _engine(url: sa.URL, config: JdbcSourceConfig) -> sa.Engine:
     return engine
 
 
-def _statements(dialect: str) -> tuple[str, ...]:
-    return {
+def _statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
+    prepared = {
         "sqlite": ("PRAGMA query_only=ON",), "postgresql": _POSTGRES_SESSION,
         "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
     }.get(dialect, ())  # fmt: skip
+    return (*prepared, *_TIMEOUTS[dialect](timeout_ms)) if timeout_ms and dialect in _TIMEOUTS else prepared
+
+
+def _mysql_timeout(timeout_ms: int) -> tuple[str, ...]:
+    # Each server reads its own comment only, so that no version has to be trusted.
+    seconds = timeout_ms / 1000
+    return (f"SET SESSION /*M!100101 max_statement_time={seconds} *//*!50704 max_execution_time={timeout_ms} */",)
+
+
+_TIMEOUTS = {
+    "postgresql": lambda timeout_ms: (f"SET statement_timeout={timeout_ms}",),
+    "mysql": _mysql_timeout,
+    "mariadb": _mysql_timeout,
+}
 
 
 # What is read as text does not depend on a role's or a database's settings.

@@ -71,6 +71,10 @@ class Followed:
             self._given[str(dict(batch.position.partition))] = batch.position.offset
         return batch
 
+    def go_on_from(self, partition: Mapping[str, object], offset: Offset) -> None:
+        """Begin there, although the framework may not have stored it yet."""
+        self._given[str(dict(partition))] = offset
+
     def fail(self, error: ConnectError) -> None:
         """Leave the table for a while; other tables go on."""
         self.abandon()

@@ -20,12 +20,19 @@ TIE_KEY = "tie_key"
 BULK_LAST_KEY = "bulk_last_key"
 BULK_FINISHED_MS = "bulk_pass_finished_ms"
 BULK_ROWS = "rows"
+INITIAL_READ = "initial_read"
+RANGE_FINISHED = "range_finished"
 SAFE_PASS = "safe_pass"  # noqa: S105 - a pass over a table
 
 
 def table_partition(table: TableName) -> dict[str, object]:
     """The partition of a table, protocol V1."""
     return {"protocol": "1", "table": table.full}
+
+
+def range_partition(table: TableName, number: int) -> dict[str, object]:
+    """The partition of one key range of a table's first read."""
+    return {"protocol": "1", "table": table.full, "range": number}
 
 
 def old_table_partition(table: TableName) -> dict[str, object]:
@@ -66,6 +73,47 @@ def bulk_progress(last_key: Sequence[object], rows: int) -> dict[str, object]:
 def bulk_finished(finished_ms: int, rows: int) -> dict[str, object]:
     """A pass of mode=bulk that was delivered to its end."""
     return {BULK_FINISHED_MS: finished_ms, BULK_ROWS: rows}
+
+
+def initial_read(mark: Offset, bounds: Sequence[int]) -> dict[str, object]:
+    """A first read that was begun: of the rows before `mark`, in ranges of the key between `bounds`.
+
+    It has none of Confluent's members, so that their connector would begin at the first row.
+    """
+    return {INITIAL_READ: json.dumps({"mark": dict(mark), "bounds": list(bounds)}, separators=(",", ":"))}
+
+
+def initial_read_of(offset: Offset | None) -> tuple[Offset, tuple[int, ...]] | None:
+    """What `initial_read` was given."""
+    text = (offset or {}).get(INITIAL_READ)
+    if not isinstance(text, str):
+        return None
+    state = json.loads(text)
+    return state["mark"], tuple(state["bounds"])
+
+
+def range_progress(mark: Offset, last_key: Sequence[object]) -> dict[str, object]:
+    """A range that was delivered up to a key, in the first read that leads to `mark`."""
+    return {INITIAL_READ: _text(mark), BULK_LAST_KEY: _key_text(last_key)}
+
+
+def range_progress_of(offset: Offset | None, mark: Offset) -> tuple[object, ...] | None:
+    """The last delivered key; a range of another first read counts as not begun."""
+    return _key_of(offset, BULK_LAST_KEY) if (offset or {}).get(INITIAL_READ) == _text(mark) else None
+
+
+def range_finished(mark: Offset) -> dict[str, object]:
+    """A range that was delivered to its end, in the first read that leads to `mark`."""
+    return {RANGE_FINISHED: _text(mark)}
+
+
+def is_range_finished(offset: Offset | None, mark: Offset) -> bool:
+    """Whether that was stored."""
+    return (offset or {}).get(RANGE_FINISHED) == _text(mark)
+
+
+def _text(mark: Offset) -> str:
+    return json.dumps(dict(sorted(mark.items())), separators=(",", ":"))
 
 
 def safe_pass(

@@ -191,6 +191,11 @@ class HeldIds:
         return [sa.false() if self._free is None else self._column <= literal(self._free)]
 
     @property
+    def free(self) -> int | None:
+        """The largest id behind which nothing can appear any more; None: not known yet."""
+        return self._free
+
+    @property
     def is_waiting(self) -> bool:
         """Rows are there that may be read soon."""
         return self._pending is not None

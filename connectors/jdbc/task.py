@@ -43,6 +43,7 @@ class JdbcSourceTask:
         self._ctx: SourceContext | None = None
         self._ahead: Future[Batch | None] | None = None
         self._failures = 0
+        self._paced_s = 0.0
         self._closed = False
 
     def open(self, ctx: SourceContext) -> None:
@@ -62,6 +63,9 @@ class JdbcSourceTask:
         """The next page of the next table in turn."""
         deadline = deadline.sooner(self._config.poll_linger_ms / 1000)
         while True:
+            pause_s = self._paced_s - time.monotonic()
+            if self._ahead is None and pause_s > 0 and not deadline.wait(pause_s):
+                return None
             if self._ahead is None and not self._read_ahead():
                 rest = min(reader.due_at_s for reader in self._readers) - time.monotonic()
                 if not deadline.wait(max(0.0, rest)):
@@ -71,8 +75,15 @@ class JdbcSourceTask:
                 return None
             batch = self._take()
             if batch is not None:
-                self._read_ahead()
+                self._pace(len(batch))
                 return batch
+
+    def _pace(self, rows: int) -> None:
+        """Read ahead, unless max.rows.per.second has been read."""
+        if self._config.max_rows_per_second:
+            self._paced_s = max(self._paced_s, time.monotonic()) + rows / self._config.max_rows_per_second
+        else:
+            self._read_ahead()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """A database keeps nothing for us: there is nothing to prune."""

@@ -28,7 +28,17 @@ _SQLITE_DROPPED = {
 
 
 def _seconds_of_ms(value: str) -> str:
-    return str(max(1, int(value) // 1000))
+    try:
+        return str(max(1, int(value) // 1000))
+    except ValueError:
+        raise ValueError("must be a whole number of milliseconds") from None
+
+
+def _exact_seconds_of_ms(value: str) -> str:
+    try:
+        return str(int(value) / 1000)
+    except ValueError:
+        raise ValueError("must be a whole number of milliseconds") from None
 
 
 def _ssl_mode(value: str) -> str:
@@ -37,6 +47,18 @@ def _ssl_mode(value: str) -> str:
 
 def _search_path(value: str) -> str:
     return f"-csearch_path={value}"
+
+
+_SESSION_TARGETS = {
+    "any": "any", "primary": "primary", "master": "primary", "secondary": "standby", "slave": "standby",
+    "preferSecondary": "prefer-standby", "preferSlave": "prefer-standby",
+}  # fmt: skip
+
+
+def _session_target(value: str) -> str:
+    if value not in _SESSION_TARGETS:
+        raise ValueError(f"must be one of {', '.join(_SESSION_TARGETS)}")
+    return _SESSION_TARGETS[value]
 
 
 def _same(value: str) -> str:
@@ -50,13 +72,14 @@ _POSTGRES: dict[str, _Rename] = {
     "connectTimeout": ("connect_timeout", _same), "loginTimeout": ("connect_timeout", _same),
     "tcpKeepAlive": ("keepalives", lambda v: "1" if v.lower() == "true" else "0"),
     "currentSchema": ("options", _search_path), "options": ("options", _same),
+    "targetServerType": ("target_session_attrs", _session_target),
 }  # fmt: skip
 _MYSQL: dict[str, _Rename] = {
     "connectTimeout": ("connect_timeout", _seconds_of_ms), "socketTimeout": ("read_timeout", _seconds_of_ms),
     "serverSslCert": ("ssl_ca", _same), "keyStore": ("ssl_cert", _same), "unix_socket": ("unix_socket", _same),
     "localSocket": ("unix_socket", _same),
 }  # fmt: skip
-_SQLITE: dict[str, _Rename] = {"busy_timeout": ("timeout", lambda v: str(int(v) / 1000))}
+_SQLITE: dict[str, _Rename] = {"busy_timeout": ("timeout", _exact_seconds_of_ms)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +164,8 @@ def _parameters(chosen: _Family, name: str, given: Mapping[str, str]) -> dict[st
         target, convert = chosen.renamed[parameter]
         try:
             result[target] = convert(given[parameter])
-        except ValueError:
-            raise ValueError(f"JDBC parameter {parameter} of {name} must be a whole number of milliseconds.") from None
+        except ValueError as error:
+            raise ValueError(f"JDBC parameter {parameter} of {name} {error}.") from None
     return result
 
 

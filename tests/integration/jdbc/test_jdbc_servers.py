@@ -214,3 +214,14 @@ def test_many_rows_stream(server, reader):
     task.close()
     assert [len(batch) for batch in read] == [7000] * 7 + [1000]
     assert read[-1].values.rows()[-1] == {"id": count, "name": f"row {count}"}
+
+
+def test_a_statement_that_runs_too_long_is_ended_by_the_server_and_tried_again(server: Server):
+    sleep = "pg_sleep(20)" if server.name == "postgres" else "sleep(20)"
+    query = f"SELECT 1 AS id, a FROM (SELECT {sleep} AS a) t WHERE a IS NOT NULL"
+    settings = {"query": query, "table__whitelist": None, "mode": "bulk", "statement__timeout__ms": 200}
+    planned = server.connector(**settings)
+    task = planned.task(planned.task_configs(1)[0])
+    with pytest.raises(RetriableError, match=r"(?i)statement timeout|max_statement_time"):
+        task.open(OffsetStore())
+    task.close()

@@ -88,3 +88,10 @@ def test_the_family_is_the_databases_name():
 
 def test_the_repr_of_a_url_has_no_password():
     assert "s3cret" not in repr(translate("jdbc:postgresql://h/d?password=s3cret"))
+
+
+def test_a_read_replica_is_asked_for_as_with_the_java_driver():
+    url = "jdbc:postgresql://one,two:5433/shop?targetServerType=preferSecondary"
+    assert translate(url).query == {"target_session_attrs": "prefer-standby", "host": ("one:5432", "two:5433")}
+    with pytest.raises(ValueError, match="targetServerType of postgresql must be one of any, primary"):
+        translate("jdbc:postgresql://h/d?targetServerType=nearest")
