@@ -194,7 +194,8 @@ class Worker:
             "heartbeat.interval.ms": config.heartbeat_interval_ms,
             "max.poll.interval.ms": max(config.rebalance_timeout_ms, config.session_timeout_ms),
         }
-        return MembershipConsumer(slots_topic(config), {**given, **timing}, listener)
+        members = {key: value for key, value in given.items() if key != "consumer.path"}
+        return MembershipConsumer(slots_topic(config), {**members, **timing}, listener)
 
     def _log(self, topic: str, purpose: str, leader_id: str | None = None) -> MakeLog:
         """`leader_id`: the transactional id with which the leader writes, where it does so in transactions."""

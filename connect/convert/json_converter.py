@@ -19,6 +19,7 @@ from connect.convert.json_decode import decode_columns
 from connect.convert.json_encode import encode_columns, may_differ_from_java
 from connect.convert.json_envelope import CLOSE, EnvelopeCache, open_envelope
 from connect.convert.json_infer import SchemalessReader, read_rows
+from connect.convert.json_native import encode_native
 from connect.convert.json_read import Reading, reader
 from connect.convert.json_runs import Run, runs_of
 from connect.convert.json_schema_text import parse_schema
@@ -58,11 +59,12 @@ class JsonConverter:
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - a registry converter needs it
         """One JSON text per row, null for a null row."""
-        payload = self._payloads(column)
-        if not self._enveloped:
-            return payload
-        prefix = pa.scalar(self._cache.prefix_of(column.schema))
-        return pc.binary_join_element_wise(prefix, payload, pa.scalar(CLOSE), pa.scalar(b""))
+        prefix = self._cache.prefix_of(column.schema) if self._enveloped else b""
+        texts = self._encode_columns(column, prefix)
+        if texts is not None:
+            return texts
+        write = writer(column.schema, self._writing)
+        return self._in_envelope(pa.array(each(column.rows(), lambda row: write(row).encode()), pa.binary()), prefix)
 
     def encode_row(self, schema: Schema | None, value: object) -> bytes | None:
         """One value as Java's `fromConnectData`: None only when value and schema are both null."""
@@ -86,20 +88,26 @@ class JsonConverter:
             raise RejectedRowsError(rejected)
         return columns
 
-    def _payloads(self, column: Column) -> pa.BinaryArray:
-        columnar = self._encode_columns(column) if column.is_arrow or column.schema is not None else None
-        if columnar is not None and not (self._is_key and may_differ_from_java(column.schema)):
-            return columnar
-        write = writer(column.schema, self._writing)
-        return pa.array(each(column.rows(), lambda value: write(value).encode()), pa.binary())
-
-    def _encode_columns(self, column: Column) -> pa.BinaryArray | None:
+    def _encode_columns(self, column: Column, prefix: bytes = b"") -> pa.BinaryArray | None:
         """None when the row path has to write the rows, or to name those that do not fit."""
+        unlike_java = self._is_key and may_differ_from_java(column.schema)
+        if unlike_java or not (column.is_arrow or column.schema is not None):
+            return None
         try:
             array = column.arrow()
-            return encode_columns(array, column.schema or connect_schema(array.type), self._writing)
+            schema = column.schema or connect_schema(array.type)
+            suffix = CLOSE if prefix else b""
+            texts = encode_native(array, schema, self._writing, prefix=prefix, suffix=suffix)
+            if texts is not None:
+                return texts
+            return self._in_envelope(encode_columns(array, schema, self._writing), prefix)
         except (NotColumnarError, SchemaError):
             return None
+
+    def _in_envelope(self, payloads: pa.BinaryArray, prefix: bytes) -> pa.BinaryArray:
+        if not prefix:
+            return payloads
+        return pc.binary_join_element_wise(pa.scalar(prefix), payloads, pa.scalar(CLOSE), pa.scalar(b""))
 
     def _decode_run(self, data: pa.BinaryArray, run: Run) -> list[Column]:
         if run.prefix is None:

@@ -8,16 +8,19 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
+from connect import native
 from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
 from connect.api.records import TopicPartition
 from connect.kafka.client_log import client_logger
-from connect.kafka.columns import SizeGuess, raw_batches
+from connect.kafka.columns import SizeGuess
 from connect.kafka.errors import FencedError, is_retriable, translate, translated
 from connect.kafka.librdkafka import commit_offsets
 from connect.kafka.raw import RawBatch
+from connect.kafka.reads import PlainReads, Reads, Taken
 from connect.kafka.topic_pattern import TopicPattern
 
 Partitions = list[TopicPartition]
@@ -36,9 +39,21 @@ _FILL_S: Final = 0.05
 """How long to go on collecting after the first record: large slices cost less than many small ones."""
 
 
+def _reads(path: str) -> Callable[[Consumer], Reads]:
+    """The columnar way needs native code; without it, the plain one does the same."""
+    if path not in {"columnar", "plain"}:
+        raise ConfigError(f"Invalid value {path} for consumer.path: must be one of columnar, plain.", key="path")
+    if path == "columnar" and native.module() is not None:
+        from connect.kafka.columnar_reads import ColumnarReads
+
+        return ColumnarReads
+    return PlainReads
+
+
 class BatchConsumer:
     """A member of a consumer group that reads whole batches; owned by one thread, callbacks come on that thread.
 
+    `settings` are librdkafka's (see `connect.kafka.settings`), and `consumer.path`: columnar (the default) or plain.
     `max_poll_bytes` bounds what one poll gathers: with it and `queued.max.messages.kbytes` memory stays bounded.
     """
 
@@ -47,8 +62,11 @@ class BatchConsumer:
             settings.get("group.protocol") == "consumer"
         )
         self._events = _Events()
+        own = {**settings, "error_cb": self._events.on_error}
+        make_reads = _reads(str(own.pop("consumer.path", "columnar")))
         with translated("making a consumer"):
-            self._consumer = Consumer({**settings, "error_cb": self._events.on_error}, logger=client_logger("consumer"))
+            self._consumer = Consumer(own, logger=client_logger("consumer"))
+        self._reads = make_reads(self._consumer)
         self._size = SizeGuess(max_poll_bytes)
         self._owned: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
@@ -98,12 +116,10 @@ class BatchConsumer:
         if max_records == 0:
             return self._batches(self._serve())
         budget = self._size.records(min(max_records, _MOST_RECORDS))
-        messages = self._consume(budget, 0)
-        while not messages and not deadline.expired and self._raised is None:
-            messages = self._consume(1, min(_WAIT_S, deadline.remaining_s))
-        if messages and len(messages) < budget:
-            messages += self._consume(budget - len(messages), min(_FILL_S, deadline.remaining_s))
-        batches = self._batches(messages)
+        taken = self._take(budget, 0.0, deadline)
+        while not any(taken) and not deadline.expired and self._raised is None:
+            taken = self._take(budget, _WAIT_S, deadline)
+        batches = self._batches(taken)
         if not batches:
             self._raise_from_callback()
         return batches
@@ -184,6 +200,7 @@ class BatchConsumer:
         self._consumer.unsubscribe()
         while self._owned and not deadline.expired:
             self._serve(min(_WAIT_S, deadline.remaining_s))
+        self._reads.close()
         # It waits for the coordinator without a timeout.
         leaving = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)
         leaving.start()
@@ -219,16 +236,17 @@ class BatchConsumer:
         if names is not None:
             self._join(names)
 
-    def _consume(self, count: int, timeout_s: float) -> list[Message]:
+    def _take(self, most: int, wait_s: float, deadline: Deadline) -> Taken:
+        left_s = deadline.remaining_s
         with translated("polling"):
-            return list(self._consumer.consume(count, timeout_s))
+            return self._reads.take(most, min(wait_s, left_s), min(_FILL_S, left_s))
 
-    def _serve(self, timeout_s: float = 0.0) -> list[Message]:
-        """Serve callbacks. A record may come along, as librdkafka has one queue for both."""
-        return self._consume(1, timeout_s)
+    def _serve(self, timeout_s: float = 0.0) -> Taken:
+        with translated("polling"):
+            return self._reads.serve(timeout_s)
 
-    def _batches(self, messages: list[Message]) -> list[RawBatch]:
-        batches, errors = raw_batches(messages)
+    def _batches(self, taken: Taken) -> list[RawBatch]:
+        batches, errors = taken
         self._size.learn(batches)
         for error in errors:
             self._note(error)
@@ -261,6 +279,7 @@ class BatchConsumer:
         starts, self._start_offsets = self._start_offsets, None
         for part in parts:
             part.offset = starts.get(TopicPartition(part.topic, part.partition), part.offset)
+        self._reads.assigned(given)
         if self._cooperative:
             self._consumer.incremental_assign(parts)
         else:
@@ -272,6 +291,7 @@ class BatchConsumer:
     def _unassign(self, parts: list[KafkaPartition], callback: OnPartitions) -> None:
         gone = [TopicPartition(p.topic, p.partition) for p in parts]
         self._call(callback, gone)
+        self._reads.unassigned(gone)
         self._owned -= set(gone)
         self._paused -= set(gone)
 

@@ -63,6 +63,8 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_topic_partition_list_destroy": (None, (POINTER(PartitionList),)),
     "rd_kafka_queue_new": (c_void_p, (c_void_p,)),
     "rd_kafka_queue_destroy": (None, (c_void_p,)),
+    "rd_kafka_queue_get_partition": (c_void_p, (c_void_p, c_char_p, c_int32)),
+    "rd_kafka_queue_forward": (None, (c_void_p, c_void_p)),
     "rd_kafka_queue_poll": (c_void_p, (c_void_p, c_int)),
     "rd_kafka_commit_queue": (c_int, (c_void_p, POINTER(PartitionList), c_void_p, c_void_p, c_void_p)),
     "rd_kafka_event_error": (c_int, (c_void_p,)),
@@ -101,16 +103,21 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 }
 
 
-@cache
-def library() -> ctypes.CDLL:
-    """The librdkafka that confluent_kafka itself uses. ConnectError where it cannot be found."""
+def library_path() -> Path:
+    """Where the librdkafka is that confluent_kafka itself uses. ConnectError where it cannot be found."""
     bundled = [f for f in files("confluent-kafka") or () if f.name.startswith(("librdkafka-", "librdkafka."))]
     paths = [Path(str(f.locate())) for f in bundled]
     if not paths:
         raise ConnectError(
             "confluent-kafka was installed without its own librdkafka.", fix="Install it as a wheel from PyPI."
         )
-    lib = ctypes.CDLL(str(paths[0]))
+    return paths[0]
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """That library, its functions typed."""
+    lib = ctypes.CDLL(str(library_path()))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -138,13 +145,18 @@ def raise_error(pointer: int | None) -> None:
     raise KafkaException(cause)
 
 
+def client_of(consumer: Consumer) -> c_void_p:
+    """The rd_kafka_t of a client of confluent_kafka."""
+    return c_void_p.from_address(id(consumer) + _PY_OBJECT_HEAD_BYTES)
+
+
 def commit_offsets(consumer: Consumer, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
     """Commit and wait for the answer. KafkaException with _TIMED_OUT when there is none in time.
 
     confluent_kafka's own commit takes no timeout: without a coordinator it blocks for session.timeout.ms and longer.
     """
     lib = library()
-    client = c_void_p.from_address(id(consumer) + _PY_OBJECT_HEAD_BYTES)
+    client = client_of(consumer)
     wanted = lib.rd_kafka_topic_partition_list_new(len(offsets))
     queue = lib.rd_kafka_queue_new(client)
     try:

@@ -93,13 +93,18 @@ def consumer_settings(
     isolation: Isolation = "read_committed",
 ) -> ClientSettings:
     """Settings of a consumer. `group_id` None: for reading by assignment only, nothing is ever committed."""
-    translated = translate_names(_merged(worker, "consumer.", overrides), "consumer")
+    given = _merged(worker, "consumer.", overrides)
+    path = given.pop("path", None)
+    translated = translate_names(given, "consumer")
     # librdkafka wants a group id even where no group is joined.
     defaults: dict[str, Value] = {
         "client.id": client_id, "group.id": group_id or client_id, "isolation.level": isolation,
         "reconnect.backoff.ms": _MEMBER_RECONNECT_MS if group_id else _READER_RECONNECT_MS,
     }  # fmt: skip
-    return ClientSettings({**_CONSUMER, **defaults, **translated.properties}, translated.unknown)
+    properties = {**_CONSUMER, **defaults, **translated.properties}
+    if path is not None and group_id is not None:
+        properties["consumer.path"] = path
+    return ClientSettings(properties, translated.unknown)
 
 
 def admin_settings(worker: Mapping[str, str], overrides: Mapping[str, str], client_id: str) -> ClientSettings:

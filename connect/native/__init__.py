@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 _LOG: Final = logging.getLogger("connect.native")
+_Pair = tuple[object, object]
+"""Capsules of an Arrow schema and its array."""
 _OFF: Final = frozenset({"off", "false", "0", "no"})
 
 
@@ -48,15 +52,73 @@ def decode_json(data: pa.BinaryArray, wire: Any | None, *, head: int = 0, tail: 
     return _array(native.decode_json(data, wire, head, tail))
 
 
+def encode_json(data: pa.Array, *, prefix: bytes = b"", suffix: bytes = b"") -> pa.BinaryArray | None:
+    """The JSON of every value as Java writes it, with `prefix` and `suffix`; null for a null.
+
+    None: not here, as the type has no writer: a map, a decimal beyond 38 digits, a struct without fields.
+    """
+    native = module()
+    if native is None:
+        return None
+    return _array(native.encode_json(data, prefix, suffix))
+
+
+class Read(NamedTuple):
+    """Records of one partition. headers: per record, None when no record has any; next_offset: behind the last one."""
+
+    topic: str
+    partition: int
+    values: pa.BinaryArray
+    keys: pa.BinaryArray | None
+    headers: Sequence[Sequence[tuple[str, bytes | None]]] | None
+    timestamps_ms: pa.Int64Array
+    offsets: pa.Int64Array
+    next_offset: int
+
+
+class Consumed(NamedTuple):
+    """What a queue gave: batches, and errors as librdkafka's code and text."""
+
+    batches: Sequence[Read]
+    errors: Sequence[tuple[int, str]]
+
+
+def bind_librdkafka(path: Path) -> None:
+    """Where `consume` finds librdkafka: the one that made its queues. OSError when it is none."""
+    _built().bind_librdkafka(str(path))
+
+
+def consume(queue: int, most: int, *, wait_s: float, fill_s: float) -> Consumed:
+    """At most `most` records of a rd_kafka_queue_t on which no callback may come.
+
+    Waits `wait_s` for the first one, then takes what comes within `fill_s`; the GIL is free meanwhile.
+    """
+    batches, errors = _built().consume(queue, most, int(wait_s * 1000), int(fill_s * 1000))
+    return Consumed([_read(batch) for batch in batches], errors)
+
+
+def _read(batch: Sequence[Any]) -> Read:
+    topic, partition, values, keys, headers, timestamps_ms, offsets, next_offset = batch
+    times = _array(timestamps_ms)
+    return Read(topic, partition, _array(values), _array(keys), headers, times, _array(offsets), next_offset)
+
+
+def _built() -> ModuleType:
+    native = module()
+    if native is None:
+        raise RuntimeError("This needs the native code: ask connect.native.module() first.")
+    return native
+
+
 class _Capsules:
     """What the native code made, in the form that Arrow takes over without a copy."""
 
-    def __init__(self, capsules: tuple[object, object]) -> None:
+    def __init__(self, capsules: _Pair) -> None:
         self._capsules = capsules
 
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+    def __arrow_c_array__(self, requested_schema: object = None) -> _Pair:
         return self._capsules
 
 
-def _array(capsules: tuple[object, object] | None) -> Any | None:
+def _array(capsules: _Pair | None) -> Any | None:
     return None if capsules is None else pa.array(_Capsules(capsules))

@@ -1,11 +1,16 @@
 // The Python module connect.native._connect; what its functions do is told in _connect.pyi.
 #include "arrow.h"
 #include "json_decode.h"
+#include "json_encode.h"
+#include "kafka_consume.h"
 
 namespace {
 
 PyMethodDef kMethods[] = {
     {"decode_json", native::json_decode, METH_VARARGS, nullptr},
+    {"encode_json", native::json_encode, METH_VARARGS, nullptr},
+    {"bind_librdkafka", native::bind_librdkafka, METH_VARARGS, nullptr},
+    {"consume", native::consume, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -69,6 +69,35 @@ def test_one_batch_per_partition_in_offset_order(clients, topic_name):
     assert all(b.next_offset == b.offsets[-1].as_py() + 1 for b in batches)
 
 
+def test_both_paths_read_the_same(clients, topic_name):
+    topic = clients.topic(topic_name)
+    headers = [[("h", b"1"), ("h", None)], [], [("schlüssel", b"")], []]
+    times = pa.array([1, 1_700_000_000_000, 2, 3], pa.int64())
+    keys = pa.array([b"k", None, b"", b"\x00"], pa.binary())
+    send(clients, topic, [b"v", None, b"", b"\xff" * 70_000], keys=keys, headers=headers, timestamps_ms=times)
+    send(clients, topic, [b"plain"] * 2000)
+
+    columnar, plain = (joined(clients.read(topic, 2004, path=path)) for path in ("columnar", "plain"))
+
+    assert columnar == plain
+    assert [key for key, _, _ in columnar[0][:4]] == keys.to_pylist()
+    assert [value for _, value, _ in columnar[0][:4]] == [b"v", None, b"", b"\xff" * 70_000]
+    assert [ms for _, _, ms in columnar[0][:4]] == times.to_pylist()
+    assert columnar[1][:4] == headers
+    assert columnar[2] == list(range(2004))
+
+
+def joined(batches):
+    """Rows, headers and offsets of all batches."""
+    rows, headers, offsets = [], [], []
+    for batch in batches:
+        keys = [None] * len(batch) if batch.keys is None else batch.keys.to_pylist()
+        rows += zip(keys, batch.values.to_pylist(), batch.timestamps_ms.to_pylist(), strict=True)
+        headers += [list(row) for row in batch.headers or [()] * len(batch)]
+        offsets += batch.offsets.to_pylist()
+    return rows, headers, offsets
+
+
 def test_a_poll_gives_no_more_than_it_was_asked_for(clients, topic_name, unique):
     topic = clients.topic(topic_name)
     send(clients, topic, [b"%d" % i for i in range(100)])
@@ -213,10 +242,11 @@ def test_a_seek_inside_on_assigned_beats_the_committed_offset(clients, topic_nam
     assert got == [b"7", b"8", b"9"]
 
 
-def test_a_seek_reads_again(clients, topic_name, unique):
+@pytest.mark.parametrize("path", ["columnar", "plain"])
+def test_a_seek_reads_again(clients, topic_name, unique, path):
     topic = clients.topic(topic_name)
     send(clients, topic, [b"%d" % i for i in range(10)])
-    member = Member(clients.consumer(unique), [topic])
+    member = Member(clients.consumer(unique, path=path), [topic])
     member.until(lambda: len(member.values) == 10)
 
     member.consumer.seek(TopicPartition(topic, 0), 8)
@@ -225,10 +255,11 @@ def test_a_seek_reads_again(clients, topic_name, unique):
     assert member.values[10:] == [b"8", b"9"]
 
 
-def test_paused_partitions_give_nothing_and_nothing_is_lost(clients, topic_name, unique):
+@pytest.mark.parametrize("path", ["columnar", "plain"])
+def test_paused_partitions_give_nothing_and_nothing_is_lost(clients, topic_name, unique, path):
     topic = clients.topic(topic_name)
     send(clients, topic, [b"%d" % i for i in range(1000)])
-    member = Member(clients.consumer(unique), [topic])
+    member = Member(clients.consumer(unique, path=path), [topic])
     member.until(lambda: len(member.values) > 0)
     (tp,) = tps(topic, 0)
     member.poll(0.5, max_records=100)

@@ -1,6 +1,7 @@
 import pytest
 
 from connect.api.errors import ConfigError
+from connect.kafka.consumer import BatchConsumer
 from connect.kafka.settings import admin_settings, consumer_settings, is_secret, producer_settings
 
 WORKER = {"bootstrap.servers": "broker:9092", "group.id": "workers", "key.converter": "x"}
@@ -208,6 +209,17 @@ def test_what_is_shown_of_settings_holds_no_secret():
 def test_the_produce_path_is_ours_and_comes_with_the_producers_prefix():
     assert producer({"producer.path": "columnar"}).properties["producer.path"] == "columnar"
     assert producer(overrides={"path": "plain"}).properties["producer.path"] == "plain"
+
+
+def test_the_consume_path_is_ours_and_no_matter_of_consumers_without_a_group():
+    given = {"consumer.path": "plain"}
+    assert consumer_settings(given, {}, client_id="c", group_id="g").properties["consumer.path"] == "plain"
+    assert "consumer.path" not in consumer_settings(given, {}, client_id="c").properties
+
+
+def test_a_consume_path_that_there_is_not_is_named():
+    with pytest.raises(ConfigError, match="must be one of columnar, plain"):
+        BatchConsumer({"group.id": "g", "consumer.path": "fast"})
 
 
 def test_librdkafka_takes_what_we_give_it():

@@ -1,0 +1,84 @@
+"""Records out of librdkafka straight into Arrow columns, by native code: no Python object per record.
+
+Records get a queue of their own: every partition's is forwarded to it before it is assigned. The client's queue keeps
+rebalances and all other callbacks, which confluent_kafka must serve itself, as they need its state of the thread.
+librdkafka drops what a seek, a pause or a rebalance has made stale on any queue, and keeps positions the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError
+
+from connect import native
+from connect.api.records import TopicPartition
+from connect.kafka.columns import raw_batches
+from connect.kafka.librdkafka import client_of, error, library, library_path
+from connect.kafka.raw import RawBatch
+from connect.kafka.reads import Taken
+
+_MOST_EVENTS: Final = 100
+
+
+class ColumnarReads:
+    """See `Reads`. Needs `native.module()`."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._lib = library()
+        native.bind_librdkafka(library_path())
+        self._queue: int = self._lib.rd_kafka_queue_new(client_of(consumer))
+        self._assigned: set[TopicPartition] = set()
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Have these partitions' records come to our queue."""
+        client = client_of(self._consumer)
+        for topic, partition in partitions:
+            own = self._lib.rd_kafka_queue_get_partition(client, topic.encode(), partition)
+            self._lib.rd_kafka_queue_forward(own, self._queue)
+            self._lib.rd_kafka_queue_destroy(own)
+        self._assigned.update(partitions)
+
+    def unassigned(self, partitions: Collection[TopicPartition]) -> None:
+        """librdkafka has stopped fetching them; should they come back, they are forwarded again."""
+        self._assigned.difference_update(partitions)
+
+    def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
+        """See `Reads`. A rebalance is served within `wait_s` while records are waited for."""
+        served = self.serve(0.0 if self._assigned else wait_s)
+        if not self._assigned or served.errors:
+            return served
+        taken = native.consume(self._queue, most, wait_s=wait_s, fill_s=fill_s)
+        batches = [
+            RawBatch(
+                topic=read.topic,
+                values=read.values,
+                keys=read.keys,
+                headers=read.headers,
+                timestamps_ms=read.timestamps_ms,
+                partition=read.partition,
+                offsets=read.offsets,
+                next_offset=read.next_offset,
+            )
+            for read in taken.batches
+        ]
+        return Taken([*served.batches, *batches], [_error(*failed) for failed in taken.errors])
+
+    def serve(self, timeout_s: float) -> Taken:
+        """See `Reads`. An error and the rebalance that comes of it are served together."""
+        messages = self._consumer.consume(_MOST_EVENTS, 0)
+        if not messages and timeout_s > 0:
+            messages = self._consumer.consume(1, timeout_s)
+        return Taken(*raw_batches(list(messages)))
+
+    def close(self) -> None:
+        """Give the queue back."""
+        self._lib.rd_kafka_queue_destroy(self._queue)
+        self._assigned.clear()
+
+
+def _error(code: int, reason: str) -> KafkaError:
+    made: KafkaError = error(code, reason=reason).args[0]
+    return made

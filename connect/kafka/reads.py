@@ -1,0 +1,67 @@
+"""How records leave librdkafka: the protocol, and the plain way, with a Python object per record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
+
+from confluent_kafka import Consumer, KafkaError, Message
+
+from connect.api.records import TopicPartition
+from connect.kafka.columns import raw_batches
+from connect.kafka.raw import RawBatch
+
+
+class Taken(NamedTuple):
+    """One batch per partition, in the order of their first record, and the errors that came between them."""
+
+    batches: Sequence[RawBatch]
+    errors: Sequence[KafkaError]
+
+
+class Reads(Protocol):
+    """Owned by the consumer's thread; rebalance callbacks run inside `take` and `serve`. Raises KafkaException."""
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """These are about to be read; called before librdkafka is told so."""
+
+    def unassigned(self, partitions: Collection[TopicPartition]) -> None:
+        """These are no longer read."""
+
+    def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
+        """At most `most` records: wait `wait_s` for the first one, go on for `fill_s` after it."""
+
+    def serve(self, timeout_s: float) -> Taken:
+        """Serve callbacks for as long, or until the first one. Records may come along."""
+
+    def close(self) -> None:
+        """Free what is ours, before the consumer itself is closed."""
+
+
+class PlainReads:
+    """See `Reads`. Works without native code."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Nothing to do."""
+
+    def unassigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Nothing to do."""
+
+    def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
+        """See `Reads`."""
+        messages: list[Message] = list(self._consumer.consume(most, 0))
+        if not messages and wait_s > 0:
+            messages = list(self._consumer.consume(1, wait_s))
+        if messages and len(messages) < most:
+            messages += self._consumer.consume(most - len(messages), fill_s)
+        return Taken(*raw_batches(messages))
+
+    def serve(self, timeout_s: float) -> Taken:
+        """See `Reads`; librdkafka has one queue for both."""
+        return Taken(*raw_batches(list(self._consumer.consume(1, timeout_s))))
+
+    def close(self) -> None:
+        """Nothing to do."""

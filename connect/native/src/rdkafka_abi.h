@@ -1,0 +1,34 @@
+// What of librdkafka is called here: its ABI is kept within a major version (rdkafka.h 2.16).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <sys/types.h>
+
+namespace native {
+
+struct KafkaMessage {  // rd_kafka_message_t
+  int32_t err;
+  void* topic;
+  int32_t partition;
+  void* payload;
+  size_t size;
+  void* key;
+  size_t key_size;
+  int64_t offset;
+  void* opaque;
+};
+
+struct KafkaLibrary {
+  ssize_t (*consume_batch_queue)(void* queue, int timeout_ms, KafkaMessage** messages, size_t most);
+  void (*message_destroy)(KafkaMessage* message);
+  const char* (*topic_name)(const void* topic);
+  int64_t (*message_timestamp)(const KafkaMessage* message, int32_t* kind);
+  int32_t (*message_headers)(const KafkaMessage* message, void** headers);
+  int32_t (*header_get_all)(const void* headers, size_t at, const char** name, const void** value, size_t* size);
+  const char* (*message_errstr)(const KafkaMessage* message);
+};
+
+constexpr int32_t kNoTimestamp = 0;
+
+}  // namespace native
