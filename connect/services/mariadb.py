@@ -39,6 +39,7 @@ class MariaDbService(SupervisedService[SqlEndpoint]):
         argv = [
             *(str(_binary("mariadbd")), "--no-defaults", f"--datadir={data}", f"--port={ports['port']}"),
             *(f"--bind-address={LOOPBACK}", "--socket=mariadb.sock", f"--init-file={init}", "--skip-name-resolve"),
+            *("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"),
             *("--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", "--character-set-server=utf8mb4"),
         ]
         return as_plain_user(folder, "mysql", argv)

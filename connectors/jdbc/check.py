@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RetriableError
@@ -11,7 +11,7 @@ from connectors.jdbc.catalog import TableShape, describe, list_tables, unlisted_
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
-from connectors.jdbc.log import pg_slot
+from connectors.jdbc.log import mysql_reader, pg_slot
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.tables import TableFilter, TableName, same_topic, select_tables
@@ -80,7 +80,7 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
             "connectors of their own.",
         )
     if config.mode == "log":
-        yield from pg_slot.problems(database, config, chosen)
+        yield from _log_problems(database, config, chosen)
     refused: list[str] = []
     for table in chosen:
         try:
@@ -94,6 +94,13 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
         return
     for text in refused:
         _log.warning("A table cannot be read and is left aside: %s", text)
+
+
+def _log_problems(database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]) -> Iterator[ConfigProblem]:
+    if database.dialect_name == "postgresql":
+        yield from pg_slot.problems(database, config, chosen)
+    else:
+        yield from mysql_reader.problems(database)
 
 
 def _readable(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:

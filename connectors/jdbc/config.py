@@ -154,7 +154,8 @@ class JdbcSourceConfig(LogKeys):
     mode: Annotated[String, one_of(*MODES)] = key(
         "mode", "", importance="high", group=MODE, dependents=("incrementing.column.name", "timestamp.column.name"),
         doc="bulk reads whole tables again and again; the others read new rows (incrementing), changed rows "
-        "(timestamp) or both; log reads every change, deletes too, from PostgreSQL's log.",
+        "(timestamp) or both; log reads every change, deletes too, from the log of "
+        "PostgreSQL, MariaDB or MySQL.",
     )  # fmt: skip
     incrementing_column: String = key(
         "incrementing.column.name", "", group=MODE,

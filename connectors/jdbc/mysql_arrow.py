@@ -66,7 +66,7 @@ def _chunks(packets: _Packets, count: int, rules: PageRules, border: Border, doi
         if not len(starts):
             return
         fields = counted_fields(packets.buffer, starts, count)
-        yield _columns(rules.format, fields)
+        yield driver_columns(rules.format, fields)
 
 
 class _Packets:
@@ -155,7 +155,8 @@ class _Packets:
         self._have, self._next = rest, 0
 
 
-def _columns(form: RowFormat, fields: Sequence[Fields]) -> Columns:
+def driver_columns(form: RowFormat, fields: Sequence[Fields]) -> Columns:
+    """Fields of rows of the text protocol as Arrow."""
     plans = form.columns
     columns = [form.guarded(plan, field, _column) for plan, field in zip(plans, fields, strict=False)]
     return [*columns, *(field.text() for field in fields[len(plans) :])]

@@ -1,6 +1,7 @@
 """`make bench`: ours beside its peers, on one embedded broker.
 
-Throughput goes to a table and bench.json, the figures of a cluster of two workers to a table and bench-cluster.json.
+Throughput goes to a table and bench.json, the figures of a cluster of two workers to bench-cluster.json, those of
+database logs to bench-log.json.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from rich.table import Table
 
 from connect.services import KafkaService
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
+from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
-PARTS = ("throughput", "cluster")
+PARTS = ("throughput", "cluster", "log")
 COLUMNS = (
     "name", "rows/s", "cpu s/M rows", "rows/s per core", "must", "RSS MB", "peer", "peer rows/s", "peer cpu s/M",
     "rows/s ratio", "cpu ratio",
@@ -34,9 +36,13 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, KafkaService(heap_mib=1024) as kafka:
         folder = Path(name)
-        if options.only != "cluster":
+        if options.only in {None, "throughput"}:
             throughput(Bench(kafka, folder, options.rows, CONSOLE.print), options.out)
-        if options.only != "throughput":
+        if options.only in {None, "log"}:
+            logs = log_entries(kafka, CONSOLE.print)
+            options.out.with_name(f"{options.out.stem}-log.json").write_text(json.dumps(logs, indent=1) + "\n")
+            CONSOLE.print(log_table(logs))
+        if options.only in {None, "cluster"}:
             found = cluster_entries(kafka, folder, lambda topic: new_topic(kafka, topic), CONSOLE.print)
             out = options.out.with_name(f"{options.out.stem}-cluster.json")
             out.write_text(json.dumps(found, indent=1) + "\n")

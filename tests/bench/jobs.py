@@ -30,8 +30,8 @@ LIMIT_S = 300.0
 Settings = Mapping[str, str]
 
 
-def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows: int) -> Figure:
-    """Run one task in this process until it has moved `rows` rows."""
+def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows: int | None) -> Figure:
+    """Run one task in this process until it has moved `rows` rows; None: until a line comes on standard input."""
     worker = WorkerConfig.parse(
         {
             "bootstrap.servers": settings["bootstrap"], "group.id": "bench", "config.storage.topic": "bench-configs",
@@ -72,7 +72,10 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
         return total
 
     def work() -> int:
-        moved(rows)
+        if rows is None:
+            sys.stdin.readline()
+        else:
+            moved(rows)
         run.stop()
         ended.wait(60)
         if any(failures):
@@ -150,6 +153,16 @@ def sqlite_to_kafka(settings: Settings) -> Figure:
         "topic.prefix": f"{settings['topic']}-", "batch.max.rows": "10000", "poll.interval.ms": "100",
     }  # fmt: skip
     return run_connector(settings, connector, "source", int(settings["rows"]))
+
+
+def source_to_kafka(settings: Settings) -> Figure:
+    """A source connector as it is given, until it has moved `rows` rows."""
+    return run_connector(settings, connector_settings(settings), "source", int(settings["rows"]))
+
+
+def source_until_told(settings: Settings) -> Figure:
+    """A source connector as it is given, until a line comes on standard input."""
+    return run_connector(settings, connector_settings(settings), "source", None)
 
 
 def kafka_to_s3(settings: Settings) -> Figure:
@@ -269,6 +282,8 @@ JOBS: dict[str, Callable[[Settings], Figure]] = {
         avro_serializer,
         kafka_to_null,
         sqlite_to_kafka,
+        source_to_kafka,
+        source_until_told,
         kafka_to_s3,
         raw_produce,
         raw_consume,

@@ -95,8 +95,8 @@ def log_problems(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     """What must hold between settings when mode=log."""
     if not config.topic_prefix:
         yield ConfigProblem("topic.prefix", "mode=log needs topic.prefix: it names topics, offsets and schemas.")
-    if family(config.connection_url) not in {"postgresql", ""}:
-        yield ConfigProblem("mode", "mode=log reads PostgreSQL: use another mode for this database.")
+    if family(config.connection_url) not in {"postgresql", "mariadb", "mysql", ""}:
+        yield ConfigProblem("mode", "mode=log reads PostgreSQL, MariaDB and MySQL: use another mode for this database.")
     if config.query_text:
         name = "query" if config.query else "query.masked"
         yield ConfigProblem(name, f"mode=log reads tables, not {name}: use another mode for a query.")

@@ -13,9 +13,11 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.config import JdbcTaskConfig
+from connectors.jdbc.log.mysql_reader import MySqlLog
 from connectors.jdbc.log.pg_reader import PostgresLog
 from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.tables import from_text
+from connectors.jdbc.url import family
 
 _log = logging.getLogger(__name__)
 _READY = 4
@@ -45,7 +47,8 @@ class JdbcLogTask:
             )
         self._ctx = ctx
         offset = ctx.stored_offset(partition_of(self._config.topic_prefix))
-        log = PostgresLog(self._config, from_text(self._config.tables), offset, self._stopping)
+        kind = PostgresLog if family(self._config.connection_url) == "postgresql" else MySqlLog
+        log = kind(self._config, from_text(self._config.tables), offset, self._stopping)
         self._reading = _Reading(log, self._stopping)
 
     def poll(self, deadline: Deadline) -> Batch | None:
@@ -59,7 +62,7 @@ class JdbcLogTask:
         """Now the server may forget what is before them."""
         assert self._reading is not None
         log = self._reading.log
-        lsns = [p.offset["lsn_commit"] for p in positions if p.offset is not None and not p.offset.get("snapshot")]
+        lsns = [p.offset.get("lsn_commit") for p in positions if p.offset is not None and not p.offset.get("snapshot")]
         log.stored_lsn = max([log.stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
 
     def close(self) -> None:
@@ -72,7 +75,7 @@ class JdbcLogTask:
 class _Reading:
     """The reading thread and what it has ready."""
 
-    def __init__(self, log: PostgresLog, stopping: threading.Event) -> None:
+    def __init__(self, log: PostgresLog | MySqlLog, stopping: threading.Event) -> None:
         self.log = log
         self._stopping = stopping
         self._ready: queue.Queue[Batch | BaseException] = queue.Queue(_READY)

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore
-from jdbc_server import Server
+from jdbc_server import FULL, Server
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
@@ -78,7 +78,8 @@ class LogRun:
         return rows
 
     def topic(self, table: str | None = None) -> str:
-        return f"{self.name}.public.{table or self.server.table}"
+        schema = FULL[self.server.name].partition(".")[0]
+        return f"{self.name}.{schema}.{table or self.server.table}"
 
     def close(self) -> None:
         if self.task is not None:
@@ -98,6 +99,8 @@ def log_run(server: Server, *tables: str, **settings: object) -> Iterator[LogRun
 
 def forget(server: Server) -> None:
     """Drop slot and publication."""
+    if server.name != "postgres":
+        return
     server.run(
         f"SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = '{server.table}'",
         f"DROP PUBLICATION IF EXISTS {server.table}",

@@ -15,7 +15,9 @@ from test_jdbc_servers import POSTGRES_TYPES
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 
-pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
+postgres_only = pytest.mark.parametrize("server", ["postgres"], indirect=True)
+MANY = {"postgres": "generate_series(1, {}) AS s(i)", "mariadb": "(SELECT seq AS i FROM seq_1_to_{}) s"}
+"""Numbers from 1 as `i`."""
 
 
 class Writer(threading.Thread):
@@ -40,6 +42,7 @@ class Writer(threading.Thread):
 
     def _transaction(self, connection: sa.Connection) -> None:
         draw, table = self._random, self._server.table
+        many = MANY[self._server.name].format(30)
         for _ in range(draw.randint(1, 40)):
             name = draw.choice([table, f"{table}_b"])
             row = draw.randint(1, 400)
@@ -48,8 +51,8 @@ class Writer(threading.Thread):
                 draw.choice(
                     [
                         f"INSERT INTO {name} VALUES ({self._next}, {self._next}, 'new')",
-                        f"INSERT INTO {name} SELECT {self._next * 100} + i, i, 'many' FROM generate_series(1, 30) i",
-                        f"UPDATE {name} SET version = version + 1, name = 'v' || version WHERE id = {row}",
+                        f"INSERT INTO {name} SELECT {self._next * 100} + i, i, 'many' FROM {many}",
+                        f"UPDATE {name} SET version = version + 1, name = 'v{self._next}' WHERE id = {row}",
                         f"UPDATE {name} SET id = {-self._next} WHERE id = {row}",
                         f"DELETE FROM {name} WHERE id = {row}",
                     ]
@@ -77,7 +80,7 @@ def _two_tables(server: Server, count: int) -> list[str]:
     for name in names:
         server.run(
             f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, version BIGINT NOT NULL, name TEXT)",
-            f"INSERT INTO {name} SELECT i, 0, 'row ' || i FROM generate_series(1, {count}) i",
+            f"INSERT INTO {name} SELECT i, 0, concat('row ', i) FROM {MANY[server.name].format(count)}",
         )
     return names
 
@@ -97,20 +100,22 @@ def test_snapshot_and_log_have_no_gap_while_a_writer_runs_and_readers_crash(serv
         assert writer.committed > 20
         # Each change once: offsets were stored with every batch, and batches ended within transactions.
         places = [
-            (topic, value["source"]["lsn"], value["op"], str(key), str(value["after"]))
+            (topic, str(value["source"]), value["op"], str(key), str(value["after"]))
             for topic, key, value in run.events
             if value is not None and value["op"] != "r"
         ]
         assert len(places) > 500
         assert len(set(places)) == len(places)
         read = [(topic, str(key)) for topic, key, value in run.events if value is not None and value["op"] == "r"]
-        assert len(set(read)) == len(read)
+        # MariaDB begins a table of the first read again.
+        assert len(set(read)) == len(read) or server.name == "mariadb"
 
 
 def _rebuilt(run, table):
     return {row["id"]: (row["version"], row["name"]) for row in run.rebuilt(run.topic(table)).values()}
 
 
+@postgres_only
 def test_types_of_snapshot_and_log_are_those_of_the_other_modes(server):
     columns = ", ".join(f"c{i} {kind} NULL" for i, kind in enumerate(POSTGRES_TYPES))
     values = ", ".join(str(case[0]).replace("{{", "{").replace("}}", "}") for case in POSTGRES_TYPES.values())
@@ -143,6 +148,7 @@ def test_types_of_snapshot_and_log_are_those_of_the_other_modes(server):
     assert [(f.name, f.schema) for f in after.fields] == [(f.name, f.schema) for f in queried.values.schema.fields]
 
 
+@postgres_only
 def test_keys_large_values_truncations_and_new_columns(server):
     server.run(
         "CREATE TABLE {t} (id INT, part TEXT, big TEXT, n INT NOT NULL, PRIMARY KEY (part, id))",
@@ -185,6 +191,7 @@ def test_keys_large_values_truncations_and_new_columns(server):
         assert (updated["before"]["n"], updated["after"]["n"], updated["after"]["big"]) == (1, 2, big)
 
 
+@postgres_only
 def test_the_server_forgets_only_what_was_stored_and_an_idle_slot_moves_on(server):
     server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}_other (id INT PRIMARY KEY)")
 
@@ -221,6 +228,7 @@ def test_the_server_forgets_only_what_was_stored_and_an_idle_slot_moves_on(serve
         assert confirmed() == stuck, "delivered, but not stored"
 
 
+@postgres_only
 def test_errors_name_the_setting_and_the_fix(server):
     server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}_bare (id INT)")
     base = {"mode": "log", "topic__prefix": "p", "slot__name": server.table, "publication__name": server.table}

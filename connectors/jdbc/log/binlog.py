@@ -1,0 +1,173 @@
+"""Events of MariaDB's and MySQL's binary log: their heads, tables and rows. Pure; no I/O.
+
+Source: MariaDB's documentation, "Replication protocol"; integers are little-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.log.binlog_values import NULL, LoggedColumn, Read, counted, meta_size, reader
+
+HEAD = 19
+QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID = 2, 4, 16, 19, 27, 162, 33
+_WRITES, _UPDATES, _DELETES = {23, 30}, {24, 31}, {25, 32}
+ROWS = _WRITES | _UPDATES | _DELETES
+_WITH_EXTRA = {30, 31, 32}
+_REFUSED = {
+    165: "log_bin_compress", 166: "log_bin_compress", 167: "log_bin_compress", 168: "log_bin_compress",
+    169: "log_bin_compress", 170: "log_bin_compress", 171: "log_bin_compress", 40: "binlog_transaction_compression",
+    39: "binlog_row_value_options",
+}  # fmt: skip
+_STANDALONE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `end`: the place in the log file behind it, 0 for what the server makes up."""
+
+    kind: int
+    second: int
+    server_id: int
+    end: int
+    body: bytes
+
+    @classmethod
+    def of(cls, packet: bytes) -> Event:
+        """Of a packet behind its first byte. ConnectError: an event that a setting of the server must turn off."""
+        second, kind, server_id, _, end, _ = struct.unpack_from("<IBIIIH", packet)
+        if kind in _REFUSED:
+            raise ConnectError(
+                f"The binary log holds events that are not read here ({kind}).",
+                fix=f"Turn {_REFUSED[kind]} off on the server.",
+            )
+        return cls(kind, second, server_id, end, packet[HEAD:])
+
+
+@dataclass(frozen=True, slots=True)
+class Gtid:
+    """Begins a transaction. `stands_alone`: one statement without an end event (DDL). `domain` 0 and text on MySQL."""
+
+    text: str
+    domain: str
+    stands_alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableMap:
+    """A table as the rows behind hold it."""
+
+    number: int
+    schema: str
+    table: str
+    kinds: bytes
+    metas: tuple[bytes, ...]
+
+    def readers(self, columns: Sequence[LoggedColumn]) -> list[Read]:
+        """How its columns are read."""
+        return [reader(kind, meta, c) for kind, meta, c in zip(self.kinds, self.metas, columns, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """A changed row; each side is a row of the text protocol. `before` None: an insert; `after` None: a delete."""
+
+    before: bytes | None
+    after: bytes | None
+
+
+def rotated(event: Event) -> tuple[str, int]:
+    """The file that goes on, and where in it."""
+    return event.body[8:].decode(), struct.unpack_from("<Q", event.body)[0]
+
+
+def gtid(event: Event) -> Gtid:
+    """The transaction's global identifier."""
+    if event.kind == GTID:
+        number, domain, flags = struct.unpack_from("<QIB", event.body)
+        return Gtid(f"{domain}-{event.server_id}-{number}", str(domain), bool(flags & _STANDALONE))
+    source = event.body[1:17].hex()
+    number = struct.unpack_from("<Q", event.body, 17)[0]
+    parts = (source[:8], source[8:12], source[12:16], source[16:20], source[20:])
+    return Gtid(f"{'-'.join(parts)}:{number}", "-".join(parts), False)
+
+
+def query(event: Event) -> str:
+    """The statement's text."""
+    schema, _, status = struct.unpack_from("<BHH", event.body, 8)
+    return event.body[13 + status + schema + 1 :].decode("utf-8", "replace")
+
+
+def table_map(event: Event) -> TableMap:
+    """Which table the rows behind are of."""
+    body = event.body
+    number = int.from_bytes(body[:6], "little")
+    at = 8
+    size = body[at]
+    schema, at = body[at + 1 : at + 1 + size].decode(), at + size + 2
+    size = body[at]
+    table, at = body[at + 1 : at + 1 + size].decode(), at + size + 2
+    count, at = _length(body, at)
+    kinds, at = body[at : at + count], at + count
+    _, at = _length(body, at)
+    metas = []
+    for kind in kinds:
+        size = meta_size(kind)
+        metas.append(body[at : at + size])
+        at += size
+    return TableMap(number, schema, table, kinds, tuple(metas))
+
+
+def rows(event: Event, readers: Sequence[Read]) -> Iterator[RowChange]:
+    """The rows of an event. ConnectError: the server leaves columns out (binlog_row_image)."""
+    body = event.body
+    at = 8
+    if event.kind in _WITH_EXTRA:
+        at += struct.unpack_from("<H", body, at)[0]
+    count, at = _length(body, at)
+    size = (count + 7) // 8
+    images = 2 if event.kind in _UPDATES else 1
+    whole = (1 << count) - 1
+    for _ in range(images):
+        if int.from_bytes(body[at : at + size], "little") & whole != whole:
+            raise ConnectError("The binary log leaves columns out.", fix="Set binlog_row_image=FULL on the server.")
+        at += size
+    end = len(body)
+    while at < end:
+        first, at = _row(body, at, size, readers)
+        if event.kind in _UPDATES:
+            second, at = _row(body, at, size, readers)
+            yield RowChange(first, second)
+        elif event.kind in _WRITES:
+            yield RowChange(None, first)
+        else:
+            yield RowChange(first, None)
+
+
+def _row(body: bytes, at: int, size: int, readers: Sequence[Read]) -> tuple[bytes, int]:
+    nulls = int.from_bytes(body[at : at + size], "little")
+    at += size
+    made = []
+    for place, read in enumerate(readers):
+        if nulls >> place & 1:
+            made.append(NULL)
+        else:
+            value, at = read(body, at)
+            made.append(counted(value))
+    return b"".join(made), at
+
+
+def table_number(event: Event) -> int:
+    """Which table map the rows are of."""
+    return int.from_bytes(event.body[:6], "little")
+
+
+def _length(body: bytes, at: int) -> tuple[int, int]:
+    first = body[at]
+    if first < 0xFB:
+        return first, at + 1
+    size = {0xFC: 2, 0xFD: 3, 0xFE: 8}[first]
+    return int.from_bytes(body[at + 1 : at + 1 + size], "little"), at + 1 + size

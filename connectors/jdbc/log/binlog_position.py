@@ -1,0 +1,79 @@
+"""Where a connector stands in a binary log, and how that is written to the offsets topic. Pure.
+
+The members are those of Debezium's MariaDB and MySQL connectors (`file`, `pos`, `gtids`, `event`, `row`, `server_id`,
+`ts_sec`, `snapshot`): they name the last whole transaction. Our further members count rows in those behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """A changed row behind a place: the transaction's number from there on, and the row's in it, both from 1."""
+
+    transaction: int = 0
+    row: int = 0
+
+
+_START = Row()
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogPosition:
+    """Everything before it was delivered. `gtids`: the last one of each domain (MariaDB).
+
+    `reached`: the last row delivered of every table, in the transactions behind `file` and `pos`; `ahead`: tables of
+    which more was delivered; `snapshot_done`: tables read, None when all have been.
+    """
+
+    file: str
+    pos: int
+    gtids: Mapping[str, str] = field(default_factory=dict)
+    reached: Row = _START
+    ahead: Mapping[str, Row] = field(default_factory=dict)
+    server_id: int = 0
+    second: int = 0
+    snapshot_done: tuple[str, ...] | None = None
+
+    def offset(self) -> dict[str, object]:
+        """As it is stored."""
+        made: dict[str, object] = {"file": self.file, "pos": self.pos, "event": 0, "row": 0}
+        if self.gtids:
+            made["gtids"] = ",".join(self.gtids[domain] for domain in sorted(self.gtids))
+        if self.second:
+            made |= {"server_id": self.server_id, "ts_sec": self.second}
+        if self.snapshot_done is not None:
+            made |= {"snapshot": True, "snapshot_done": list(self.snapshot_done)}
+        if self.reached.transaction:
+            made["reached"] = list(self.reached)
+        if self.ahead:
+            made["ahead"] = {table: list(row) for table, row in self.ahead.items()}
+        return made
+
+    def behind(self, transactions: int) -> dict[str, Row]:
+        """`ahead` as it counts from the place so many transactions further on."""
+        moved = {t: Row(at.transaction - transactions, at.row) for t, at in self.ahead.items()}
+        return {table: at for table, at in moved.items() if at.transaction > 0}
+
+
+def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
+    """The position of a stored offset, ours or Debezium's. ValueError says which member is wrong."""
+    file, pos = offset.get("file"), offset.get("pos")
+    if not isinstance(file, str) or not isinstance(pos, int) or isinstance(pos, bool) or pos < 0:
+        raise ValueError("file and pos: an offset of mode=log holds a file's name and a whole number")
+    gtids = {text.split("-", maxsplit=1)[0]: text for text in _gtids(offset.get("gtids"))}
+    done = None
+    if offset.get("snapshot") and offset.get("snapshot_completed") is not True:
+        done = tuple(map(str, offset.get("snapshot_done") or ()))
+    ahead = {str(table): Row(int(at[0]), int(at[1])) for table, at in dict(offset.get("ahead") or {}).items()}
+    reached = offset.get("reached") or (0, 0)
+    return BinlogPosition(file, pos, gtids, Row(int(reached[0]), int(reached[1])), ahead, snapshot_done=done)
+
+
+def _gtids(text: object) -> list[str]:
+    # MySQL's sets (uuid:1-9) are not used to connect.
+    parts = [part.strip() for part in str(text or "").split(",")]
+    return [part for part in parts if part.count("-") == 2 and ":" not in part]

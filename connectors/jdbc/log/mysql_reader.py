@@ -1,0 +1,198 @@
+"""Reads MariaDB or MySQL for mode=log: the tables once, then the binary log without a gap.
+
+Owned by the reading thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConfigProblem, ConnectError
+from connect.api.records import Batch
+from connectors.jdbc.config import JdbcTaskConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.log.binlog_events import BinlogEvents
+from connectors.jdbc.log.binlog_position import BinlogPosition, read_binlog_offset
+from connectors.jdbc.log.heartbeat import Heartbeat
+from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
+from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table
+from connectors.jdbc.pages import PageRules
+from connectors.jdbc.query import select, table_source
+from connectors.jdbc.tables import TableFilter, TableName
+
+_log = logging.getLogger(__name__)
+_WAIT_S = 0.1
+_NO_SNAPSHOT = {"no_data", "never"}
+_SETTINGS = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL"}
+
+
+def problems(database: Database) -> Iterator[ConfigProblem]:
+    """What keeps the log from being read, each with its fix."""
+    names = ", ".join(f"'{name}'" for name in _SETTINGS)
+    rows = database.rows(
+        sa.text(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"),
+        "asking for settings",
+    )
+    found = {str(row[0]).lower(): str(row[1]).upper() for row in rows}
+    for name, wanted in _SETTINGS.items():
+        if found.get(name, wanted) != wanted:
+            yield ConfigProblem(
+                "mode",
+                f"mode=log needs {name}={wanted}, and the server has {found[name]}: set it and restart the server.",
+            )
+
+
+class MySqlLog:
+    """One connector's way through one server. `position` is behind everything that `batches` gave."""
+
+    retained_bytes = 0
+
+    def __init__(
+        self, config: JdbcTaskConfig, tables: Sequence[TableName], offset: Mapping[str, Any] | None,
+        stopping: threading.Event,
+    ) -> None:  # fmt: skip
+        """Connects to nothing. ConnectError: the stored offset is none of mode=log."""
+        self._config = config
+        self._names = tables
+        self._database = Database(config)
+        self._stream = BinlogStream(self._database.driver_arguments, self._database.border, stopping)
+        self._heartbeat = Heartbeat(config)
+        self.position = None if offset is None else _position(offset)
+        self.stored_lsn = 0
+
+    def batches(self) -> Iterator[Batch | None]:
+        """Batches in order; None where there is nothing now, so that the caller can look after other things."""
+        while True:
+            try:
+                yield from self._batches()
+            except PlaceLostError as error:
+                if self._config.snapshot_mode != "when_needed":
+                    raise
+                _log.warning("Reading all tables anew: %s", error.message)
+                self._stream.close()
+                self.position = None
+
+    def _batches(self) -> Iterator[Batch | None]:
+        database, config = self._database, self._config
+        mariadb = database.is_mariadb
+        connector = "mariadb" if mariadb else "mysql"
+        database.end_transaction()
+        tables = {name: plan_table(database, name, config, connector) for name in self._names}
+        if self.position is None or self.position.snapshot_done is not None:
+            yield from self._tables(tables, connector, mariadb=mariadb)
+        while config.snapshot_mode == "initial_only":
+            yield None
+        assert self.position is not None
+        listed, chosen = frozenset(self._names), TableFilter.of(config)
+        events = BinlogEvents(
+            config,
+            connector,
+            self.position,
+            lambda name: plan_table(database, name, config, connector),
+            lambda name: name in listed or (chosen.selects(name) and name.schema == database.schema_of_connection),
+        )
+        self._stream.start(self.position, mariadb=mariadb)
+        yield from self._log(events)
+
+    def _tables(
+        self, tables: Mapping[TableName, BinlogTable], connector: str, *, mariadb: bool
+    ) -> Iterator[Batch | None]:
+        """The rows of the tables. After a crash those not read to their end are read anew, in a snapshot of now: what
+        changed in between is in the log behind the first one."""
+        here = self._begin_snapshot(mariadb=mariadb)
+        if self.position is None:
+            done = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
+            self.position = replace(here, snapshot_done=done)
+        events = BinlogEvents(self._config, connector, self.position, tables.__getitem__, lambda _: True)
+        ms = time.time_ns() // 1_000_000
+        for name, table in tables.items():
+            if self.position.snapshot_done is None or name.full in self.position.snapshot_done:
+                continue
+            source = table_source(name, table.format.columns, quote=self._config.quotes_identifiers)
+            rules = PageRules(self._config.max_batch_size, table.format)
+            pages = self._database.pages(select(source), rules, f"reading table {name.full}")
+            while len(page := pages.next()):
+                batch = events.of_snapshot(table, page.values, self.position, ms)
+                if batch is not None:
+                    yield replace(batch, position=events.source_position(self.position))
+            pages.close()
+            self.position = replace(self.position, snapshot_done=(*self.position.snapshot_done, name.full))
+        self._database.end_transaction()
+        self.position = replace(self.position, snapshot_done=None)
+        yield replace(self._heartbeat.nothing(), position=events.source_position(self.position))
+
+    def _begin_snapshot(self, *, mariadb: bool) -> BinlogPosition:
+        """A transaction that sees the tables as they are at one place of the log, and the place."""
+        database = self._database
+        fix = "Grant the user RELOAD, REPLICATION CLIENT (BINLOG MONITOR) and SELECT."
+        connection = database.connection
+        with database.border.translated("beginning the snapshot", fix):
+            connection.exec_driver_sql("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            if not mariadb:
+                connection.exec_driver_sql("FLUSH TABLES WITH READ LOCK")
+            connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            if mariadb:
+                # What MariaDB knows without a lock (documentation, "Enhancements for START TRANSACTION …").
+                status = connection.exec_driver_sql("SHOW STATUS LIKE 'binlog_snapshot_%%'").all()
+                found = {str(row[0]).lower(): row[1] for row in status}
+                file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
+                gtid = str(connection.execute(sa.select(sa.func.binlog_gtid_pos(file, pos))).scalar() or "")
+            else:
+                row = connection.exec_driver_sql(_status_statement(connection)).first()
+                assert row is not None
+                file, pos, gtid = str(row[0]), int(row[1]), ""
+                connection.exec_driver_sql("UNLOCK TABLES")
+        if not file:
+            raise ConnectError(
+                "The server writes no binary log.", key="mode", fix="Set log_bin and restart the server."
+            )
+        return BinlogPosition(file, pos, {part.split("-")[0]: part for part in gtid.split(",") if part})
+
+    def _log(self, events: BinlogEvents) -> Iterator[Batch | None]:
+        limit = self._config.max_batch_size
+        while True:
+            event = self._stream.next(_WAIT_S)
+            while event is not None:
+                events.take(event)
+                event = None if events.rows >= limit else self._stream.next(0.0)
+            for batch in events.batches():
+                self.position = events.position
+                yield batch
+            self.position = events.position
+            beat = self._heartbeat.due((self.position.file, self.position.pos))
+            if beat is not None:
+                yield replace(beat, position=events.source_position(self.position))
+            yield None
+
+    def tend(self) -> None:
+        """Nothing: the server does not wait for us."""
+
+    def interrupt(self) -> None:
+        """Break off what runs; for any thread."""
+        self._database.interrupt()
+
+    def close(self) -> None:
+        """Leave the server."""
+        self._stream.close()
+        self._database.close()
+
+
+def _status_statement(connection: sa.Connection) -> str:
+    version = connection.dialect.server_version_info or (0,)
+    return "SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS"
+
+
+def _position(offset: Mapping[str, Any]) -> BinlogPosition:
+    try:
+        return read_binlog_offset(offset)
+    except (ValueError, TypeError, IndexError) as error:
+        raise ConnectError(
+            f"The stored offset cannot be used with mode=log: {error}.", fix="Reset the connector's offsets."
+        ) from error

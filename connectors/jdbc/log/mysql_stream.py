@@ -1,0 +1,146 @@
+"""One connection that reads the binary log of MariaDB or MySQL. Owned by the reading thread.
+
+Source: MariaDB's documentation, "Replication protocol": COM_BINLOG_DUMP; a packet is four bytes of head and its bytes.
+"""
+
+# ruff: noqa: SLF001 - PyMySQL shows its socket nowhere else; its version is pinned
+
+from __future__ import annotations
+
+import random
+import select
+import struct
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from connect.api.errors import ConnectError, RetriableError
+from connectors.jdbc.errors import Border
+from connectors.jdbc.log.binlog import Event
+from connectors.jdbc.log.binlog_position import BinlogPosition
+
+_LONGEST = 0xFFFFFF
+_READ_BYTES = 1 << 18
+_COM_BINLOG_DUMP = 0x12
+_KIND_AT, _FORMAT = 5, 15
+_HEARTBEAT_S = 5
+_LOST_PLACE = 1236
+_LOST_FIX = (
+    "The server has removed this part of its log (expire_logs_days, binlog_expire_logs_seconds). Reset the connector's "
+    "offsets, so that the tables are read anew, or set snapshot.mode=when_needed."
+)
+
+
+class PlaceLostError(ConnectError):
+    """The server has no longer the log from the connector's place on."""
+
+
+class BinlogStream:
+    """Events of a log from a place on."""
+
+    def __init__(self, arguments: Mapping[str, Any], border: Border, stopping: threading.Event) -> None:
+        """`arguments`: PyMySQL's. `stopping` ends every wait."""
+        self._arguments = arguments
+        self._border = border
+        self._stopping = stopping
+        self._connection: Any = None
+        self._buffer = bytearray()
+        self._at = 0
+        self._dropped = 0
+        self._checksums = False
+
+    def start(self, position: BinlogPosition, *, mariadb: bool) -> None:
+        """Ask for the log from here on: by GTID where there is one, so that it may be another server's."""
+        import pymysql
+
+        by_gtid = mariadb and bool(position.gtids)
+        with self._border.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
+            self._connection = pymysql.connect(**self._arguments, autocommit=True)
+            with self._connection.cursor() as cursor:
+                cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
+                cursor.execute("SELECT @@global.binlog_checksum")
+                self._checksums = cursor.fetchone()[0] != "NONE"
+                cursor.execute("SET @master_heartbeat_period = %s", (_HEARTBEAT_S * 1_000_000_000,))
+                if mariadb:
+                    cursor.execute("SET @mariadb_slave_capability = 4")
+                if by_gtid:
+                    state = ",".join(position.gtids[domain] for domain in sorted(position.gtids))
+                    cursor.execute("SET @slave_connect_state = %s", (state,))
+                    cursor.execute("SET @slave_gtid_strict_mode = 0")
+                    cursor.execute("SET @slave_gtid_ignore_duplicates = 0")
+            file, pos = ("", 4) if by_gtid else (position.file, position.pos)
+            # As a replica with an id of its own: the server ends another connection of the same id.
+            server_id = random.randrange(1 << 30, 1 << 31)
+            body = struct.pack("<BIHI", _COM_BINLOG_DUMP, pos, 0, server_id) + file.encode()
+            self._connection._sock.sendall(struct.pack("<I", len(body)) + body)
+        self._buffer, self._at = bytearray(), 0
+
+    def next(self, wait_s: float) -> Event | None:
+        """The next event; None when none came within `wait_s`."""
+        packet = self._packet(wait_s)
+        if packet is None:
+            return None
+        if packet[0] == 0:
+            return self._event(packet)
+        if packet[0] == 0xFF:
+            self._fail(bytes(packet))
+        raise RetriableError(self._border.failed("reading the binary log", ConnectionError("the server ended it")))
+
+    def _event(self, packet: bytes) -> Event:
+        if packet[_KIND_AT] == _FORMAT:
+            # Its last bytes: the kind of checksum of the events behind it, and its own checksum.
+            self._checksums = packet[-5] == 1
+            return Event.of(packet[1:])
+        return Event.of(packet[1:-4] if self._checksums else packet[1:])
+
+    def _packet(self, wait_s: float) -> bytes | None:
+        whole = b""
+        at = self._at
+        while True:
+            while len(self._buffer) - at < 4 or len(self._buffer) - at - 4 < self._size(at):
+                if not self._receive(wait_s):
+                    return None
+                at -= self._dropped
+            size = self._size(at)
+            whole += self._buffer[at + 4 : at + 4 + size]
+            at += 4 + size
+            if size < _LONGEST:
+                self._at = at
+                return whole
+
+    def _size(self, at: int) -> int:
+        return int.from_bytes(self._buffer[at : at + 3], "little")
+
+    def _receive(self, wait_s: float) -> bool:
+        self._dropped = 0
+        if self._at > _READ_BYTES:
+            del self._buffer[: self._at]
+            self._dropped, self._at = self._at, 0
+        socket = self._connection._sock
+        pending = getattr(socket, "pending", lambda: 0)()
+        if not pending and not select.select([socket], [], [], wait_s)[0]:
+            return False
+        try:
+            data = socket.recv(_READ_BYTES)
+        except OSError as error:
+            raise RetriableError(self._border.failed("reading the binary log", error)) from None
+        if not data:
+            raise RetriableError(self._border.failed("reading the binary log", ConnectionError("connection lost")))
+        self._buffer += data
+        return True
+
+    def _fail(self, packet: bytes) -> None:
+        from pymysql.err import raise_mysql_exception
+
+        (code,) = struct.unpack_from("<H", packet, 1)
+        if code == _LOST_PLACE:
+            text = packet[9:].decode("utf-8", "replace")
+            raise PlaceLostError(f"The binary log cannot be read: {text}.", fix=_LOST_FIX)
+        with self._border.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
+            raise_mysql_exception(packet)
+
+    def close(self) -> None:
+        """Leave; what is already gone does not matter."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection._force_close()

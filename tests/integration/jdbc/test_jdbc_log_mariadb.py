@@ -1,0 +1,101 @@
+"""mode=log on a real MariaDB: types as in the other modes, Debezium's members, and a place that the server has lost."""
+
+from __future__ import annotations
+
+import pytest
+from jdbc_drive import OffsetStore, batches, rows
+from jdbc_log import log_run
+from test_jdbc_servers import MARIADB_TYPES
+
+from connect.api.errors import ConnectError
+
+pytestmark = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
+MORE = {
+    "mediumint": "-8388608", "mediumint unsigned": "16777215", "decimal(30,12)": "-123456789012345678.000000000009",
+    "decimal(5,0)": "-1", "varchar(3) character set latin1": "'é€x'", "char(3)": "'ab'", "char(200)": "'é'",
+    "varchar(300)": "repeat('y', 300)", "set('a','b','c')": "'a,c'", "enum('x','y')": "'x'", "year": "1999",
+    "time": "'00:00:01'", "datetime": "'1000-01-01 00:00:00'", "timestamp(6) null": "'2038-01-19 03:14:07.999999'",
+    "datetime(1)": "'2024-02-29 12:34:56.7'", "bit(1)": "b'1'", "binary(3)": "x'0001ff'",
+    "mediumblob": "repeat('z', 70000)",
+}  # fmt: skip
+LEFT_OUT = {"uuid", "inet6"}
+
+
+def test_types_of_the_first_read_and_the_log_are_those_of_the_other_modes(server):
+    cases = {k: str(v[0]).replace("{{", "{").replace("}}", "}") for k, v in MARIADB_TYPES.items() if k not in LEFT_OUT}
+    columns = [*cases.items(), *MORE.items()]
+    declared = ", ".join(f"c{i} {kind}" for i, (kind, _) in enumerate(columns))
+    values = ", ".join(value for _, value in columns)
+    with server.engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE TABLE {server.table} (id INT PRIMARY KEY, {declared})")
+        connection.exec_driver_sql(f"INSERT INTO {server.table} VALUES (1, {values})")
+    with log_run(server) as run:
+        run.open()
+        run.until_events(1)
+        with server.engine.begin() as connection:
+            connection.exec_driver_sql(f"INSERT INTO {server.table} VALUES (2, {values})")
+            connection.exec_driver_sql(f"INSERT INTO {server.table} (id) VALUES (3)")
+        snapshot, streamed, empty = (value["after"] for _, _, value in run.until_events(3))
+        schema = next(batch for batch in run.batches if len(batch)).values.schema
+        store = OffsetStore()
+        task = server.opened(store, mode="bulk", timestamp__granularity="micros_long")
+        (queried,) = batches(task, store, at_most=1)
+        task.close()
+    wanted = rows([queried])
+    assert snapshot == wanted[0]
+    assert {**streamed, "id": 1} == wanted[0]
+    assert empty == {**dict.fromkeys(wanted[0]), "id": 3}
+    assert [(f.name, f.schema) for f in schema.field("after").fields] == [
+        (f.name, f.schema) for f in queried.values.schema.fields
+    ]
+
+
+def test_keys_sources_and_offsets_are_debeziums(server):
+    server.run("CREATE TABLE {t} (id INT, part VARCHAR(5), n INT NOT NULL, PRIMARY KEY (part, id))")
+    with log_run(server) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        server.run(
+            "INSERT INTO {t} VALUES (1, 'a', 5)", "UPDATE {t} SET n = 6", "UPDATE {t} SET id = 2", "DELETE FROM {t}"
+        )
+        events = run.until_events(7)
+        assert [value and value["op"] for _, _, value in events] == ["c", "u", "d", None, "c", "d", None]
+        assert [key["id"] for _, key, _ in events] == [1, 1, 1, 1, 2, 2, 2]
+        assert (events[1][2]["before"]["n"], events[1][2]["after"]["n"]) == (5, 6)
+        source = events[0][2]["source"]
+        assert (source["connector"], source["db"], source["table"]) == ("mariadb", "connect", server.table)
+        assert source["gtid"].startswith("0-1-")
+        run.until(lambda: "reached" not in run.batches[-1].position.offset)
+        offset = run.batches[-1].position.offset
+        assert (set(offset) >= {"file", "pos", "gtids", "event", "row", "server_id", "ts_sec"}, offset["event"]) == (
+            True,
+            0,
+        )
+        run.close()
+        # A column that comes while the connector is away, behind rows that lack it, cannot be read from the log.
+        server.run(
+            "INSERT INTO {t} VALUES (3, 'b', 7)",
+            "ALTER TABLE {t} ADD more INT",
+            "INSERT INTO {t} VALUES (4, 'b', 8, 9)",
+        )
+        run.open()
+        with pytest.raises(ConnectError, match="was altered since"):
+            run.until(lambda: False)
+
+
+def test_a_place_that_the_server_has_lost_is_told_or_read_anew(server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "INSERT INTO {t} VALUES (1)")
+    with log_run(server) as run:
+        run.open()
+        run.until(lambda: len(run.batches) >= 2)
+        run.close()
+        server.run("INSERT INTO {t} VALUES (2)")
+        (partition,) = run.store.offsets
+        run.store.offsets[partition] = '{"file": "binlog.999999", "pos": 4}'
+        run.open()
+        with pytest.raises(ConnectError, match=r"binary log.*snapshot\.mode=when_needed"):
+            run.until(lambda: False)
+        run.close()
+        run.open(snapshot__mode="when_needed")
+        run.until_events(3)
+        assert [(value["op"], value["after"]["id"]) for _, _, value in run.events] == [("r", 1), ("r", 1), ("r", 2)]

@@ -1,0 +1,133 @@
+"""The binary log: values as text, rows of all kinds, and positions that count within transactions."""
+
+from __future__ import annotations
+
+import struct
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connect.api.errors import ConnectError, SchemaError
+from connectors.jdbc.log import binlog
+from connectors.jdbc.log.binlog import Event
+from connectors.jdbc.log.binlog_position import BinlogPosition, Row, read_binlog_offset
+from connectors.jdbc.log.binlog_values import NULL, LoggedColumn, counted, reader
+
+C = LoggedColumn("c")
+
+
+def _read(kind, meta, data, column=C):
+    text, end = reader(kind, meta, column)(b"--" + data, 2)
+    assert end == 2 + len(data)
+    return text.decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "meta", "data", "text"),
+    [
+        (1, b"", b"\xff", "-1"),
+        (9, b"", b"\x00\x00\x80", "-8388608"),
+        (8, b"", b"\xff" * 8, "-1"),
+        (13, b"", b"\x00", "0"),
+        (13, b"", b"\x7c", "2024"),
+        (10, b"", (2024 << 9 | 2 << 5 | 29).to_bytes(3, "little"), "2024-02-29"),
+        (10, b"", b"\x00\x00\x00", "0000-00-00"),
+        (17, b"\x03", struct.pack(">I", 1) + b"\x04\xd2", "1970-01-01 00:00:01.123"),
+        (17, b"\x00", b"\x00" * 4, "0000-00-00 00:00:00"),
+        (18, b"\x00", b"\x80\x00\x00\x00\x00", "0000-00-00 00:00:00"),
+        (19, b"\x00", bytes.fromhex("800001"), "00:00:01"),
+        (19, b"\x02", bytes.fromhex("7ffffff6"), "-00:00:00.10"),
+        (16, b"\x01\x01", b"\x01\x01", "\x01\x01"),
+        (15, b"\x05\x00", b"\x02ab", "ab"),
+        (15, b"\x00\x01", b"\x02\x00ab", "ab"),
+        (252, b"\x02", b"\x03\x00abc", "abc"),
+        (254, b"\xfe\x0c", b"\x02ab", "ab"),
+        (254, b"\xee\x20", b"\x02\x00ab", "ab"),
+    ],
+)
+def test_a_value_is_the_text_that_a_query_gives(kind, meta, data, text):
+    assert _read(kind, meta, data) == text
+
+
+def test_what_the_log_leaves_out_comes_from_the_catalog():
+    assert _read(1, b"", b"\xff", LoggedColumn("c", unsigned=True)) == "255"
+    members = LoggedColumn("c", members=("a", "b", "c"))
+    assert [_read(254, b"\xf7\x01", bytes([n]), members) for n in (0, 2)] == ["", "b"]
+    assert [_read(254, b"\xf8\x01", bytes([n]), members) for n in (0, 5)] == ["", "a,c"]
+    assert _read(15, b"\x05\x00", b"\x02\xe9\x80", LoggedColumn("c", codec="cp1252")) == "é€"
+
+
+@pytest.mark.parametrize(("kind", "column"), [(245, C), (99, C), (254, LoggedColumn("c", kind="uuid"))])
+def test_a_form_that_is_not_known_is_refused_by_the_columns_name(kind, column):
+    with pytest.raises(SchemaError) as error:
+        reader(kind, b"\xfe\x10", column)
+    assert error.value.field == "c"
+
+
+def _decimal_bytes(unscaled: int, precision: int, scale: int) -> bytes:
+    """MySQL's decimal2bin, digit by digit."""
+    sizes = (0, 1, 1, 2, 2, 3, 3, 4, 4)
+    digits = f"{abs(unscaled):0{precision}d}"
+    whole, fraction = digits[: precision - scale], digits[precision - scale :]
+    made = b""
+    head = len(whole) % 9
+    parts = [(whole[:head], sizes[head])] if head else []
+    parts += [(whole[i : i + 9], 4) for i in range(head, len(whole), 9)]
+    for i in range(0, len(fraction), 9):
+        part = fraction[i : i + 9]
+        parts.append((part, 4 if len(part) == 9 else sizes[len(part)]))
+    for text, size in parts:
+        made += int(text).to_bytes(size, "big")
+    flipped = bytes(b ^ 0xFF for b in made) if unscaled < 0 else made
+    return bytes([flipped[0] ^ 0x80]) + flipped[1:]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_decimals_of_any_size_keep_every_digit(data):
+    precision = data.draw(st.integers(1, 65))
+    scale = data.draw(st.integers(0, min(precision, 30)))
+    unscaled = data.draw(st.integers(-(10**precision) + 1, 10**precision - 1))
+    text = _read(246, bytes([precision, scale]), _decimal_bytes(unscaled, precision, scale))
+    assert Decimal(text) == Decimal(f"{unscaled}e-{scale}")
+
+
+def _event(kind: int, body: bytes) -> Event:
+    return Event.of(struct.pack("<IBIIIH", 5, kind, 1, 19 + len(body), 100, 0) + body)
+
+
+def test_rows_of_inserts_updates_and_deletes():
+    mapped = binlog.table_map(
+        _event(19, bytes(6) + bytes(2) + b"\x02db\0\x01t\0" + b"\x02" + b"\x03\x0f" + b"\x02\x05\x00" + b"\x02")
+    )
+    assert (mapped.schema, mapped.table, mapped.kinds) == ("db", "t", b"\x03\x0f")
+    readers = mapped.readers([C, C])
+    head = bytes(6) + bytes(2) + b"\x02"
+    one, two = b"\x00\x01\x00\x00\x00\x01x", b"\x02\x02\x00\x00\x00"
+    texts = counted(b"1") + counted(b"x"), counted(b"2") + NULL
+    inserts = binlog.rows(_event(23, head + b"\x03" + one + two), readers)
+    assert [(c.before, c.after) for c in inserts] == [(None, texts[0]), (None, texts[1])]
+    (update,) = binlog.rows(_event(31, bytes(8) + b"\x02\x00\x02" + b"\x03\x03" + one + two), readers)
+    assert (update.before, update.after) == texts
+    (delete,) = binlog.rows(_event(25, head + b"\x03" + two), readers)
+    assert (delete.before, delete.after) == (texts[1], None)
+    with pytest.raises(ConnectError, match="binlog_row_image"):
+        list(binlog.rows(_event(25, head + b"\x01" + two), readers))
+
+
+def test_compressed_events_are_refused_with_the_setting():
+    with pytest.raises(ConnectError, match="log_bin_compress"):
+        _event(166, b"")
+
+
+def test_positions_come_back_from_their_offsets():
+    position = BinlogPosition("b.1", 4, {"0": "0-1-7", "3": "3-2-9"}, Row(1, 5), {"db.a": Row(3, 2)})
+    assert read_binlog_offset(position.offset()) == position
+    assert position.behind(2) == {"db.a": Row(1, 2)}
+    assert position.behind(3) == {}
+    debezium = {"file": "b.2", "pos": 154, "gtids": "0-1-8", "event": 2, "row": 1, "server_id": 1, "ts_sec": 9}
+    assert read_binlog_offset(debezium) == BinlogPosition("b.2", 154, {"0": "0-1-8"})
+    with pytest.raises(ValueError, match="file and pos"):
+        read_binlog_offset({"file": "b.2"})
