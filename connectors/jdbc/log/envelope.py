@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -46,13 +47,15 @@ _TRANSACTION = s.Schema(
     ),
 )  # fmt: skip
 
+_TRANSACTION_TYPE = arrow_type(_TRANSACTION)
+
 
 def source_schema(connector: str, members: Mapping[str, s.Schema]) -> s.Schema:
     """The schema of `source`: the common members and the database's own."""
     return s.struct({**_COMMON, **members}, name=f"io.debezium.connector.{connector}.Source")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EventFormat:
     """The events of one table with the columns it has now. `key` names the columns of the record key."""
 
@@ -61,7 +64,7 @@ class EventFormat:
     key: tuple[str, ...]
     source: s.Schema
 
-    @property
+    @cached_property
     def schema(self) -> s.Schema:
         """The envelope's."""
         row = self.row.as_optional(True)
@@ -72,11 +75,31 @@ class EventFormat:
         fields = tuple(s.Field(name, schema) for name, schema in members.items())
         return s.Schema(s.Type.STRUCT, name=f"{self.topic}.Envelope", version=2, fields=fields)
 
-    @property
+    @cached_property
+    def fields(self) -> list[pa.Field]:
+        """The envelope's members in Arrow."""
+        return list(arrow_schema(self.schema))
+
+    @cached_property
+    def source_fields(self) -> list[pa.Field]:
+        """The source block's."""
+        return list(arrow_schema(self.source))
+
+    @cached_property
+    def value_schema(self) -> s.Schema:
+        """The record value's: an envelope, or null for a tombstone."""
+        return self.schema.as_optional(True)
+
+    @cached_property
     def key_schema(self) -> s.Schema:
         """The record key's."""
         fields = {f.name: f.schema for f in self.row.fields}
         return s.struct({name: fields[name] for name in self.key}, name=f"{self.topic}.Key")
+
+    @cached_property
+    def key_fields(self) -> list[pa.Field]:
+        """Its members in Arrow."""
+        return list(arrow_schema(self.key_schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +141,7 @@ def batch(form: EventFormat, rows: Rows, rules: EventRules) -> Batch | None:
     size = len(events.change)
     if not size:
         return None
-    values = Column.from_arrow(_values(form, rows, events), form.schema.as_optional(True))
+    values = Column.from_arrow(_values(form, rows, events), form.value_schema)
     return Batch(form.topic, values, keys=_keys(form, rows, events))
 
 
@@ -174,13 +197,12 @@ def _values(form: EventFormat, rows: Rows, events: _Events) -> pa.StructArray:
         _taken(empty, events.before),
         _taken(rows.after, events.after),
         _source(form, rows, events.change),
-        pa.nulls(size, arrow_type(_TRANSACTION)),
+        pa.nulls(size, _TRANSACTION_TYPE),
         op,
         *(pa.repeat(pa.scalar(now, pa.int64()), size) for now in (now_us // 1000, now_us, now_us * 1000)),
     ]
     mask = events.op == _TOMBSTONE
-    fields = list(arrow_schema(form.schema))
-    return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(mask) if mask.any() else None)
+    return pa.StructArray.from_arrays(columns, fields=form.fields, mask=pa.array(mask) if mask.any() else None)
 
 
 def _taken(rows: pa.StructArray, at: Indices) -> pa.StructArray:
@@ -192,7 +214,7 @@ def _taken(rows: pa.StructArray, at: Indices) -> pa.StructArray:
 
 
 def _source(form: EventFormat, rows: Rows, change: Indices) -> pa.StructArray:
-    fields = list(arrow_schema(form.source))
+    fields = form.source_fields
     same = len(change) == len(rows.ops)
     columns = []
     for field in fields:
@@ -210,7 +232,7 @@ def _keys(form: EventFormat, rows: Rows, events: _Events) -> Column | None:
     if not form.key:
         return None
     schema = form.key_schema
-    fields = list(arrow_schema(schema))
+    fields = form.key_fields
     of_old = events.after == _NONE
     made = []
     for name in form.key:
@@ -237,4 +259,4 @@ def truncation(form: EventFormat, source: Mapping[str, object]) -> Batch:
     at: Sequence[int] = [_NONE]
     none = np.array(at, np.int64)
     events = _Events(np.zeros(1, np.int64), rows.ops, none, none)
-    return Batch(form.topic, Column.from_arrow(_values(form, rows, events), form.schema.as_optional(True)))
+    return Batch(form.topic, Column.from_arrow(_values(form, rows, events), form.value_schema))

@@ -18,8 +18,9 @@ from confluent_kafka import Consumer, TopicPartition
 from rich.table import Table
 
 from connect.services import KafkaService
-from connect.services.errors import ServiceError
+from connect.services.errors import ArtifactError
 from connect.services.postgres import PostgresService
+from tests.bench.log.log_mariadb import measure_mariadb
 from tests.bench.log.log_tables import Database
 from tests.bench.measure import Figure
 from tests.bench.throughput import run
@@ -45,7 +46,7 @@ def log_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[dict]:
     service = PostgresService()
     try:
         service.prepare()
-    except ServiceError as error:
+    except ArtifactError as error:
         say(f"mode=log is left out: {error}")
         return []
     with service:
@@ -61,7 +62,14 @@ def log_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[dict]:
         "RSS MB": figure.max_rss_mb, "steady changes/s": latency.rows_per_s, "p50 ms": latency.p50_ms,
         "p99 ms": latency.p99_ms,
     }  # fmt: skip
-    return [{"name": f"PostgreSQL log, {n}", "ours": value, "target": TARGETS.get(n)} for n, value in found.items()]
+    entries = [{"name": f"PostgreSQL log, {n}", "ours": value, "target": TARGETS.get(n)} for n, value in found.items()]
+    try:
+        mariadb = measure_mariadb(kafka)
+    except ArtifactError as error:
+        say(f"MariaDB's log is left out: {error}")
+        return entries
+    beside = {"changes/s": mariadb.rows_per_s, "cpu s per million changes": mariadb.cpu_s_per_mrow}
+    return [*entries, *({"name": f"MariaDB log, {n}", "ours": v, "target": None} for n, v in beside.items())]
 
 
 def log_table(entries: list[dict]) -> Table:
