@@ -63,10 +63,14 @@ def passes(error: BaseException) -> bool:
     if isinstance(error, sqlite3.Error):
         return (getattr(error, "sqlite_errorname", None) or "").startswith(_PASSING_SQLITE)
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    if number in _PASSING_NUMBERS:
+        # MariaDB has one state for all of its own numbers, HY000.
+        return True
     if isinstance(state, str) and state:
         return state.startswith(_PASSING_STATES)
-    if error.args and isinstance(error.args[0], int) and error.args[0] > 0:
-        return error.args[0] in _PASSING_NUMBERS
+    if number > 0:
+        return False
     # Without a code: a driver that could not reach the server or lost it.
     return type(error).__name__ in _PASSING_NAMES
 
