@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from connectors.jdbc.log import binlog, envelope
 from connectors.jdbc.log.binlog import Event, RowChange
 from connectors.jdbc.log.binlog_position import BinlogPosition, Row
 from connectors.jdbc.log.binlog_values import Read
+from connectors.jdbc.log.cells import BYTES_AT_MOST
 from connectors.jdbc.log.mysql_tables import BinlogTable
 from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.tables import TableName
@@ -46,6 +47,8 @@ class BinlogEvents:
         config: JdbcSourceConfig,
         connector: str,
         position: BinlogPosition,
+        *,
+        tables: Mapping[TableName, BinlogTable],
         plan: Callable[[TableName], BinlogTable],
         chosen: Callable[[TableName], bool],
     ) -> None:
@@ -56,17 +59,22 @@ class BinlogEvents:
         self._chosen = chosen
         self.position = position
         """Behind everything that `batches` gave."""
-        self._tables: dict[TableName, BinlogTable] = {}
+        self._tables = dict(tables)
+        self._stale: set[TableName] = set()
         self._mapped: dict[int, tuple[BinlogTable, list[Read]] | None] = {}
-        self._collected: dict[TableName, _Collected] = {}
+        self._collected: dict[tuple[TableName, int], _Collected] = {}
         self._commits = 0
         self._open = False
         self._row = 0
         self._gtid: binlog.Gtid | None = None
         self._file = position.file
         self._base = position
-        self.rows = 0
-        """How many rows are collected."""
+        self._count = 0
+        self._size_bytes = 0
+
+    def has(self, rows: int) -> bool:
+        """Whether so many rows are collected, or as many bytes as a chunk may have."""
+        return self._count >= rows or self._size_bytes > BYTES_AT_MOST
 
     def take(self, event: Event) -> None:
         """Collect an event's rows."""
@@ -106,8 +114,8 @@ class BinlogEvents:
         elif _END.match(text):
             self._commit(event)
         elif not _WITHIN.match(text):
-            # Tables may have other columns now.
-            self._tables.clear()
+            # Tables may have other columns behind this.
+            self._stale = set(self._tables)
             found = _TRUNCATE.match(text)
             if found is not None:
                 _log.warning("A table was truncated: its rows stay in its topic. %s", text[:200])
@@ -119,21 +127,28 @@ class BinlogEvents:
         if not self._chosen(name):
             self._mapped[mapped.number] = None
             return
-        table = self._tables.get(name)
-        if table is None:
-            table = self._tables[name] = self._plan(name)
+        table = self._tables[name] = self._fitting(name, mapped)
         self._mapped[mapped.number] = (table, table.readers(mapped))
+
+    def _fitting(self, name: TableName, mapped: binlog.TableMap) -> BinlogTable:
+        """The table as it was when the log was written, as far as can be told: the catalog may be ahead of the log."""
+        known = self._tables.get(name)
+        if known is not None and known.fits(mapped) and name not in self._stale:
+            return known
+        self._stale.discard(name)
+        now = self._plan(name)
+        return known if known is not None and known.fits(mapped) and not now.fits(mapped) else now
 
     def _rows(self, event: Event) -> None:
         mapped = self._mapped.get(binlog.table_number(event))
         if mapped is None:
             return
         table, readers = mapped
-        place = self._collected.get(table.name)
-        if place is None or place.table is not table:
-            place = self._collected.setdefault(table.name, _Collected(table))
+        # A table that was altered in between is another one.
+        place = self._collected.setdefault((table.name, id(table)), _Collected(table))
         done = max(self.position.reached, self.position.ahead.get(table.name.full, Row()))
         gtid = None if self._gtid is None else self._gtid.text
+        self._size_bytes += len(event.body)
         for number, change in enumerate(binlog.rows(event, readers)):
             self._row += 1
             here = Row(self._commits + 1, self._row)
@@ -141,20 +156,20 @@ class BinlogEvents:
                 place.changes.append(change)
                 place.members.append((event.second, event.server_id, gtid, self._file, event.end, number))
                 place.last = here
-                self.rows += 1
+                self._count += 1
 
     def batches(self) -> Iterator[Batch]:
         """What was collected, table by table; moves `position` behind it."""
         behind = self._behind()
-        parts = [(name, c, made) for name, c in self._collected.items() if c.changes and (made := self._batch(c))]
+        parts = [(c, made) for c in self._collected.values() if c.changes and (made := self._batch(c))]
         ahead = dict(self.position.ahead)
         start = self.position
-        for number, (name, collected, made) in enumerate(parts, 1):
-            ahead[name.full] = collected.last
+        for number, (collected, made) in enumerate(parts, 1):
+            ahead[collected.table.name.full] = collected.last
             self.position = behind if number == len(parts) else replace(start, ahead=dict(ahead))
             yield replace(made, position=self.source_position(self.position))
         self.position, self._base = behind, behind
-        self._collected, self.rows, self._commits = {}, 0, 0
+        self._collected, self._count, self._size_bytes, self._commits = {}, 0, 0, 0
 
     def _behind(self) -> BinlogPosition:
         reached = Row(1, self._row) if self._open and self._row else Row()

@@ -15,6 +15,8 @@ import pyarrow as pa
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+BYTES_AT_MOST: Final = 32 << 20
+"""A chunk ends behind the row that makes it larger than this."""
 PADDING: Final = b"\0" * 8
 """A buffer ends with this, so that a number may be read at every place of its content."""
 

@@ -95,8 +95,11 @@ class MySqlLog:
             config,
             connector,
             self.position,
-            lambda name: plan_table(database, name, config, connector),
-            lambda name: name in listed or (chosen.selects(name) and name.schema == database.schema_of_connection),
+            tables=tables,
+            plan=lambda name: plan_table(database, name, config, connector),
+            chosen=lambda name: (
+                name in listed or (chosen.selects(name) and name.schema == database.schema_of_connection)
+            ),
         )
         self._stream.start(self.position, mariadb=mariadb)
         yield from self._log(events)
@@ -110,7 +113,9 @@ class MySqlLog:
         if self.position is None:
             done = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
             self.position = replace(here, snapshot_done=done)
-        events = BinlogEvents(self._config, connector, self.position, tables.__getitem__, lambda _: True)
+        events = BinlogEvents(
+            self._config, connector, self.position, tables=tables, plan=tables.__getitem__, chosen=lambda _: True
+        )
         ms = time.time_ns() // 1_000_000
         for name, table in tables.items():
             if self.position.snapshot_done is None or name.full in self.position.snapshot_done:
@@ -161,7 +166,7 @@ class MySqlLog:
             event = self._stream.next(_WAIT_S)
             while event is not None:
                 events.take(event)
-                event = None if events.rows >= limit else self._stream.next(0.0)
+                event = None if events.has(limit) else self._stream.next(0.0)
             for batch in events.batches():
                 self.position = events.position
                 yield batch

@@ -47,9 +47,13 @@ class BinlogTable:
     events: EventFormat
     logged: tuple[LoggedColumn, ...]
 
+    def fits(self, mapped: TableMap) -> bool:
+        """Whether rows of the log have as many columns."""
+        return len(mapped.kinds) == len(self.logged)
+
     def readers(self, mapped: TableMap) -> list[Read]:
         """How rows of the log are read. ConnectError: they have other columns than the table has now."""
-        if len(mapped.kinds) != len(self.logged):
+        if not self.fits(mapped):
             raise ConnectError(
                 f"The binary log has {len(mapped.kinds)} columns of table {self.name.full}, which has "
                 f"{len(self.logged)} now: it was altered since.",

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from connectors.jdbc.errors import Border
-from connectors.jdbc.log.cells import Buffer, Cells
+from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells
 from connectors.jdbc.log.pg_tables import BPCHAR, LogTable
 
 _SIGNATURE = 19
@@ -60,16 +60,17 @@ class TableSnapshot:
         keys = [[c.name for c in table.relation.columns].index(name) for name in table.events.key]
         with self._border.translated(doing), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             found: list[bytes] = []
-            first = True
+            first, size = True, 0
             for data in copy:
                 content = bytes(data)
                 if first:
                     content, first = content[_SIGNATURE:], False
                 if content and content != _END:
                     found.append(content)
-                if len(found) == limit:
+                    size += len(content)
+                if len(found) == limit or size > BYTES_AT_MOST:
                     yield _made(found, len(table.relation.columns), keys)
-                    found = []
+                    found, size = [], 0
             if found:
                 yield _made(found, len(table.relation.columns), keys)
 

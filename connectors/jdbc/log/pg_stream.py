@@ -18,11 +18,11 @@ from psycopg import pq
 
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.errors import Border
+from connectors.jdbc.log.cells import BYTES_AT_MOST
 
 _POSTGRES_EPOCH_S = 946_684_800
 _DATA, _KEEPALIVE = ord("w"), ord("k")
 _SLICE_S = 0.1
-_BYTES_AT_MOST = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class ReplicationStream:
         fetch = connection.get_copy_data
         waited = False
         with self._border.translated("reading the log", _READ_FIX):
-            while len(messages) < limit and size < _BYTES_AT_MOST:
+            while len(messages) < limit and size < BYTES_AT_MOST:
                 length, message = fetch(1)
                 if length > 0:
                     kind = message[0]

@@ -65,6 +65,9 @@ def test_keys_sources_and_offsets_are_debeziums(server):
         source = events[0][2]["source"]
         assert (source["connector"], source["db"], source["table"]) == ("mariadb", "connect", server.table)
         assert source["gtid"].startswith("0-1-")
+        server.run("INSERT INTO {t} VALUES (9, 'c', 1)", "ALTER TABLE {t} ADD extra INT", "ALTER TABLE {t} DROP extra")
+        server.run("INSERT INTO {t} VALUES (10, 'c', 2)")
+        assert [value["after"]["id"] for _, _, value in run.until_events(9)[7:]] == [9, 10]
         run.until(lambda: "reached" not in run.batches[-1].position.offset)
         offset = run.batches[-1].position.offset
         assert (set(offset) >= {"file", "pos", "gtids", "event", "row", "server_id", "ts_sec"}, offset["event"]) == (
