@@ -72,6 +72,13 @@ def show(results: list[dict]) -> None:
             *("" if r[name] is None else f"{r[name]:.2f}" for name in ("ratio", "cpu_ratio")),
         )  # fmt: skip
     CONSOLE.print(table)
+    profiles = Table(
+        "name", "cpu s/M rows", "of which (task: a step of the task thread)", title="Where the CPU time goes"
+    )
+    for r in results:
+        parts = ", ".join(f"{name} {cpu_s:.2f}" for name, cpu_s in r["profile"].items())
+        profiles.add_row(r["name"], f"{r['cpu_s_per_mrow']:.2f}", parts)
+    CONSOLE.print(profiles)
 
 
 if __name__ == "__main__":

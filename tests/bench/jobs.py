@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
@@ -23,6 +24,7 @@ from connect.runtime.pandas_on_demand import defer_pandas
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
 from tests.bench import memory_source, null_sink
+from tests.bench.cpu_profile import CpuProfile
 from tests.bench.measure import Figure, as_dict, measure
 from tests.bench.rows import NAMES, plain_rows
 
@@ -72,19 +74,24 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
         return total
 
     def work() -> int:
+        profile.start()
         if rows is None:
             sys.stdin.readline()
         else:
             moved(rows)
+        spent.update(profile.read(max(1, moved(1) - before)))
         run.stop()
         ended.wait(60)
         if any(failures):
             raise RuntimeError(failures[0])
         return int(run.figures.snapshot()["rows_total"]) - before
 
+    profile = CpuProfile()
+    spent: dict[str, float] = {}
+    run.figures._on_stage = profile.on_stage
     run.start()
     before = moved(1)  # what the start takes is no part of the rate, here as with the Java peer
-    figure = measure(work)
+    figure = replace(measure(work), profile=spent)
     clients.close()
     return figure
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What one process did: `cpu_s` is its own user and system time, librdkafka's threads included."""
+    """What one process did: `cpu_s` is its own user and system time, librdkafka's threads included.
+
+    `profile`: where it went, in CPU seconds per million rows (see `cpu_profile`).
+    """
 
     rows: int
     wall_s: float
     cpu_s: float
     max_rss_mb: float
+    profile: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rows_per_s(self) -> float:
@@ -54,6 +58,7 @@ def entry(
         "rows_per_s": ours.rows_per_s,
         "cpu_s_per_mrow": ours.cpu_s_per_mrow,
         "max_rss_mb": ours.max_rss_mb,
+        "profile": ours.profile,
         "peer": beside,
         "ratio": None if peer is None else ours.rows_per_s / peer.rows_per_s,
         "cpu_ratio": None if peer is None else peer.cpu_s_per_mrow / ours.cpu_s_per_mrow,
