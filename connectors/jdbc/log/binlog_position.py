@@ -1,11 +1,13 @@
 """Where a connector stands in a binary log, and how that is written to the offsets topic. Pure.
 
 The members are those of Debezium's MariaDB and MySQL connectors (`file`, `pos`, `gtids`, `event`, `row`, `server_id`,
-`ts_sec`, `snapshot`): they name the last whole transaction. Our further members count rows in those behind it.
+`ts_sec`, `snapshot`): they name the last whole transaction. Our further members count rows in those behind it,
+as JSON where they have several parts: an offset holds primitives only.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -46,11 +48,11 @@ class BinlogPosition:
         if self.second:
             made |= {"server_id": self.server_id, "ts_sec": self.second}
         if self.snapshot_done is not None:
-            made |= {"snapshot": True, "snapshot_done": list(self.snapshot_done)}
+            made |= {"snapshot": True, "snapshot_done": json.dumps(self.snapshot_done)}
         if self.reached.transaction:
-            made["reached"] = list(self.reached)
+            made["reached"] = json.dumps(self.reached)
         if self.ahead:
-            made["ahead"] = {table: list(row) for table, row in self.ahead.items()}
+            made["ahead"] = json.dumps(self.ahead)
         return made
 
     def behind(self, transactions: int) -> dict[str, Row]:
@@ -67,9 +69,9 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
     gtids = {text.split("-", maxsplit=1)[0]: text for text in _gtids(offset.get("gtids"))}
     done = None
     if offset.get("snapshot") and offset.get("snapshot_completed") is not True:
-        done = tuple(map(str, offset.get("snapshot_done") or ()))
-    ahead = {str(table): Row(int(at[0]), int(at[1])) for table, at in dict(offset.get("ahead") or {}).items()}
-    reached = offset.get("reached") or (0, 0)
+        done = tuple(map(str, json.loads(offset.get("snapshot_done") or "[]")))
+    ahead = {str(table): Row(int(at[0]), int(at[1])) for table, at in json.loads(offset.get("ahead") or "{}").items()}
+    reached = json.loads(offset.get("reached") or "[0, 0]")
     return BinlogPosition(file, pos, gtids, Row(int(reached[0]), int(reached[1])), ahead, snapshot_done=done)
 
 

@@ -2,11 +2,13 @@
 
 The members of Debezium's PostgreSQL connector (`lsn`, `lsn_proc`, `lsn_commit`, `txId`, `ts_usec`, `snapshot`,
 `last_snapshot_record`) name the last whole transaction, so that Debezium goes on from ours without a gap; its own
-offsets are read likewise. Our further members say how much of the open transaction was delivered.
+offsets are read likewise. Our further members say how much of the open transaction was delivered; an offset holds
+primitives only, so those with several parts are JSON.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -54,13 +56,13 @@ class LogPosition:
         if self.xid:
             made |= {"txId": self.xid, "ts_usec": self.commit_us}
         if self.snapshot is not None:
-            made |= {"snapshot": True, "last_snapshot_record": False, "snapshot_done": list(self.snapshot.done)}
+            made |= {"snapshot": True, "last_snapshot_record": False, "snapshot_done": json.dumps(self.snapshot.done)}
             if self.snapshot.table:
-                made |= {"snapshot_table": self.snapshot.table, "snapshot_key": list(self.snapshot.key)}
+                made |= {"snapshot_table": self.snapshot.table, "snapshot_key": json.dumps(self.snapshot.key)}
         if self.reached.final_lsn:
             made |= {"tx_lsn": self.reached.final_lsn, "tx_place": self.reached.place}
         if self.ahead:
-            made["ahead"] = {table: list(place) for table, place in self.ahead.items()}
+            made["ahead"] = json.dumps(self.ahead)
         return made
 
 
@@ -76,13 +78,15 @@ def read_offset(offset: Offset) -> LogPosition:
     snapshot = None
     if offset.get("snapshot") and not offset.get("last_snapshot_record"):
         snapshot = SnapshotPlace(
-            tuple(map(str, offset.get("snapshot_done") or ())),
+            tuple(map(str, json.loads(offset.get("snapshot_done") or "[]"))),
             str(offset.get("snapshot_table") or ""),
-            tuple(map(str, offset.get("snapshot_key") or ())),
+            tuple(map(str, json.loads(offset.get("snapshot_key") or "[]"))),
         )
     elif not commit_lsn:
         raise ValueError("lsn: an offset of mode=log holds the LSN to go on from, as a whole number")
-    ahead = {str(table): Coordinate(int(at[0]), int(at[1])) for table, at in dict(offset.get("ahead") or {}).items()}
+    ahead = {
+        str(table): Coordinate(int(at[0]), int(at[1])) for table, at in json.loads(offset.get("ahead") or "{}").items()
+    }
     reached = Coordinate(_lsn(offset, "tx_lsn"), _lsn(offset, "tx_place"))
     return LogPosition(commit_lsn, reached, ahead, _lsn(offset, "txId"), _lsn(offset, "ts_usec"), snapshot)
 

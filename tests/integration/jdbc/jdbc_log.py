@@ -48,6 +48,7 @@ class LogRun:
         if batch is not None:
             self.store.store(batch)
             assert batch.position is not None
+            assert all(isinstance(v, str | int) for v in batch.position.offset.values()), "primitives only"
             self.task.stored([batch.position])
             self.batches.append(batch)
             keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)

@@ -125,6 +125,7 @@ def test_compressed_events_are_refused_with_the_setting():
 def test_positions_come_back_from_their_offsets():
     position = BinlogPosition("b.1", 4, {"0": "0-1-7", "3": "3-2-9"}, Row(1, 5), {"db.a": Row(3, 2)})
     assert read_binlog_offset(position.offset()) == position
+    assert all(isinstance(value, str | int) for value in position.offset().values()), "an offset holds primitives only"
     assert position.behind(2) == {"db.a": Row(1, 2)}
     assert position.behind(3) == {}
     debezium = {"file": "b.2", "pos": 154, "gtids": "0-1-8", "event": 2, "row": 1, "server_id": 1, "ts_sec": 9}

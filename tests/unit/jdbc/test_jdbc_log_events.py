@@ -71,6 +71,8 @@ def test_a_position_comes_back_from_its_offset():
     assert read_offset(position.offset()) == position
     reading = LogPosition(5, snapshot=SnapshotPlace(("public.a",), "public.b", ("1", "x")))
     assert read_offset(reading.offset()) == reading
+    for offset in (position.offset(), reading.offset()):
+        assert all(isinstance(value, str | int) for value in offset.values()), "an offset holds primitives only"
     assert (lsn_of_text("16/B374D848"), text_of_lsn(lsn_of_text("16/B374D848"))) == (97500059720, "16/B374D848")
 
 
