@@ -275,6 +275,11 @@ class JdbcSourceConfig(LogKeys):
         doc="safe: no row is lost whose transaction commits after rows with a later id or timestamp were read. "
         "confluent: the reading statements of Confluent's connector, which lose such rows.",
     )  # fmt: skip
+    initial_read_parallelism: Annotated[Int, at_least(1)] = key(
+        "initial.read.parallelism", 1, importance="low", group=CONNECTOR,
+        doc="Into how many ranges of its key the first full read of a table is cut, for as many tasks as tasks.max "
+        "allows; 1: into none. For tables with a primary key of one integer column, with offset.mode=safe.",
+    )  # fmt: skip
     settle_time_ms: Annotated[OptionalLong, AfterValidator(_check_not_negative)] = key(
         "settle.time.ms", None, importance="low", group=CONNECTOR,
         doc="How far clocks and rounded timestamps may be off. none: 1000 for PostgreSQL, MariaDB and MySQL, 0 for "
@@ -358,3 +363,4 @@ class JdbcTaskConfig(JdbcSourceConfig):
     """The connector's settings and the task's share of the tables."""
 
     tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)
+    first_reads: String = key("first.reads", "", doc="The task's parts of tables' first reads.", internal=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch
@@ -18,6 +19,36 @@ from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
 _log = logging.getLogger(__name__)
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 MakePlan = Callable[[Database, StoredOffset], ReadingPlan]
+
+
+class Reads(Protocol):
+    """What a task reads in turn with others. Owned by the reading thread."""
+
+    label: str
+
+    @property
+    def failure(self) -> ConnectError | None:
+        """Why it is left aside now."""
+
+    @property
+    def due_at_s(self) -> float:
+        """When to call `read` next, on the monotonic clock."""
+
+    @property
+    def is_reading(self) -> bool:
+        """A pass has begun and not ended."""
+
+    def prepare(self) -> None:
+        """Look at the table now. ConnectError when it cannot be read."""
+
+    def read(self) -> Batch | None:
+        """The next page. RetriableError: not now; ConnectError: this table cannot go on."""
+
+    def fail(self, error: ConnectError) -> None:
+        """Leave it for a while; others go on."""
+
+    def abandon(self) -> None:
+        """Break off what runs."""
 
 
 class Followed:

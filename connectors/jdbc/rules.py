@@ -106,6 +106,14 @@ def _query_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
 def _mode_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     if not config.mode:
         yield ConfigProblem("mode", "Query mode must be specified: mode is bulk, timestamp, incrementing or both.")
+    if config.initial_read_parallelism > 1 and (
+        config.query_text or config.mode in {"bulk", "log"} or config.offset_mode != "safe" or config.query_suffix
+    ):
+        yield ConfigProblem(
+            "initial.read.parallelism",
+            "initial.read.parallelism is for tables that are followed with offset.mode=safe: not for mode=bulk, log, "
+            "query, query.suffix and offset.mode=confluent.",
+        )
     if config.query_text and "incrementing" in config.mode and not config.incrementing_column:
         yield ConfigProblem(
             "incrementing.column.name",

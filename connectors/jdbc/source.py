@@ -11,7 +11,7 @@ from connectors.jdbc.check import check
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.task import JdbcLogTask
-from connectors.jdbc.tables import TableFilter, select_tables, split, to_text
+from connectors.jdbc.tables import TableFilter, parts_to_text, select_tables, share_out, to_text
 from connectors.jdbc.task import JdbcSourceTask
 
 
@@ -29,6 +29,8 @@ class JdbcSourceConnector:
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """The selected tables in contiguous groups under `tables`; one task for a query.
 
+        Further tasks help with first reads (`first.reads`) where initial.read.parallelism allows.
+
         Without any table there is one task, which fails and says so, as Confluent's does.
         """
         common = dict(self._config.originals)
@@ -39,9 +41,11 @@ class JdbcSourceConnector:
             chosen = select_tables(list_tables(database, self._config), TableFilter.of(self._config))
         finally:
             database.close()
+        tasks = 1 if self._config.mode == "log" else max_tasks
+        shares = share_out(chosen, tasks, self._config.initial_read_parallelism)
         return [
-            {**common, "tables": to_text(group)}
-            for group in split(chosen, 1 if self._config.mode == "log" else max_tasks)
+            {**common, "tables": to_text(own), **({"first.reads": parts_to_text(parts)} if parts else {})}
+            for own, parts in shares
         ] or [{**common, "tables": ""}]
 
     @property

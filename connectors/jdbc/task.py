@@ -19,9 +19,10 @@ from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.assemble import QUERY, query_plan, table_plan
 from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.followed import Followed, MakePlan, StoredOffset
+from connectors.jdbc.followed import Followed, MakePlan, Reads, StoredOffset
+from connectors.jdbc.handover import Around, Handover, PartReader
 from connectors.jdbc.reading import Connections, ReadingPlan
-from connectors.jdbc.tables import TableName, from_text
+from connectors.jdbc.tables import Part, TableName, from_text, parts_from_text
 
 _log = logging.getLogger(__name__)
 MAX_OPEN_PASSES = 4
@@ -38,8 +39,8 @@ class JdbcSourceTask:
         self._config = config
         self._connections = Connections(lambda: Database(config))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jdbc-read")
-        self._readers: list[Followed] = []
-        self._reading: Followed | None = None
+        self._readers: list[Reads] = []
+        self._reading: Reads | None = None
         self._ctx: SourceContext | None = None
         self._ahead: Future[Batch | None] | None = None
         self._failures = 0
@@ -49,7 +50,7 @@ class JdbcSourceTask:
     def open(self, ctx: SourceContext) -> None:
         """Connect, look at the tables, and resume each at its stored offset."""
         tables = from_text(self._config.tables)
-        if not tables and not self._config.query_text:
+        if not tables and not self._config.first_reads and not self._config.query_text:
             raise ConnectError(
                 "No table matches the table filter.",
                 key="table.whitelist",
@@ -105,13 +106,20 @@ class JdbcSourceTask:
             reader.abandon()
         self._connections.close()
 
-    def _plan(self, ctx: SourceContext) -> list[Followed]:
+    def _plan(self, ctx: SourceContext) -> list[Reads]:
         config, look_s = self._config, self._config.table_poll_interval_ms / 1000
         if config.query_text:
             plans: dict[str, MakePlan] = {QUERY: lambda database, stored: query_plan(database, config, stored)}
         else:
             plans = {t.full: partial(_table_plan, table=t, config=config) for t in from_text(config.tables)}
-        readers = [Followed(n, make, self._connections, ctx.stored_offset, look_s) for n, make in plans.items()]
+        followed = {n: Followed(n, make, self._connections, ctx.stored_offset, look_s) for n, make in plans.items()}
+        readers: list[Reads] = list(followed.values())
+        if config.mode != "bulk" and config.offset_mode == "safe" and not config.query_text:
+            around = Around(config, self._connections, ctx.stored_offset, look_s)
+            parts = parts_from_text(config.first_reads)
+            own = {part.table: part for part in parts if part.number == 0}
+            readers = [Handover(followed[t.full], own.get(t, Part(t)), around) for t in from_text(config.tables)]
+            readers += [PartReader(part, around) for part in parts if part.number > 0]
         for reader in readers:
             try:
                 reader.prepare()
@@ -121,7 +129,7 @@ class JdbcSourceTask:
                 self._set_aside(reader, error)
         return readers
 
-    def _set_aside(self, reader: Followed, error: ConnectError) -> None:
+    def _set_aside(self, reader: Reads, error: ConnectError) -> None:
         _log.error("Table %s is left aside and tried again later; other tables go on. %s", reader.label, error)
         reader.fail(error)
 

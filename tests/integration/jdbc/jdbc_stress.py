@@ -43,6 +43,10 @@ class Writer(threading.Thread):
         self._committed = committed
         self._own: dict[int, int] = {}
 
+    def owns(self, versions: dict[int, int]) -> None:
+        """Rows that were there before and are this session's to update, before it starts."""
+        self._own |= versions
+
     def run(self) -> None:
         try:
             with self._engine.connect() as connection:
@@ -92,29 +96,38 @@ class _nothing:  # noqa: N801 - used as a function, as contextlib.nullcontext is
 class Reader(threading.Thread):
     """A task that is killed at random; rows count when their offset was stored with them, as in a transaction."""
 
-    def __init__(self, open_task: Callable[[OffsetStore], JdbcSourceTask], seed: int, *, crashes: bool) -> None:
+    def __init__(
+        self,
+        open_task: Callable[[OffsetStore], JdbcSourceTask],
+        seed: int,
+        *,
+        crashes: bool,
+        store: OffsetStore | None = None,
+    ) -> None:
+        """`store`: one that it shares with others, as the tasks of a connector do."""
         super().__init__(daemon=True)
-        self._open = open_task
-        self._random = random.Random(seed)
+        self.open_task = open_task
+        self.random = random.Random(seed)
         self._crashes = crashes
-        self._ended = threading.Event()
+        self._store = store or OffsetStore()
+        self.ended = threading.Event()
         self.delivered: Counter[Row] = Counter()
         self.crashed = 0
         self.failure: BaseException | None = None
 
     def run(self) -> None:
-        store = OffsetStore()
         try:
-            while not self._ended.is_set():
-                self._life(store)
+            while not self.ended.is_set():
+                self.life(self._store)
         except BaseException as error:  # noqa: BLE001 - the test shows it
             self.failure = error
 
-    def _life(self, store: OffsetStore) -> None:
-        task = self._open(store)
-        ends_s = time.monotonic() + (self._random.expovariate(_CRASHES_PER_S) if self._crashes else 3600.0)
+    def life(self, store: OffsetStore) -> None:
+        """From one start to its end."""
+        task = self.open_task(store)
+        ends_s = time.monotonic() + (self.random.expovariate(_CRASHES_PER_S) if self._crashes else 3600.0)
         try:
-            while not self._ended.is_set():
+            while not self.ended.is_set():
                 try:
                     batch = task.poll(Deadline.after(0.05))
                 except RetriableError:
@@ -130,7 +143,7 @@ class Reader(threading.Thread):
             task.close()
 
     def end(self) -> None:
-        self._ended.set()
+        self.ended.set()
         self.join(30.0)
 
 

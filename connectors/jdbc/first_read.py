@@ -1,0 +1,232 @@
+"""The first full read of a table in ranges of its key: where it ends, how it is cut, and one range of it as a plan.
+
+The first read has the rows before a mark behind which nothing can appear any more; following the table begins at the
+mark. So the two have no row in common and miss none, whenever each range is read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from connectors.jdbc import offsets
+from connectors.jdbc.assemble import Assembly, assembled
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.cursors import has_index
+from connectors.jdbc.database import Database
+from connectors.jdbc.forms import DateTimes, TimestampForm
+from connectors.jdbc.modes import Ordering, key_of, literal
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.pages import Page
+from connectors.jdbc.query import Edge
+from connectors.jdbc.reading import ReadingPlan
+from connectors.jdbc.safe import HeldIds
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import Projection, Raw
+from connectors.jdbc.zone import unrepeated_us, zone
+
+_log = logging.getLogger(__name__)
+LEAST_KEYS = 10_000
+"""Ranges are at least so many keys wide."""
+_SECOND_US = timedelta(seconds=1) // timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRead:
+    """Rows before `mark`, an offset as Confluent's connector has it. Range r has the keys from bounds[r - 1] on and
+    below bounds[r]; the first and the last range have no end.
+    """
+
+    mark: Offset
+    bounds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, stored: Offset | None) -> FirstRead | None:
+        """The one that was begun and not ended, as the table's offset says."""
+        state = offsets.initial_read_of(stored)
+        return None if state is None else cls(*state)
+
+    @property
+    def ranges(self) -> range:
+        """The numbers of the ranges."""
+        return range(len(self.bounds) + 1)
+
+    @property
+    def offset(self) -> Offset:
+        """What is stored for the table while it lasts."""
+        return offsets.initial_read(self.mark, self.bounds)
+
+
+class NotSplit(Exception):  # noqa: N818 - not an error: the table is read as always
+    """The table's first read is not cut into ranges; the text says why."""
+
+
+class Beginning:
+    """Looks for the mark of a table's first read. Owned by the reading thread."""
+
+    def __init__(self, database: Database, table: TableName, config: JdbcSourceConfig) -> None:
+        """NotSplit; ConnectError: the table cannot be read."""
+        self._config = config
+        self._assembly = assembled(database, table, config)
+        _check(self._assembly, config, database.dialect_name)
+        self._mark = self._id_mark() if config.mode == "incrementing" else self._timestamp_mark
+
+    def look(self, database: Database) -> FirstRead | None:
+        """The first read; None: too early, look again. NotSplit: there is too little to read."""
+        mark = self._mark(database)
+        if mark is None:
+            return None
+        # After the mark was found every row before it can be seen.
+        key = self._assembly.key().expressions[0]
+        span = sa.select(sa.func.min(key), sa.func.max(key)).select_from(self._assembly.source.relation)
+        least, most = database.rows(span, "looking at the keys of a table")[0]
+        database.end_transaction()
+        if least is None:
+            raise NotSplit("it is empty")
+        return FirstRead(mark, bounds(int(least), int(most), self._config.initial_read_parallelism))
+
+    def _id_mark(self) -> Callable[[Database], Offset | None]:
+        column = self._assembly.ids().expressions[0]
+        largest, horizon = self._assembly.largest(column), self._assembly.horizon
+
+        def highest(database: Database) -> int:
+            found = largest(database)
+            if found is None:
+                raise NotSplit("it is empty")
+            return found
+
+        if horizon is None:
+            return lambda database: offsets.incrementing(highest(database))
+        held = HeldIds(highest, column, horizon)
+
+        def settled(database: Database) -> Offset | None:
+            held.begin(database)
+            return None if held.free is None else offsets.incrementing(held.free)
+
+        return settled
+
+    def _timestamp_mark(self, database: Database) -> Offset | None:
+        assert self._assembly.horizon is not None
+        settled_us = self._assembly.horizon.observe(database).settled_us - self._config.timestamp_delay_ms * 1000
+        # Whole seconds: a coarse column may hold later rows under the second's beginning.
+        at_us = settled_us // _SECOND_US * _SECOND_US
+        if any(c.raw is Raw.WALL_CLOCK for c in self._assembly.timestamp_columns()):
+            at_us = unrepeated_us(at_us, zone(self._config.db_timezone)) // _SECOND_US * _SECOND_US
+        if self._config.mode == "timestamp":
+            return offsets.timestamp(at_us - 1)
+        return offsets.timestamp_incrementing(at_us, self._config.incrementing_initial)
+
+
+def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:
+    """Where to cut the keys. NotSplit when they are too few."""
+    span = most - least + 1
+    parts = min(parallelism, span // LEAST_KEYS)
+    if parts < 2:
+        raise NotSplit(f"its keys span {span}")
+    return tuple(least + span * part // parts for part in range(1, parts))
+
+
+def _check(assembly: Assembly, config: JdbcSourceConfig, dialect: str) -> None:
+    key = assembly.key()
+    columns = [assembly.shape.columns[place] for place in key.places if place < len(assembly.shape.columns)]
+    if len(key.places) != 1 or any(c.raw is not Raw.INTEGER or c.projection is not Projection.AS_IS for c in columns):
+        raise NotSplit("it has no primary key of one integer column")
+    if config.mode == "incrementing":
+        return
+    if dialect == "sqlite" or any(c.raw not in {Raw.INSTANT, Raw.WALL_CLOCK} for c in assembly.timestamp_columns()):
+        raise NotSplit("its timestamps are text, numbers or dates")
+    if config.timestamp_initial == -1:
+        raise NotSplit("timestamp.initial=-1 begins now")
+
+
+def range_plan(
+    assembly: Assembly, config: JdbcSourceConfig, first: FirstRead, number: int, stored: Offset | None
+) -> ReadingPlan:
+    """How to read one range of a table, from where its stored offset says."""
+    table = assembly.table
+    assert table is not None
+    base = assembly.plan(offsets.table_partition(table), first.mark)
+    key = assembly.key()
+    limits = [*_limits(assembly, config, first.mark), *_keys(key, first.bounds, number)]
+    names = (assembly.shape.key or (assembly.shape.row_id or "",))[:1]
+    return replace(
+        base,
+        label=f"{base.label}, key range {number + 1} of {len(first.ranges)}",
+        partition=offsets.range_partition(table, number),
+        mode=Range(key, first.mark, stored),
+        paged=assembly.dialect == "sqlite" and has_index(assembly.shape, names),
+        bound=None,
+        guard=_Always(limits),
+        blind_spots=(),
+    )
+
+
+def _keys(key: Ordering, cuts: Sequence[int], number: int) -> list[sa.ColumnElement[bool]]:
+    column = key.expressions[0]
+    low = [column >= literal(cuts[number - 1])] if number > 0 else []
+    return [*low, column < literal(cuts[number])] if number < len(cuts) else low
+
+
+def _limits(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
+    if config.mode == "incrementing":
+        column, last = assembly.ids().expressions[0], offsets.id_of(mark)
+        assert last is not None
+        return [column > literal(config.incrementing_initial), column <= literal(last)]
+    column, _ = assembly.timestamp()
+    instants = assembly.timestamp_columns()[0].raw is Raw.INSTANT
+    form = DateTimes(None if instants else zone(config.db_timezone))
+    begin, end = form.edge(config.begin_ms * 1000), offsets.instant_us_of(mark)
+    assert end is not None
+    if config.mode == "timestamp":
+        return [column > begin.high, column < form.edge(end + 1).low]
+    # Following goes on with the rows of the mark's own instant, whose ids are above the initial one.
+    id_ = assembly.ids().expressions[0]
+    first = sa.or_(column > begin.high, id_ > literal(config.incrementing_initial))
+    return [column >= begin.low, first, column < form.edge(end).low]
+
+
+class Range:
+    """One range in the order of the key. Implements Mode."""
+
+    def __init__(self, key: Ordering, mark: Offset, stored: Offset | None) -> None:
+        self.order = key.expressions
+        self.keep: tuple[int, ...] = ()
+        self._key = key
+        self._mark = mark
+        self._last = offsets.range_progress_of(stored, mark)
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+        """Behind the last delivered key."""
+        return [Edge.at(literal(value)) for value in self._last or ()]
+
+    def delivered(self, page: Page) -> Offset | None:
+        """How far the range was read, or that it is finished."""
+        if page.following is None:
+            return offsets.range_finished(self._mark)
+        self._last = key_of(page, self._key)
+        return offsets.range_progress(self._mark, self._last)
+
+    def finished(self) -> Offset | None:
+        """A range without further rows is finished, too."""
+        return offsets.range_finished(self._mark)
+
+
+@dataclass(frozen=True, slots=True)
+class _Always:
+    """The same conditions on every pass. Implements Guard."""
+
+    conditions: Sequence[sa.ColumnElement[bool]]
+
+    def begin(self, database: Database) -> Sequence[sa.ColumnElement[Any]]:  # noqa: ARG002 - the protocol's
+        """The conditions."""
+        return self.conditions
+
+    @property
+    def is_waiting(self) -> bool:
+        """Nothing is held back."""
+        return False

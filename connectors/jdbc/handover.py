@@ -1,0 +1,242 @@
+"""A table's first read shared out among tasks, and its handover to following the table.
+
+The task that owns the table begins the first read by storing its mark and ranges as the table's offset. Each task reads
+its part of the ranges once it sees that offset, and stores how far each range is under a partition of its own. When all
+ranges are stored as finished, the owner stores the mark, an offset as Confluent's connector has it, and follows the
+table from there. Owned by the reading thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from connect.api.errors import ConnectError
+from connect.api.records import Batch, Column, SourcePosition
+from connectors.jdbc import offsets
+from connectors.jdbc.assemble import assembled
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.first_read import Beginning, FirstRead, NotSplit, range_plan
+from connectors.jdbc.followed import Followed, StoredOffset
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
+from connectors.jdbc.tables import Part
+
+_log = logging.getLogger(__name__)
+_SOON_S = 0.25
+_RARELY_S = 5.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the readers of a task share. `look_s`: how long a table that failed is left alone."""
+
+    config: JdbcSourceConfig
+    connections: Connections
+    stored: StoredOffset
+    look_s: float
+
+    def asked(self, ask: Callable[[Database], T]) -> T:
+        """What a connection answers."""
+        database = self.connections.take()
+        try:
+            answer = ask(database)
+        except BaseException:
+            self.connections.discard(database)
+            raise
+        self.connections.give_back(database)
+        return answer
+
+
+class PartReader:
+    """Reads a part of a table's ranges, one after the other. Read by a task as a `Followed` is."""
+
+    def __init__(self, part: Part, around: Around) -> None:
+        self.label = f"{part.table.full}, part {part.number + 1} of {part.of} of its first read"
+        self.failure: ConnectError | None = None
+        self.due_at_s = 0.0
+        self._part = part
+        self._around = around
+        self._reader: TableReader | None = None
+        self._range = -1
+        self._ended: set[int] = set()
+        self._given: dict[int, Offset] = {}
+
+    @property
+    def is_reading(self) -> bool:
+        """A statement is open."""
+        return self._reader is not None and self._reader.is_reading
+
+    def prepare(self) -> None:
+        """Nothing is known before the owner has begun."""
+
+    def read(self) -> Batch | None:
+        """The next page of a range; None when there is nothing to do now. Errors as `TableReader.read`."""
+        known = self._around.stored(offsets.table_partition(self._part.table))
+        first = FirstRead.of(known)
+        if first is None:
+            self._rest(_SOON_S if known is None else _RARELY_S)
+            return None
+        if self._reader is None:
+            self._begin(first)
+        if self._reader is None:
+            self._rest(_SOON_S)
+            return None
+        batch = self._reader.read()
+        self.failure = None
+        assert batch is None or batch.position is not None
+        if batch is not None and batch.position is not None and batch.position.offset is not None:
+            self._given[self._range] = batch.position.offset
+            if offsets.is_range_finished(batch.position.offset, first.mark):
+                self._ended.add(self._range)
+                self._reader = None
+        return batch
+
+    def fail(self, error: ConnectError) -> None:
+        """Leave the table for a while."""
+        self.abandon()
+        self.failure, self._reader = error, None
+        self._rest(self._around.look_s)
+
+    def abandon(self) -> None:
+        """Break off what runs."""
+        if self._reader is not None:
+            self._reader.abandon()
+
+    def _begin(self, first: FirstRead) -> None:
+        for number in first.ranges[self._part.number :: self._part.of]:
+            known = self._given.get(number) or self._around.stored(offsets.range_partition(self._part.table, number))
+            if number in self._ended or offsets.is_range_finished(known, first.mark):
+                continue
+            plan = self._plan(first, number, known)
+            self._reader, self._range = TableReader(plan, self._around.connections), number
+            return
+
+    def _plan(self, first: FirstRead, number: int, known: Offset | None) -> ReadingPlan:
+        # Inside, as a plan asks the database, too.
+        def plan(database: Database) -> ReadingPlan:
+            table, config = self._part.table, self._around.config
+            return range_plan(assembled(database, table, config), config, first, number, known)
+
+        return self._around.asked(plan)
+
+    def _rest(self, rest_s: float) -> None:
+        self.due_at_s = time.monotonic() + rest_s
+
+
+class Handover:
+    """A table that is read in ranges first where that is asked for and pays, and followed from then on.
+
+    Read by a task as a `Followed` is.
+    """
+
+    def __init__(self, followed: Followed, part: Part, around: Around) -> None:
+        self.label = followed.label
+        self._followed = followed
+        self._own = PartReader(part, around)
+        self._table = part.table
+        self._around = around
+        self._beginning: Beginning | None = None
+        self._begun = False
+        self._is_over = False
+        self._due_at_s = 0.0
+
+    @property
+    def failure(self) -> ConnectError | None:
+        """Why the table is left aside."""
+        return self._followed.failure if self._is_over else self._own.failure
+
+    @property
+    def due_at_s(self) -> float:
+        """When to call `read` next, on the monotonic clock."""
+        return self._followed.due_at_s if self._is_over else self._due_at_s
+
+    @property
+    def is_reading(self) -> bool:
+        """A statement is open."""
+        return self._followed.is_reading if self._is_over else self._own.is_reading
+
+    def prepare(self) -> None:
+        """Look at the table now. ConnectError when it cannot be read."""
+        if self._is_followed():
+            self._is_over = True
+            self._followed.prepare()
+
+    def read(self) -> Batch | None:
+        """The next page, of the first read or of a later pass. Errors as `TableReader.read`."""
+        if not self._is_over and self._is_followed():
+            self._is_over = True
+        if self._is_over:
+            return self._followed.read()
+        first = FirstRead.of(self._known())
+        if first is None:
+            return self._begin()
+        if all(self._is_finished(number, first) for number in first.ranges):
+            return self._end(first)
+        batch = self._own.read()
+        self._due_at_s = self._own.due_at_s
+        return batch
+
+    def fail(self, error: ConnectError) -> None:
+        """Leave the table for a while."""
+        (self._followed if self._is_over else self._own).fail(error)
+        self._due_at_s = self._own.due_at_s
+
+    def abandon(self) -> None:
+        """Break off what runs."""
+        self._followed.abandon()
+        self._own.abandon()
+
+    def _is_followed(self) -> bool:
+        known = self._known() or self._around.stored(offsets.old_table_partition(self._table))
+        if known is None:
+            return self._around.config.initial_read_parallelism < 2
+        return FirstRead.of(known) is None
+
+    def _known(self) -> Offset | None:
+        return self._around.stored(offsets.table_partition(self._table))
+
+    def _is_finished(self, number: int, first: FirstRead) -> bool:
+        return offsets.is_range_finished(self._around.stored(offsets.range_partition(self._table, number)), first.mark)
+
+    def _begin(self) -> Batch | None:
+        self._due_at_s = time.monotonic() + _SOON_S
+        if self._begun:
+            return None  # given to the framework, which has yet to store it
+        try:
+            first = self._around.asked(self._look)
+        except NotSplit as why:
+            _log.info("%s is not read in ranges first: %s.", self.label, why)
+            self._is_over = True
+            return None
+        if first is None:
+            return None
+        _log.info("The first read of %s goes in %d ranges of its key.", self.label, len(first.ranges))
+        batch = self._moved(first.offset)
+        self._begun = True
+        return batch
+
+    def _look(self, database: Database) -> FirstRead | None:
+        if self._beginning is None:
+            self._beginning = Beginning(database, self._table, self._around.config)
+        return self._beginning.look(database)
+
+    def _end(self, first: FirstRead) -> Batch:
+        batch = self._moved(first.mark)
+        _log.info("The first read of %s is finished; it is followed from now on.", self.label)
+        self._followed.go_on_from(offsets.table_partition(self._table), first.mark)
+        self._is_over = True
+        return batch
+
+    def _moved(self, offset: Offset) -> Batch:
+        """No rows, and the table's offset."""
+        partition = offsets.table_partition(self._table)
+        config = self._around.config
+        plan = self._around.asked(lambda database: assembled(database, self._table, config).plan(partition, offset))
+        values = Column.from_arrow(plan.format.build(()), plan.format.schema)
+        return Batch(plan.topic, values, position=SourcePosition(partition, offset))
