@@ -36,7 +36,8 @@ bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json 
 
 chaos: setup ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress; a gigabyte
 	$(BIN)/python -m pytest -q -s -m chaos tests/integration
-	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py
+	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
+		tests/integration/jdbc/test_jdbc_first_read.py
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done
 
 clean: ## Remove what setup made
