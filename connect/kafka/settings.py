@@ -47,7 +47,7 @@ _CONSUMER: Final[Mapping[str, Value]] = {
     "enable.auto.offset.store": False,
     "auto.offset.reset": "earliest",
     "partition.assignment.strategy": "cooperative-sticky",
-    "queued.max.messages.kbytes": 65_536,
+    "queued.max.messages.kbytes": 16_384,
     # librdkafka's 1 s pause after a full local queue would starve a sink that reads fast.
     "fetch.queue.backoff.ms": 50,
 }
