@@ -29,11 +29,13 @@ class ColumnarReads:
         self._consumer = consumer
         self._lib = library()
         native.bind_librdkafka(library_path())
-        self._queue: int = self._lib.rd_kafka_queue_new(client_of(consumer))
+        self._queue: int | None = self._lib.rd_kafka_queue_new(client_of(consumer))
         self._assigned: set[TopicPartition] = set()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Have these partitions' records come to our queue."""
+        if self._queue is None:
+            return  # Closing: nobody reads them any more.
         client = client_of(self._consumer)
         for topic, partition in partitions:
             own = self._lib.rd_kafka_queue_get_partition(client, topic.encode(), partition)
@@ -48,7 +50,7 @@ class ColumnarReads:
     def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
         """See `Reads`. A rebalance is served within `wait_s` while records are waited for."""
         served = self.serve(0.0 if self._assigned else wait_s)
-        if not self._assigned or served.errors:
+        if self._queue is None or not self._assigned or served.errors:
             return served
         taken = native.consume(self._queue, most, wait_s=wait_s, fill_s=fill_s)
         batches = [
@@ -75,7 +77,9 @@ class ColumnarReads:
 
     def close(self) -> None:
         """Give the queue back."""
-        self._lib.rd_kafka_queue_destroy(self._queue)
+        if self._queue is not None:
+            self._lib.rd_kafka_queue_destroy(self._queue)
+        self._queue = None
         self._assigned.clear()
 
 
