@@ -15,7 +15,8 @@ import structlog
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.cluster.cluster_claim import KEY, SUFFIX, ClusterClaim, conflict
+from connect.cluster.claiming import Claiming
+from connect.cluster.cluster_claim import ClusterClaim
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_catalog import InstalledConnectors
 from connect.cluster.connector_offsets import GroupOffsets
@@ -25,6 +26,7 @@ from connect.cluster.herder import Herder
 from connect.cluster.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.host_process import CommandProcess, HostProcess, python_host
 from connect.cluster.internal_topics import internal_topics, slots_topic
+from connect.cluster.kafka_claims import KafkaClaims
 from connect.cluster.lease import SHARE, Lease
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
 from connect.cluster.membership import Membership
@@ -32,7 +34,6 @@ from connect.cluster.settling import Surroundings
 from connect.cluster.supervisor import KILL_GRACE_S, Launch
 from connect.cluster.task_host import Host, HostListener, TaskHost
 from connect.kafka.kv_log import KeyValueLog
-from connect.kafka.last_value import read_last, write_last
 from connect.kafka.membership_consumer import MembershipConsumer
 from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
@@ -51,8 +52,10 @@ CONTACT_S: Final = 3.0
 """librdkafka cannot be interrupted while it waits for a first broker; this bounds how long a stop waits for it."""
 PAUSE_S: Final = 1.0
 JOIN_RECONNECT_MS: Final = "100"
-JOIN_S: Final = 15.0
-"""A worker counts as ready after this time even when it has no part in the work yet: there may be more than slots."""
+JOIN_S: Final = 1.0
+"""A worker answers requests after this time even outside the group, which may wait for a lost worker's session."""
+HEARTBEAT_MS: Final = 300
+"""How soon a worker hears that another one leaves or joins, where heartbeat.interval.ms is not given."""
 STOP_MARGIN_S: Final = 10.0
 """Time to say good-bye to Kafka and REST, on top of the time tasks get to stop."""
 
@@ -98,6 +101,8 @@ class Worker:
                 raise StartError(str(error)) from error
             else:
                 self.herder.wait_until_joined(Deadline.after(JOIN_S, self._stopping))
+                if self._forked is not None:
+                    self._forked.load_base()
                 break
         return url
 
@@ -129,27 +134,11 @@ class Worker:
         cluster_id = admin.cluster_id(deadline.sooner(CONTACT_S))
         self._reached_kafka = True
         make = self._config.internal_topics_automatic_creation_enable
-        admin.ensure_internal(internal_topics(self._config), deadline, make=make)
-        self._claim_topics(admin, deadline)
+        new = admin.ensure_internal(internal_topics(self._config), deadline, make=make)
+        own = slots_topic(self._config)
+        claims = KafkaClaims(self._config, admin, deadline, is_new=own in new)
+        Claiming(ClusterClaim.of(self._config), own, claims).run(deadline)
         self.herder.start(urlsplit(url).netloc, url, cluster_id, deadline)
-        if self._forked is not None and self.herder.connectors():
-            self._forked.load()
-
-    def _claim_topics(self, admin: TopicAdmin, deadline: Deadline) -> None:
-        """ConfigError: another cluster that is running has this one's group or one of its topics."""
-        config, own = self._config, slots_topic(self._config)
-        client_id = f"{config.group_id}-claims"
-        consumer = consumer_settings(config.originals, {}, client_id=client_id).properties
-        topics = sorted({own, *(name for name in admin.topics(deadline) if name.endswith(SUFFIX))})
-        claims = {name: ClusterClaim.parse(value) for name, value in read_last(topics, KEY, consumer, deadline).items()}
-        mine = ClusterClaim.of(config)
-        for claim in claims.values():
-            error = None if claim is None else conflict(mine, claim)
-            if error is not None and claim is not None and admin.group_members(claim.group_id, deadline):
-                raise error
-        if claims.get(own) != mine:
-            producer = producer_settings(config.originals, {}, client_id=client_id).properties
-            write_last(own, KEY, mine.as_bytes(), producer, deadline)
 
     def _wait_for_kafka(self, error: RetriableError, waited_s: float) -> None:
         brokers = ",".join(self._config.bootstrap_servers)
@@ -189,9 +178,11 @@ class Worker:
         given = consumer_settings(
             {**soon, **config.originals}, {}, client_id=f"connect-{worker_id}", group_id=config.group_id
         ).properties
+        given_ms = config.heartbeat_interval_ms
+        heartbeat_ms = given_ms if "heartbeat.interval.ms" in config.originals else min(HEARTBEAT_MS, given_ms)
         timing = {
             "session.timeout.ms": config.session_timeout_ms,
-            "heartbeat.interval.ms": config.heartbeat_interval_ms,
+            "heartbeat.interval.ms": heartbeat_ms,
             "max.poll.interval.ms": max(config.rebalance_timeout_ms, config.session_timeout_ms),
         }
         members = {key: value for key, value in given.items() if key != "consumer.path"}

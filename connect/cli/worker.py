@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.stop_signals import StopSignals
+from connect.telemetry.lean_structlog import load_structlog
 
 if TYPE_CHECKING:
     from connect.runtime.worker_config import WorkerConfig
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), default="INFO")
 def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: str) -> None:
     """Run a worker with the settings of FILE: YAML, or a Java .properties file as Kafka Connect takes it."""
+    load_structlog()
     from connect.api.errors import ConfigError
     from connect.cluster.worker_file import read_worker_file
     from connect.plugins import Catalog
@@ -46,6 +47,7 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
 
     from connect.api.errors import ConnectError
     from connect.app import StartError, Worker
+    from connect.cli.stop_signals import StopSignals
 
     if notes:
         structlog.get_logger(__name__).info("worker_file_notes", notes=list(notes))

@@ -57,6 +57,12 @@ class ConnectorCalls:
         self._send(call)
         return self._asked[call.id].answer
 
+    def make_ready(self) -> None:
+        """Have the host there before the first question."""
+        if self._host is None:
+            self._idle_since_s = self._clock_s()
+            self._host = self._launch("call-host", self)
+
     def tick(self) -> None:
         """End the host when a call hangs, or when there is nothing to ask for a while."""
         if self._host is None:
@@ -92,8 +98,8 @@ class ConnectorCalls:
         self._post("taking in the end of the call host", lambda: self._bury(host, reason))
 
     def _send(self, call: Call) -> None:
-        if self._host is None:
-            self._host = self._launch("call-host", self)
+        self.make_ready()
+        assert self._host is not None
         self._host.send(call)
 
     def _answer(self, result: CallResult) -> None:

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import structlog
 
-from connect.cluster.fork_server import MESSAGE_BYTES
-from connect.cluster.host_process import exit_reason
+from connect.cluster.host_process import MESSAGE_BYTES, exit_reason
 
 SERVER_GONE: Final = "ended with the fork server that made it"
 _logger = structlog.get_logger(__name__)
@@ -41,10 +40,10 @@ class ForkedHosts:
         with self._lock:
             self._running()
 
-    def load(self) -> None:
-        """Have the server load now what hosts need, a second and about 50 MiB of work, not with the first host."""
+    def load_base(self) -> None:
+        """Have the server load a part of what hosts need before the first of them is asked for."""
         with self._lock:
-            self._running().order({"load": True})
+            self._running().order({"load": "base"})
 
     def start(self, line: socket.socket, report: int) -> ForkedProcess:
         """Start a host at the other end of this line, with the descriptor of its crash report; never waits."""
@@ -123,7 +122,7 @@ class _Server:
     def close(self) -> None:
         self._control.shutdown(socket.SHUT_RDWR)
 
-    def order(self, order: dict[str, int]) -> None:
+    def order(self, order: dict[str, Any]) -> None:
         try:
             self._control.send(json.dumps(order).encode())
         except OSError as error:

@@ -20,7 +20,8 @@ from connect.cluster.config_store import ConfigStore
 from connect.cluster.lease import Lease
 from connect.cluster.membership import NOBODY, MembershipListener, View
 
-POLL_S: Final = 0.1
+POLL_S: Final = 0.02
+"""How soon a new assignment is claimed and a stop is noticed."""
 RETRY_S: Final = 1.0
 LEADER_SLOT: Final = 0
 """Who owns this slot leads."""
@@ -68,6 +69,8 @@ class GroupMembership:
         self._worker_id = ""
         self._held: frozenset[int] = frozenset()
         self._claimed: frozenset[int] | None = None
+        self._is_member = False
+        self._is_out = False
         self._generation = 0
         self._listener: MembershipListener | None = None
         self._stopping = threading.Event()
@@ -78,6 +81,11 @@ class GroupMembership:
     def view(self) -> View:
         """The present view."""
         return self._view
+
+    @property
+    def is_out(self) -> bool:
+        """This worker was put out of the group, or lost sight of it, and is not back yet."""
+        return self._is_out
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group on a thread of its own."""
@@ -109,6 +117,7 @@ class GroupMembership:
 
     def assigned(self, partitions: frozenset[int]) -> None:
         """SlotListener. They count once they are claimed."""
+        self._is_member, self._is_out = True, False
         self._held |= partitions
         self._lease.hold()
 
@@ -124,6 +133,7 @@ class GroupMembership:
     def lost(self, partitions: frozenset[int]) -> None:
         """SlotListener."""
         _logger.warning("out_of_the_group", slots=len(partitions))
+        self._is_member, self._is_out = False, True
         self._give_up(partitions)
         self._renew(self._configs.snapshot)
 
@@ -153,7 +163,8 @@ class GroupMembership:
             member.close(Deadline.after(self._release_timeout_s))
 
     def _claim(self) -> None:
-        if (self._claimed or frozenset()) == self._held:
+        # Also no slots are claimed, once: a member that has none yet can be reached, and answers.
+        if self._claimed == self._held or not self._is_member:
             return
         claimed = self._held
         self._configs.put(WorkerRecord(self._worker_id, self._url, sorted(claimed)))
@@ -181,6 +192,8 @@ class GroupMembership:
         slots = self._held & (self._claimed or frozenset())
         owners = {slot: worker.worker_id for worker in snapshot.workers.values() for slot in worker.slots}
         leader = snapshot.owner(LEADER_SLOT)
+        if leader is not None and leader.worker_id == self._worker_id and LEADER_SLOT not in slots:
+            leader = None  # a claim of this worker's last life
         return View(
             generation=self._generation,
             leads=LEADER_SLOT in slots,

@@ -63,6 +63,8 @@ class Herder:
         self._creation = Creation(self._parts, self._requests, self._offsets, self._settler.tasks.has_runs)
         self._dry_run = DryRun(partial(self._ask, "task_configs"), around.group_offsets)
         self._caught_up = threading.Event()
+        self._waited = False
+        self._expects_work = False
         self._cluster_id = ""
 
     # --- life of the worker ---
@@ -74,8 +76,10 @@ class Herder:
         self._caught_up.set()
 
     def wait_until_joined(self, deadline: Deadline) -> bool:
-        """Return when this worker has its part of the work; False when the deadline comes first."""
-        return self._settler.wait_until_joined(deadline)
+        """Return when this worker is in the group, at the deadline the latest; from then on requests are answered."""
+        joined = self._settler.wait_until_joined(deadline)
+        self._waited = True
+        return joined
 
     def stop(self, deadline: Deadline) -> None:
         """Stop all tasks, say so, leave the group, close everything. May be called twice."""
@@ -103,8 +107,13 @@ class Herder:
 
     @property
     def started(self) -> bool:
-        """The worker has read its internal topics, joined the group and takes requests."""
-        return self._caught_up.is_set() and self._settler.has_joined
+        """The worker has read its internal topics, has joined the group or waits for that, and takes requests."""
+        return self._caught_up.is_set() and (self._settler.has_joined or self._waited)
+
+    @property
+    def is_out(self) -> bool:
+        """The worker lost its place in the group, and with it its tasks."""
+        return self._parts.membership.is_out
 
     def require_leader(self) -> None:
         """NotLeaderError, as far as this worker knows."""
@@ -163,6 +172,12 @@ class Herder:
         return self._parts.statuses.rebalances()
 
     # --- changes ---
+
+    def expect_work(self) -> None:
+        """Somebody asks for something: hosts are made ready before they are needed. Returns at once."""
+        if not self._expects_work:
+            self._expects_work = True
+            self._parts.loop.post("making task hosts ready", self._settler.expect_work)
 
     def ping(self) -> Future[None]:
         """Done when the herder thread gets to it."""

@@ -7,7 +7,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
+
+MESSAGE_BYTES: Final = 4096
+"""The longest message between a worker and its fork server."""
 
 
 class HostProcess(Protocol):

@@ -52,6 +52,10 @@ class Membership(Protocol):
     def view(self) -> View:
         """The present view."""
 
+    @property
+    def is_out(self) -> bool:
+        """This worker was put out of the group, or lost sight of it, and is not back yet."""
+
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group."""
 
@@ -72,6 +76,11 @@ class Alone:
     def view(self) -> View:
         """The present view."""
         return self._view
+
+    @property
+    def is_out(self) -> bool:
+        """Nobody puts it out."""
+        return False
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Take everything."""

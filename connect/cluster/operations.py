@@ -172,6 +172,13 @@ class Operations(Protocol):
     def require_leader(self) -> None:
         """NotLeaderError, as far as this worker knows: REST then forwards instead of checking a configuration twice."""
 
+    @property
+    def is_out(self) -> bool:
+        """The worker lost its place in the group, and with it its tasks."""
+
+    def expect_work(self) -> None:
+        """Somebody asks for something: prepare for more. Returns at once."""
+
     def ping(self) -> Future[None]:
         """Done when the herder thread gets to it: the worker is healthy."""
 

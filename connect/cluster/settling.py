@@ -72,6 +72,7 @@ class Settler:
         self._leaving = threading.Event()
         self._joined = threading.Event()
         self._led = False
+        self._expects_work = False
         self._session_key_ttl_ms = int(worker.originals.get(TTL_KEY, TTL_MS))
         self.parts = self._build(worker)
         self.connectors = ConnectorRuns(self.parts)
@@ -165,6 +166,12 @@ class Settler:
 
     # --- on the herder's thread ---
 
+    def expect_work(self) -> None:
+        """Have hosts ready for questions and tasks, from the first sign on that there will be any."""
+        if not self._expects_work:
+            self._expects_work = True
+            self.parts.calls.make_ready()
+
     def run_changed(self, change: TaskState) -> None:
         """RunListener."""
         self.tasks.run_changed(change)
@@ -186,7 +193,10 @@ class Settler:
 
     def _settle(self) -> None:
         snapshot = self.parts.configs.snapshot
+        if snapshot.connectors and not self._leaving.is_set():
+            self.expect_work()
         view = NOBODY if self._leaving.is_set() else self.parts.membership.view
+        self.parts.supervisor.keep_ready(self._expects_work and view.slots != frozenset())
         self._carry_out_restarts(view)
         if view.leads:
             snapshot = self._lead(snapshot, view)

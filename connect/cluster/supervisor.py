@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -36,6 +36,8 @@ ABORT_TICKS: Final = 4
 """A host that is told to write its stacks and end gets this long."""
 IDLE_S: Final = 60.0
 """A host without tasks is ended after this time."""
+SPARE_PAUSE_S: Final = 5.0
+"""After a host without tasks has died, the next one is not made ready before this."""
 
 Launch = Callable[[str, HostListener], Host]
 Post = Callable[[str, Callable[[], None]], None]
@@ -98,6 +100,13 @@ class Supervisor:
         self._hosts: dict[Host, _Tasks] = {}
         self._suspects = Suspects(clock_s)
         self._numbers = itertools.count(1)
+        self._keeps_ready = False
+        self._ready_again_s = 0.0
+
+    def keep_ready(self, wanted: bool) -> None:
+        """Whether a host shall be there before a task needs it, as far as there may be one more."""
+        self._keeps_ready = wanted
+        self._make_ready()
 
     def start(self, message: StartTask, *, isolated: bool) -> None:
         """Run a task: in a host of its connector's own, or in the shared host with the fewest tasks.
@@ -140,9 +149,10 @@ class Supervisor:
                 self._sacrifice(host, tasks, late)
             elif tasks.runs:
                 self._check_memory(host)
-            elif now_s - tasks.idle_since_s >= (0.0 if tasks.isolated_for else IDLE_S):
+            elif now_s - tasks.idle_since_s >= (0.0 if tasks.isolated_for else IDLE_S) and not self._is_spare(host):
                 del self._hosts[host]
                 host.close()
+        self._make_ready()
 
     def _listen(self, host: Host, tasks: _Tasks) -> None:
         if tasks.spoke:
@@ -190,14 +200,41 @@ class Supervisor:
         return next((host for host, tasks in self._hosts.items() if run in tasks.runs), None)
 
     def _host_for(self, connector: str | None) -> Host:
-        fitting = [h for h, t in self._hosts.items() if t.isolated_for == connector and not t.sacrificed]
-        idle = next((h for h in fitting if not self._hosts[h].runs), None)
-        room = not fitting if connector is not None else len(fitting) < self._limits.hosts
-        if idle is None and room:
-            host = self._launch(f"task-host-{next(self._numbers)}", self)
-            self._hosts[host] = _Tasks(connector, idle_since_s=self._clock_s())
-            return host
-        return idle or min(fitting, key=lambda h: len(self._hosts[h].runs))
+        fitting = self._fitting(connector)
+        idle = self._idle(fitting)
+        if idle is not None:
+            return idle
+        if connector is None:
+            return self._launched(None) if self._has_room() else min(fitting, key=lambda h: len(self._hosts[h].runs))
+        if fitting:
+            return min(fitting, key=lambda h: len(self._hosts[h].runs))
+        spare = self._idle(self._fitting(None))
+        if spare is None:
+            return self._launched(connector)
+        self._hosts[spare].isolated_for = connector
+        return spare
+
+    def _fitting(self, connector: str | None) -> list[Host]:
+        return [h for h, t in self._hosts.items() if t.isolated_for == connector and not t.sacrificed]
+
+    def _idle(self, hosts: Sequence[Host]) -> Host | None:
+        return next((host for host in hosts if not self._hosts[host].runs), None)
+
+    def _has_room(self) -> bool:
+        return len(self._fitting(None)) < self._limits.hosts
+
+    def _launched(self, connector: str | None) -> Host:
+        host = self._launch(f"task-host-{next(self._numbers)}", self)
+        self._hosts[host] = _Tasks(connector, idle_since_s=self._clock_s())
+        return host
+
+    def _make_ready(self) -> None:
+        wanted = self._keeps_ready and self._has_room() and self._idle(self._fitting(None)) is None
+        if wanted and self._clock_s() >= self._ready_again_s:
+            self._launched(None)
+
+    def _is_spare(self, host: Host) -> bool:
+        return self._keeps_ready and self._idle(self._fitting(None)) is host
 
     def _take(self, host: Host, message: Message) -> None:
         tasks = self._hosts.get(host)
@@ -243,6 +280,8 @@ class Supervisor:
         tasks = self._hosts.pop(host, None)
         if tasks is None:
             return
+        if not tasks.runs:
+            self._ready_again_s = self._clock_s() + SPARE_PAUSE_S
         if tasks.runs and not tasks.sacrificed:
             _logger.error("task_host_died", host=host.name, pid=host.pid, reason=reason, tasks=len(tasks.runs))
             self._suspects.add({task.connector for task in tasks.runs.values()})

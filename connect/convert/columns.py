@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -62,11 +61,15 @@ def _values_of(array: pa.Array) -> list[Any]:
 
 def base64_of(array: pa.Array) -> pa.Array:
     """The base64 text of every byte string."""
+    import polars as pl
+
     return pl.Series(pl.from_arrow(array.cast(pa.large_binary()))).bin.encode("base64").to_arrow().cast(pa.string())
 
 
 def bytes_of(array: pa.Array) -> pa.Array:
     """The bytes of every base64 text."""
+    import polars as pl
+
     try:
         series = pl.Series(pl.from_arrow(array)).str.decode("base64", strict=True)
     except pl.exceptions.PolarsError as error:

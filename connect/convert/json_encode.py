@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -71,6 +70,8 @@ def _plain_text(array: pa.Array) -> pa.StringArray:
 
 
 def _json_encoded(array: pa.StructArray) -> pa.StringArray:
+    import polars as pl
+
     return pl.Series(pl.from_arrow(array)).struct.json_encode().to_arrow().cast(pa.utf8())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.deadline import Deadline
@@ -87,7 +87,8 @@ class KeyValueLog:
             self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
         partitions = self._partitions(deadline)
         self._positions = dict.fromkeys(partitions, 0)
-        self._consumer.assign([KafkaPartition(self.topic, p, OFFSET_BEGINNING) for p in partitions])
+        # A number: librdkafka may take half a second to look up what "beginning" means. Were it gone, the reset tells.
+        self._consumer.assign([KafkaPartition(self.topic, p, 0) for p in partitions])
         self._thread.start()
 
     def put(self, key: bytes, value: bytes | None) -> Future[None]:

@@ -1,11 +1,11 @@
-"""The last value of one key in one partition of a topic: for the few facts that a worker looks up once."""
+"""The values of one key in one partition of a topic: for the few facts that a worker looks up once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.deadline import Deadline
@@ -20,12 +20,20 @@ _END_MS: Final = 10
 """How long a broker looks out for more before it says that this is the end."""
 
 
-def read_last(topics: list[str], key: bytes, settings: Settings, deadline: Deadline) -> dict[str, bytes]:
-    """The last value under the key in the first partition of each topic; those without one are left out.
+class KeptValue(NamedTuple):
+    """A value (None: removed), where it is, and when it was written by its writer's clock."""
+
+    value: bytes | None
+    offset: int
+    time_ms: int
+
+
+def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Deadline) -> dict[str, list[KeptValue]]:
+    """The values under the key in the first partition of each topic, oldest first, as far as compaction left them.
 
     RetriableError when the ends were not reached in time.
     """
-    found: dict[str, bytes] = {}
+    found: dict[str, list[KeptValue]] = {topic: [] for topic in topics}
     own = {**settings, "enable.partition.eof": True, "enable.auto.commit": False, "group.id": "unused"}
     own |= {"fetch.wait.max.ms": _END_MS, "auto.offset.reset": "earliest"}
     with translated("making a consumer"):
@@ -44,8 +52,7 @@ def read_last(topics: list[str], key: bytes, settings: Settings, deadline: Deadl
             topic = str(message.topic())
             if error is None:
                 if message.key() == key:
-                    value = message.value()
-                    found[topic] = value if isinstance(value, bytes) else b""
+                    found[topic].append(_kept(message))
             elif error.code() == KafkaError._PARTITION_EOF or topic in left:  # noqa: SLF001 - librdkafka's own code
                 # Whoever may not read another cluster's topic is not kept from starting.
                 left.discard(topic)
@@ -56,13 +63,31 @@ def read_last(topics: list[str], key: bytes, settings: Settings, deadline: Deadl
     return found
 
 
-def write_last(topic: str, key: bytes, value: bytes, settings: Settings, deadline: Deadline) -> None:
-    """Write the value where `read_last` finds it. The broker's errors."""
+def write_value(topic: str, key: bytes, value: bytes | None, settings: Settings, deadline: Deadline) -> KeptValue:
+    """Write the value where `read_values` finds it; as it was written. The broker's errors."""
+    done: list[Message] = []
     failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            done.append(message)
+        else:
+            failed.append(error)
+
+    # One record needs no idempotence, for which a broker that has just started lets its producers wait.
+    own = {**settings, "enable.idempotence": False, "linger.ms": 0, "delivery.report.only.error": False}
+    own.pop("producer.path", None)
     with translated("making a producer"):
-        producer = Producer(dict(settings), logger=client_logger("last_value"))
-    producer.produce(topic, value, key, PARTITION, on_delivery=lambda error, _: failed.append(error) if error else None)
+        producer = Producer(own, logger=client_logger("last_value"))
+    producer.produce(topic, value, key, PARTITION, on_delivery=delivered)
     if producer.flush(deadline.remaining_s):
         raise RetriableError(f"Topic {topic} was not written in time.")
     if failed:
         raise translate(failed[0], f"writing to topic {topic}")
+    return _kept(done[0])
+
+
+def _kept(message: Message) -> KeptValue:
+    value = message.value()
+    kept = value if isinstance(value, bytes) else None
+    return KeptValue(kept, message.offset() or 0, message.timestamp()[1])

@@ -148,11 +148,12 @@ class TopicAdmin:
             names = ", ".join(sorted({tp.topic for tp in before}))
             self._admin.call(ask, deadline, f"deleting records of {names}")
 
-    def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline, *, make: bool = True) -> None:
-        """Create the worker's topics where missing and check those that exist. ConfigError names the worker key.
+    def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline, *, make: bool = True) -> set[str]:
+        """Create the worker's topics where missing and check those that exist; the new ones. ConfigError names the key.
 
         `make` False: a missing topic is a ConfigError, too.
         """
+        new = set()
         for topic in topics:
             if not make:
                 if not self.describe([topic.spec.name], deadline):
@@ -165,8 +166,11 @@ class TopicAdmin:
                 if isinstance(error, RetriableError):
                     raise
                 raise _not_created(topic, error) from error
-            if not created:
+            if created:
+                new.add(topic.spec.name)
+            else:
                 self._check(topic, deadline)
+        return new
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], deadline: Deadline, *, committed_only: bool = False

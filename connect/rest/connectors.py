@@ -88,7 +88,8 @@ async def patch_config(request: web.Request) -> web.Response:
         if patch is None:
             raise RequestError(500, 'Cannot read the request, because "connectorConfigPatch" is null')
         merged = {**stored, **patch}
-        config = _named(name, {key: value for key, value in merged.items() if value is not None})
+        # Unlike in a PUT, another `name` among the values is stored, as in Java.
+        config = {key: value for key, value in merged.items() if value is not None}
         if flag(request, "dry_run"):
             return await preview(request, name, config)
         wanted = await ready(request, name, config)

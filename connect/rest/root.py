@@ -9,6 +9,11 @@ from connect.rest.context import context_of
 from connect.rest.routing import Route
 from connect.rest.waiting import WaitTimeoutError, stage_text, within
 
+OUT = (
+    "Worker has lost its place in the group of workers, so its tasks run on others: the brokers do not hear it, or its "
+    "rights were taken. It joins again by itself."
+)
+
 
 async def root(request: web.Request) -> web.Response:
     """What this server is; answered before the worker has started."""
@@ -18,11 +23,13 @@ async def root(request: web.Request) -> web.Response:
 
 
 async def health(request: web.Request) -> web.Response:
-    """200 when the herder answers, 503 while it starts, 500 when it does not answer in time."""
+    """200 when the herder answers, 503 while it starts, 500 when it does not in time or the worker lost its group."""
     context = context_of(request)
     operations = context.operations
     if not operations.started:
         return _health("starting", f"Worker is still starting up. {stage_text(operations.stage)}", 503)
+    if operations.is_out:
+        return _health("unhealthy", OUT, 500)
     try:
         await within(operations.ping(), context.health_timeout_s)
     except WaitTimeoutError:

@@ -95,8 +95,11 @@ def _served(route: Route) -> Answer:
             _check_content_type(request, needs_body=route.needs_body)
         if not _accepts(request, route.produces):
             raise web.HTTPNotAcceptable
-        if not route.early and not context_of(request).operations.started:
-            raise RequestError(409, STARTING)
+        if not route.early:
+            operations = context_of(request).operations
+            if not operations.started:
+                raise RequestError(409, STARTING)
+            operations.expect_work()
         return await route.answer(request)
 
     return answer

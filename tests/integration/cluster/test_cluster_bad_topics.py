@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from cluster_worker import eventually
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from conftest import eventually
 
 CONFIG, OFFSET, STATUS = "config.storage.topic", "offset.storage.topic", "status.storage.topic"
 

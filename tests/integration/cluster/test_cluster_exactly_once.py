@@ -4,7 +4,7 @@ import json
 import signal
 
 import pytest
-from conftest import eventually
+from cluster_worker import eventually
 from kafka_records import records, values
 
 from connect.api.deadline import Deadline

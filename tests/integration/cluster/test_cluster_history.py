@@ -1,6 +1,6 @@
 """History, rollback, dry run and deleting with offsets, on real Kafka."""
 
-from conftest import eventually
+from cluster_worker import eventually
 
 CONFIG = {"connector.class": "CounterSource", "tasks.max": "2", "topic": "c-numbers"}
 

@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from conftest import eventually
+from cluster_worker import eventually
 from kafka_records import records
 
 

@@ -5,7 +5,7 @@ import time
 
 import psutil
 import pytest
-from conftest import eventually
+from cluster_worker import eventually
 
 
 def test_a_connector_is_created_runs_and_is_deleted(worker):

@@ -1,6 +1,6 @@
 """A worker whose brokers go away and come back."""
 
-from conftest import eventually
+from cluster_worker import eventually
 
 from connect.api.deadline import Deadline
 from connect.services import KafkaService

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import eventually
+from cluster_worker import eventually
 from kafka_records import records, values
 
 from connect.api.deadline import Deadline

@@ -2,7 +2,7 @@
 
 import json
 
-from conftest import eventually
+from cluster_worker import eventually
 from kafka_records import values
 
 ROWS_MORE = 40

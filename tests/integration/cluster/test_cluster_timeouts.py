@@ -4,13 +4,14 @@ import re
 import threading
 import time
 
-from conftest import eventually
+from cluster_worker import eventually
 
 INSTANT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 
 
 def test_a_request_that_times_out_names_its_stage(start_worker):
     worker = start_worker(**{"rest.request.timeout.ms": "3000"}).ready()
+    eventually(lambda: worker.get("/connectors") == [] and worker.hosts())  # asked for anything, it makes hosts ready
     worker.create("well", **{"tasks.max": "1"})
     worker.create("stuck", **{"hang.on": "task_configs"})
     answers = []

@@ -1,7 +1,7 @@
 """Topics of source connectors are made as `topic.creation.*` says, by real workers on real Kafka."""
 
 import pytest
-from conftest import eventually
+from cluster_worker import eventually
 
 from connect.api.deadline import Deadline
 from connect.kafka.settings import admin_settings

@@ -1,12 +1,12 @@
 """Two workers on real Kafka: the work is shared, moves when one is lost, and never runs twice."""
 
-import itertools
 import signal
 import time
 
 import psutil
 import pytest
-from conftest import eventually
+from cluster_worker import eventually
+from presence import assert_never_two_at_once, create, spread
 
 SESSION_S = 6
 
@@ -22,25 +22,6 @@ def presence(tmp_path):
 def pair(start_worker):
     first, second = start_worker(), start_worker()
     return first.ready(), second.ready()
-
-
-def create(worker, presence, tasks=4):
-    worker.create("c", **{"tasks.max": str(tasks), "presence": str(presence), "pause.ms": "50"})
-
-
-def spread(worker, tasks=4):
-    """Running tasks by worker; empty until all run."""
-    states = worker.task_workers("c") if worker.states("c") else []
-    if len(states) != tasks or {state for _, state in states} != {"RUNNING"}:
-        return {}
-    return {w: sum(1 for other, _ in states if other == w) for w, _ in states}
-
-
-def assert_never_two_at_once(presence):
-    """Once another process has written for a task, the one before it never writes again."""
-    for log in presence.iterdir():
-        pids = [pid for pid, _ in itertools.groupby(log.read_text().splitlines())]
-        assert len(pids) == len(set(pids)), f"task {log.name} was run by {pids}"
 
 
 def test_work_is_shared_and_any_worker_answers(pair, presence):

@@ -103,6 +103,25 @@ def test_before_any_slot_is_dealt_nobody_leads(cluster):
     assert refused.value.leader_url is None
 
 
+def test_a_member_without_slots_answers_and_knows_the_leader(cluster):
+    first, second = cluster.start("a"), cluster.start("b")
+    cluster.deal("a", "assigned", {0, 1, 2})
+    assert not second.started
+    cluster.deal("b", "assigned", set())
+    eventually(lambda: second.started and second.view.leader_url == first.view.leader_url is not None)
+
+
+def test_a_worker_answers_while_the_group_waits_for_its_former_life(cluster):
+    cluster.start("a")
+    cluster.deal("a", "assigned", {0})
+    eventually(lambda: cluster.herders["a"].view.leads)
+    again = cluster.start("a")
+    assert not again.started
+    assert not again.wait_until_joined(Deadline.after(0.05))
+    assert again.started
+    assert again.view.leader_url is None  # requests wait for a leader, and are not sent to itself
+
+
 def test_tasks_run_where_their_slots_are(pair):
     first, second = pair
     create(first)

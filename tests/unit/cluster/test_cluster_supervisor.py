@@ -4,7 +4,7 @@ import pytest
 
 from connect.cluster import connector_calls
 from connect.cluster.connector_calls import ConnectorCalls
-from connect.cluster.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, HostLimits, Supervisor
+from connect.cluster.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, SPARE_PAUSE_S, HostLimits, Supervisor
 from connect.cluster.suspects import FEW, PROBATION_S
 from connect.cluster.task_host import CrashReport
 from connect.runtime.messages import Call, CallResult, Figures, StartTask, State, StopTask, TaskId, TaskState
@@ -93,6 +93,41 @@ def test_an_isolated_connector_shares_with_nobody_and_its_host_goes_with_its_tas
     bench.pass_s(0)
     assert own.closed
     assert not shared.closed
+
+
+def test_a_host_is_kept_ready_as_far_as_there_may_be_one_more(bench):
+    bench.supervisor.keep_ready(True)
+    assert len(bench.hosts) == 1
+    bench.pass_s(IDLE_S + 1)
+    assert not bench.hosts[0].closed
+    assert bench.start(1) is bench.hosts[0]
+    bench.pass_s(0.25)
+    assert len(bench.hosts) == 2
+    assert bench.start(2) is bench.hosts[1]
+    bench.pass_s(0.25)
+    assert len(bench.hosts) == 2
+    bench.supervisor.keep_ready(False)
+    for run in (1, 2):
+        bench.supervisor.said(bench.hosts[run - 1], TaskState("c", 0, run, None))
+    bench.pass_s(IDLE_S + 1)
+    assert [host.closed for host in bench.hosts] == [True, True]
+
+
+def test_the_host_kept_ready_becomes_the_own_one_of_an_isolated_connector(bench):
+    bench.supervisor.keep_ready(True)
+    own = bench.start(1, "own", isolated=True)
+    assert own is bench.hosts[0]
+    bench.pass_s(0.25)
+    assert bench.start(2, "shared") is bench.hosts[1]
+
+
+def test_hosts_kept_ready_that_die_are_not_made_anew_at_once(bench):
+    bench.supervisor.keep_ready(True)
+    bench.supervisor.ended(bench.hosts[0], "ended with exit code 1")
+    bench.pass_s(0.25)
+    assert len(bench.hosts) == 1
+    bench.pass_s(SPARE_PAUSE_S)
+    assert len(bench.hosts) == 2
 
 
 def test_a_host_without_tasks_ends_after_a_while(bench):

@@ -3,15 +3,19 @@
 import os
 import queue
 import signal
+import socket
 import sys
 import time
+from functools import partial
 
 import pytest
 from cluster_fakes import eventually
 
-from connect.cluster.host_process import CommandProcess, exit_reason
+from connect.cluster.host_process import CommandProcess, exit_reason, python_host
 from connect.cluster.lease import Lease
+from connect.cluster.shared_memory import shared_memory
 from connect.cluster.task_host import TaskHost
+from connect.runtime.crash_report import STAGES_BYTES
 from connect.runtime.messages import HostReady, StopTask, TaskState
 
 pytestmark = pytest.mark.thorough
@@ -101,6 +105,30 @@ def test_a_kill_tells_its_reason(heard, start):
 def test_it_ends_when_its_line_is_closed(heard, start):
     start().close()
     assert heard.ends.get(timeout=20) == "ended with exit code 0"
+
+
+def test_a_host_that_is_a_program_of_its_own_reads_its_line_and_watches_the_lease(capfd):
+    """Where hosts cannot be forked."""
+    for held, ends, says in (
+        (True, "ended with exit code 1", "bootstrap.servers"),
+        (False, "ended with exit code 75", ""),
+    ):
+        lease = Lease(30.0)
+        if held:
+            lease.hold()
+        report = shared_memory("crash-report", STAGES_BYTES)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = CommandProcess(
+                theirs, partial(python_host, lease=lease.descriptor, report=report), [lease.descriptor, report]
+            )
+        if held:
+            ours.sendall(b"{}\n")
+        assert process.wait(60) == ends
+        assert says in capfd.readouterr().err
+        ours.close()
+        os.close(report)
+        lease.close()
 
 
 def test_it_is_killed_when_it_stays(heard, start):

@@ -81,6 +81,11 @@ class MemoryOperations:
         if not self.leads:
             raise NotLeaderError(self.cluster.leader_url)
 
+    is_out = False
+
+    def expect_work(self) -> None:
+        """Nothing to prepare."""
+
     def ping(self) -> Future[None]:
         return self._done(None)
 

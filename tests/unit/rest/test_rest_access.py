@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import requests
-from conftest import Rest, ServerMaker, refused
 from memory_cluster import Cluster, MemoryOperations
+from rest_client import Rest, ServerMaker, refused
 from sample_plugins import FILE_SOURCE, worker_config
 
 from connect.api.errors import ConfigError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from conftest import Rest, ServerMaker, at, refused
 from memory_cluster import Cluster, MemoryOperations
+from rest_client import Rest, ServerMaker, at, refused
 from sample_plugins import FILE_SOURCE
 
 from connect.api.errors import RetriableError

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from conftest import Rest, ServerMaker, refused
+from rest_client import Rest, ServerMaker, refused
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conftest import Rest
 from prometheus_client import CollectorRegistry, generate_latest
+from rest_client import Rest
 
 from connect.telemetry.metrics import TASK_METRICS, ConnectorStates, WorkerFigures, families
 

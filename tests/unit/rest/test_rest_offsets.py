@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Rest, refused
+from rest_client import Rest, refused
 from sample_plugins import FILE_SINK, FILE_SOURCE
 
 from connect.cluster.operations import PartitionOffset, RequestError

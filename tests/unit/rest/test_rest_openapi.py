@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from conftest import Rest
+from rest_client import Rest
 from sample_plugins import FILE_SOURCE
 
 from connect.rest.app import ROUTES

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import Rest, ServerMaker, invalid, refused
+from rest_client import Rest, ServerMaker, invalid, refused
 from sample_plugins import (
     FILE_SINK,
     FILE_SOURCE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Rest, refused
+from rest_client import Rest, refused
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
 from connect.cluster.operations import RequestError

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import Rest, ServerMaker, at, refused
+from rest_client import Rest, ServerMaker, at, refused
 
 from connect.cluster.operations import Stage
 
@@ -50,6 +50,14 @@ def test_health_of_a_worker_that_starts(rest: Rest) -> None:
     assert answer.status_code == 503
     assert answer.json()["status"] == "starting"
     assert answer.json()["message"].startswith("Worker is still starting up. The last operation the worker completed")
+
+
+def test_health_of_a_worker_that_lost_its_group(rest: Rest) -> None:
+    rest.operations.is_out = True
+    answer = rest("GET", "/health")
+    assert (answer.status_code, answer.json()["status"]) == (500, "unhealthy")
+    assert "lost its place in the group" in answer.json()["message"]
+    assert rest.get("/connectors") == []
 
 
 def test_health_of_a_worker_that_hangs(serve: ServerMaker) -> None:

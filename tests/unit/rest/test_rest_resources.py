@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import Rest, ServerMaker, at, invalid, refused
+from rest_client import Rest, ServerMaker, at, invalid, refused
 from sample_plugins import (
     FILE_SINK,
     FILE_SOURCE,
@@ -107,6 +107,20 @@ def test_patch_merges_and_removes(rest: Rest) -> None:
     refused(rest("PATCH", "/connectors/none/config", {}), 404, "Connector none not found")
     refused(rest("PATCH", "/connectors/none/config", data="null"), 404, "Connector none not found")
     refused(rest("PATCH", "/connectors/a/config", data="null"), 500)
+
+
+def test_patch_stores_another_name_as_java_does_and_needs_one(rest: Rest) -> None:
+    rest.create("a")
+    answer = rest("PATCH", "/connectors/a/config", {"name": "b"})
+    assert answer.status_code == 200
+    assert (answer.json()["name"], answer.json()["config"]["name"]) == ("a", "b")
+    assert rest.get("/connectors/a/config")["name"] == "b"
+    assert rest.get("/connectors") == ["a"]
+    refused(
+        rest("PATCH", "/connectors/a/config", {"name": None}),
+        400,
+        invalid('Missing required configuration "name" which has no default value.'),
+    )
 
 
 def test_concurrent_patches_lose_nothing(rest: Rest) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Rest
+from rest_client import Rest
 from sample_plugins import FILE_SOURCE, JSON, VAULT_SOURCE, catalog
 
 from connect.rest.secrets import Secrets

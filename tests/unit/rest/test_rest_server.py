@@ -8,8 +8,8 @@ import time
 
 import pytest
 import requests
-from conftest import Rest
 from memory_cluster import MemoryOperations
+from rest_client import Rest
 from sample_plugins import catalog, worker_config
 
 from connect.api.errors import ConfigError

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import requests
 import trustme
-from conftest import ServerMaker
 from memory_cluster import Cluster, MemoryOperations
+from rest_client import ServerMaker
 from sample_plugins import FILE_SOURCE, worker_config
 
 from connect.api.errors import ConfigError

@@ -1,0 +1,118 @@
+"""A worker that starts claims its cluster's topics: after a look at all claims, and with another look behind it.
+
+The second look is for clusters that start in the same moment and have both seen nothing at first. Then the one whose
+claim was written first goes on, and the other waits until it is seen at work, or its claim is too old for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, RetriableError
+from connect.cluster.cluster_claim import ClusterClaim, conflict
+
+STARTING_MS: Final = 5_000
+"""For so long after its claim a cluster may be starting, and have no worker in its group yet."""
+PAUSE_S: Final = 0.5
+LOOKS: Final = 2
+"""Looks that must find the same before a worker is refused: a cluster that was refused takes its claim back at once."""
+_logger = structlog.get_logger(__name__)
+
+
+class SeenClaim(NamedTuple):
+    """A claim in a slots topic; None: no claim any more."""
+
+    claim: ClusterClaim | None
+    offset: int
+    time_ms: int
+
+
+class ClaimLog(Protocol):
+    """The claims of all clusters. Every call may raise the brokers' errors."""
+
+    def read(self) -> Mapping[str, Sequence[SeenClaim]]:
+        """The claims in each slots topic, oldest first."""
+
+    def write(self, claim: ClusterClaim | None) -> SeenClaim:
+        """Write into the own slots topic."""
+
+    def members(self, group_id: str) -> int:
+        """How many workers a cluster has."""
+
+    def now_ms(self) -> int:
+        """The time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rival:
+    claim: ClusterClaim
+    error: ConfigError
+    starting: bool
+
+
+class Claiming:
+    """One try of one worker."""
+
+    def __init__(self, mine: ClusterClaim, own_topic: str, log: ClaimLog) -> None:
+        self._mine = mine
+        self._own_topic = own_topic
+        self._log = log
+        self._seen_before = -1
+        self._written: SeenClaim | None = None
+
+    def run(self, deadline: Deadline) -> None:
+        """Claim. ConfigError: another cluster that is at work has this group or one of these topics.
+
+        RetriableError: a cluster that would be in the way is still starting at the deadline.
+        """
+        looks = 0
+        while True:
+            rivals = self._rivals()
+            at_work = next((rival for rival in rivals if self._log.members(rival.claim.group_id)), None)
+            starting = next((rival for rival in rivals if rival.starting), None)
+            looks = looks + 1 if at_work is not None else 0
+            if at_work is not None and looks >= LOOKS:
+                self._take_back(at_work)
+                raise at_work.error
+            if at_work is None and starting is None:
+                if self._written is not None:
+                    return
+                self._written = self._log.write(self._mine)
+                continue
+            if starting is not None and at_work is None:
+                _logger.info("waiting_for_other_cluster", group_id=starting.claim.group_id)
+            if not deadline.wait(PAUSE_S):
+                raise RetriableError("A cluster that claims the same group or topics is starting.")
+
+    def _rivals(self) -> list[_Rival]:
+        rivals = []
+        for topic, claims in self._log.read().items():
+            for seen in self._counting(topic, claims):
+                error = conflict(self._mine, seen.claim) if seen.claim is not None else None
+                if seen.claim is not None and error is not None:
+                    young = self._log.now_ms() - seen.time_ms < STARTING_MS
+                    rivals.append(_Rival(seen.claim, error, young and self._precedes(topic, seen)))
+        return rivals
+
+    def _counting(self, topic: str, claims: Sequence[SeenClaim]) -> Sequence[SeenClaim]:
+        """The last claim; in the own topic, once this worker's is there, those that came between look and claim."""
+        if topic != self._own_topic:
+            return claims[-1:]
+        if self._written is None:
+            self._seen_before = claims[-1].offset if claims else -1
+            return claims[-1:]
+        return [seen for seen in claims if self._seen_before < seen.offset < self._written.offset]
+
+    def _precedes(self, topic: str, seen: SeenClaim) -> bool:
+        if self._written is None or topic == self._own_topic or seen.claim is None:
+            return True
+        return (seen.time_ms, seen.claim.group_id) < (self._written.time_ms, self._mine.group_id)
+
+    def _take_back(self, rival: _Rival) -> None:
+        if self._written is not None:
+            self._log.write(rival.claim if rival.claim.group_id == self._mine.group_id else None)

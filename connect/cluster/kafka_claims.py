@@ -1,0 +1,54 @@
+"""The claims of all clusters, in Kafka: each in the topic of its own slots, under one key."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from connect.api.deadline import Deadline
+from connect.cluster.claiming import SeenClaim
+from connect.cluster.cluster_claim import KEY, SUFFIX, ClusterClaim
+from connect.cluster.internal_topics import slots_topic
+from connect.kafka.last_value import KeptValue, read_values, write_value
+from connect.kafka.settings import consumer_settings, producer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.runtime.worker_config import WorkerConfig
+
+
+class KafkaClaims:
+    """Implements `ClaimLog` for one try; every call ends by the deadline."""
+
+    def __init__(self, worker: WorkerConfig, admin: TopicAdmin, deadline: Deadline, *, is_new: bool) -> None:
+        """`is_new`: the topic of the own slots has just been made, and holds nothing."""
+        client_id = f"{worker.group_id}-claims"
+        self._own = slots_topic(worker)
+        self._consumer = consumer_settings(worker.originals, {}, client_id=client_id).properties
+        self._producer = producer_settings(worker.originals, {}, client_id=client_id).properties
+        self._admin = admin
+        self._deadline = deadline
+        self._is_empty = is_new
+
+    def read(self) -> Mapping[str, Sequence[SeenClaim]]:
+        """The claims in each slots topic, oldest first."""
+        names = {name for name in self._admin.topics(self._deadline) if name.endswith(SUFFIX)}
+        topics = sorted(names - {self._own} if self._is_empty else names | {self._own})
+        found = read_values(topics, KEY, self._consumer, self._deadline) if topics else {}
+        return {topic: [_seen(kept) for kept in values] for topic, values in found.items()}
+
+    def write(self, claim: ClusterClaim | None) -> SeenClaim:
+        """Write into the own slots topic."""
+        self._is_empty = False
+        value = None if claim is None else claim.as_bytes()
+        return _seen(write_value(self._own, KEY, value, self._producer, self._deadline))
+
+    def members(self, group_id: str) -> int:
+        """How many workers a cluster has."""
+        return self._admin.group_members(group_id, self._deadline)
+
+    def now_ms(self) -> int:
+        """The time."""
+        return time.time_ns() // 1_000_000
+
+
+def _seen(kept: KeptValue) -> SeenClaim:
+    return SeenClaim(ClusterClaim.parse(kept.value), kept.offset, kept.time_ms)

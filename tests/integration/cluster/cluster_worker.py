@@ -1,0 +1,103 @@
+"""A worker as a real process, asked over HTTP, and the one way to wait for it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+from connect.api.deadline import Deadline
+
+PLUGINS = Path(__file__).parent / "plugins"
+JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+COMMAND = (sys.executable, "-c", "from connect.cli import main; main()", "worker")
+
+
+def eventually(condition: Callable[[], object], timeout_s: float = 45.0) -> object:
+    """Wait until the condition holds; its value. AssertionError with its last value."""
+    deadline = Deadline.after(timeout_s)
+    while not (last := condition()):
+        assert deadline.wait(0.1), f"still {last!r} after {timeout_s} s"
+    return last
+
+
+class WorkerProcess:
+    """A worker as a person starts it."""
+
+    def __init__(self, file: Path, log: Path, *arguments: str) -> None:
+        self.log = log
+        self._stderr = log.open("ab")
+        environment = {**os.environ, "PYTHONPATH": str(PLUGINS)}
+        self.process = subprocess.Popen(
+            [*COMMAND, str(file), *arguments], stdout=subprocess.PIPE, stderr=self._stderr, text=True, env=environment
+        )
+        self.url = ""
+
+    def ready(self) -> "WorkerProcess":
+        line = self.process.stdout.readline()
+        assert line.startswith("Connect worker ready: "), self.log.read_text()
+        self.url = line.removeprefix("Connect worker ready: ").strip()
+        return self
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.pid).children(recursive=True)
+
+    def hosts(self) -> list[psutil.Process]:
+        """Its task hosts, which a process of its own forks."""
+        return [host for server in psutil.Process(self.pid).children() for host in server.children()]
+
+    def call(self, method: str, path: str, body: object = None, timeout_s: float = 30) -> requests.Response:
+        return requests.request(method, self.url + path, json=body, timeout=timeout_s)
+
+    def get(self, path: str) -> object:
+        answer = self.call("GET", path)
+        assert answer.ok, answer.text
+        return answer.json()
+
+    def create(self, name: str, **config: str) -> requests.Response:
+        given = {"connector.class": "CounterSource", "tasks.max": "2", "topic": f"{name}-numbers", **config}
+        answer = self.call("POST", "/connectors", {"name": name, "config": given})
+        assert answer.status_code == 201, answer.text
+        return answer
+
+    def states(self, name: str) -> tuple[str, list[str]] | None:
+        answer = self.call("GET", f"/connectors/{name}/status")
+        if answer.status_code == 404:
+            return None
+        status = answer.json()
+        return status["connector"]["state"], [task["state"] for task in status["tasks"]]
+
+    def task_workers(self, name: str) -> list[tuple[str, str]]:
+        tasks = self.get(f"/connectors/{name}/status")["tasks"]
+        return [(task["worker_id"], task["state"]) for task in tasks]
+
+    def runs(self, name: str, tasks: int = 2) -> Callable[[], bool]:
+        return lambda: self.states(name) == ("RUNNING", ["RUNNING"] * tasks)
+
+    def stop(self, timeout_s: float = 30) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGUSR2)  # the stacks of its threads
+            eventually(lambda: "most recent call first" in self.log.read_text(), 10)
+            pytest.fail(f"still running {timeout_s} s after SIGTERM: {self.log.read_text()[-20_000:]}")
+        self.close()
+        return code
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+        self.process.stdout.close()
+        self._stderr.close()

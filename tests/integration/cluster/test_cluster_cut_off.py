@@ -1,0 +1,38 @@
+"""One worker of two loses its network to Kafka, and nothing tells it so."""
+
+import time
+
+from cluster_worker import eventually
+from kafka_relay import relayed_kafka
+from presence import assert_never_two_at_once, create, spread
+
+SESSION_S = 6
+
+
+def health(worker):
+    answer = worker.call("GET", "/health")
+    return answer.status_code, answer.json()["status"]
+
+
+def test_a_worker_that_is_cut_off_is_replaced_says_so_and_comes_back(start_worker, tmp_path):
+    presence = tmp_path / "presence"
+    presence.mkdir()
+    with relayed_kafka() as kafka:
+        near = start_worker(**{"bootstrap.servers": kafka.bootstrap_servers}).ready()
+        far = start_worker(**{"bootstrap.servers": kafka.relayed_servers}).ready()
+        create(near, presence)
+        eventually(lambda: sorted(spread(near).values()) == [2, 2])
+
+        kafka.relay.cut()
+        cut_s = time.monotonic()
+        eventually(lambda: spread(near) == {near.url.removeprefix("http://"): 4})
+        assert time.monotonic() - cut_s < SESSION_S + 5
+        eventually(lambda: health(far) == (500, "unhealthy"))
+        assert far.get("/connectors") == ["c"]
+        assert health(near) == (200, "healthy")
+
+        kafka.relay.mend()
+        eventually(lambda: sorted(spread(far).values()) == [2, 2])
+        assert health(far) == (200, "healthy")
+        assert_never_two_at_once(presence)
+        assert (far.stop(), near.stop()) == (0, 0)
