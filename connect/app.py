@@ -27,7 +27,7 @@ from connect.cluster.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.host_process import CommandProcess, HostProcess, python_host
 from connect.cluster.internal_topics import internal_topics, slots_topic
 from connect.cluster.kafka_claims import KafkaClaims
-from connect.cluster.lease import SHARE, Lease
+from connect.cluster.lease import SHARE, UNHEARD_SHARE, Lease
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
 from connect.cluster.membership import Membership
 from connect.cluster.settling import Surroundings
@@ -76,7 +76,9 @@ class Worker:
         self._catalog = Catalog.installed()
         name_java_loggers(LOG_LEVELS, self._catalog)
         self._stopping = threading.Event()
-        self._lease = Lease(SHARE * config.session_timeout_ms / 1000)
+        self._reacher: TopicAdmin | None = None
+        session_s = config.session_timeout_ms / 1000
+        self._lease = Lease(SHARE * session_s, UNHEARD_SHARE * session_s, self._reach)
         self._forked: ForkedHosts | None = None
         if sys.platform.startswith("linux"):  # elsewhere system libraries may not survive a fork
             self._forked = ForkedHosts(self._lease.descriptor)
@@ -165,6 +167,11 @@ class Worker:
             host_count=self._config.task_hosts or os.cpu_count() or 1,
             set_log_level=_set_log_level,
         )
+
+    def _reach(self, timeout_s: float) -> bool:
+        if self._reacher is None:
+            self._reacher = self._admin({})
+        return self._reacher.answers(self._config.config_storage_topic, timeout_s)
 
     def _membership(self, configs: ConfigStore) -> Membership:
         # A release ends when tasks have stopped, or their hosts were killed, which takes a little longer.

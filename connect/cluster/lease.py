@@ -1,8 +1,8 @@
 """The right of task hosts to work, held in memory they share with their worker: it runs out when the worker freezes.
 
 A worker that hangs, or is stopped by a debugger or a virtual machine, loses its slots to others while its task hosts
-would work on. So each host ends itself when the lease was not extended in time. The clock is CLOCK_MONOTONIC, which all
-processes of a machine share.
+would work on; so do those of a worker that no broker hears any more. So each host ends itself when the lease was not
+extended in time. The clock is CLOCK_MONOTONIC, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Callable
 from typing import Final
 
 from connect.cluster.shared_memory import shared_memory
@@ -19,23 +20,38 @@ from connect.cluster.shared_memory import shared_memory
 _FORMAT: Final = struct.Struct("d")
 SHARE: Final = 0.8
 """Part of the session time-out for which a lease is good: hosts must be gone before the group notices."""
+UNHEARD_SHARE: Final = 0.9
+"""The same, counted from the last answer of a broker: the group counts from when it last heard of the worker."""
+REACH_EVERY_S: Final = 0.5
+REACH_S: Final = 0.5
+"""How often a broker is asked to answer, and how long that may take."""
+Reach = Callable[[float], bool]
+"""Whether a broker answers within so many seconds."""
 CHECK_S: Final = 0.2
+EXIT_CODE: Final = 75
+"""EX_TEMPFAIL: how a host ends whose lease is over."""
 
 
 class Lease:
-    """The worker's side. `revoke` may be called from any thread; a thread of its own extends it."""
+    """The worker's side. `revoke` may be called from any thread; threads of its own extend it."""
 
-    def __init__(self, valid_s: float) -> None:
+    def __init__(self, valid_s: float, unheard_s: float = float("inf"), reach: Reach | None = None) -> None:
+        """`unheard_s`: how long it is good after the last time that `reach` found a broker."""
         self._valid_s = valid_s
+        self._unheard_s = unheard_s
+        self._heard_s = 0.0
         self.descriptor = shared_memory("lease", mmap.PAGESIZE)
         self._memory = mmap.mmap(self.descriptor, mmap.PAGESIZE)
         self._held = threading.Event()
         self._ended = threading.Event()
         threading.Thread(target=self._extend, name="lease", daemon=True).start()
+        if reach is not None:
+            threading.Thread(target=self._listen, args=(reach,), name="lease-reach", daemon=True).start()
 
     def hold(self) -> None:
-        """Hosts may work as long as this process lives on."""
-        self._write(time.monotonic() + self._valid_s)
+        """Hosts may work as long as this process lives on and is heard."""
+        self._heard_s = time.monotonic()
+        self._write(self._until_s())
         self._held.set()
 
     def revoke(self) -> None:
@@ -50,9 +66,18 @@ class Lease:
     def _extend(self) -> None:
         while not self._ended.wait(self._valid_s / 8):
             if self._held.is_set():
-                self._write(time.monotonic() + self._valid_s)
+                self._write(self._until_s())
             if not self._held.is_set():
                 self._write(0.0)
+
+    def _listen(self, reach: Reach) -> None:
+        while not self._ended.wait(REACH_EVERY_S):
+            asked_s = time.monotonic()
+            if self._held.is_set() and reach(REACH_S):
+                self._heard_s = max(self._heard_s, asked_s)
+
+    def _until_s(self) -> float:
+        return min(time.monotonic() + self._valid_s, self._heard_s + self._unheard_s)
 
     def _write(self, until_s: float) -> None:
         self._memory[: _FORMAT.size] = _FORMAT.pack(until_s)
@@ -70,4 +95,4 @@ def _watch(memory: mmap.mmap) -> None:
         (until_s,) = _FORMAT.unpack(memory[: _FORMAT.size])
         if time.monotonic() > until_s:
             os.write(2, b"The worker of this task host is frozen or out of its group; the host ends.\n")
-            os._exit(75)  # EX_TEMPFAIL; nothing may be flushed: another worker may own these tasks already
+            os._exit(EXIT_CODE)  # nothing may be flushed: another worker may own these tasks already

@@ -10,6 +10,8 @@ from typing import Final, Protocol
 
 import structlog
 
+from connect.cluster.host_process import exit_reason
+from connect.cluster.lease import EXIT_CODE
 from connect.cluster.suspects import Suspects, last_words
 from connect.cluster.task_host import Host, HostListener
 from connect.runtime.messages import (
@@ -38,6 +40,9 @@ IDLE_S: Final = 60.0
 """A host without tasks is ended after this time."""
 SPARE_PAUSE_S: Final = 5.0
 """After a host without tasks has died, the next one is not made ready before this."""
+
+LEASE_OVER: Final = exit_reason(EXIT_CODE)
+"""A host that ends so has done nothing wrong."""
 
 Launch = Callable[[str, HostListener], Host]
 Post = Callable[[str, Callable[[], None]], None]
@@ -284,7 +289,8 @@ class Supervisor:
             self._ready_again_s = self._clock_s() + SPARE_PAUSE_S
         if tasks.runs and not tasks.sacrificed:
             _logger.error("task_host_died", host=host.name, pid=host.pid, reason=reason, tasks=len(tasks.runs))
-            self._suspects.add({task.connector for task in tasks.runs.values()})
+            if reason != LEASE_OVER:
+                self._suspects.add({task.connector for task in tasks.runs.values()})
         for run, task in tuple(tasks.runs.items()):
             asked = tasks.sacrificed or run in tasks.overdue_s
             trace = None if asked else last_words(host.pid, reason, host.crash_report, run)

@@ -71,6 +71,10 @@ class ColumnarPath:
                 break
         return done - start
 
+    def prepare(self) -> None:
+        """Meet the brokers."""
+        self._native.prepare()
+
     def poll(self) -> None:
         """Serve what there is."""
         while self._native.serve():

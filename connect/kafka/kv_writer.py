@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -22,6 +23,7 @@ KeyValue = tuple[bytes, bytes | None]
 
 _LOG = logging.getLogger("connect.kafka.kv_log")
 _POLL_S: Final = 0.1
+_MEET_S: Final = 0.2
 _TRANSACTION_S: Final = 30.0
 
 
@@ -85,6 +87,10 @@ class RecordWriter:
             self._fatal = error
 
     def _serve(self) -> None:
+        # As `NativeProducer.prepare`: the first record must not wait half a second for the producer's id.
+        for _ in range(2):
+            with suppress(KafkaException):
+                self._producer.list_topics(self._topic, timeout=_MEET_S)
         while not self._stop.is_set():
             self._producer.poll(_POLL_S)
 

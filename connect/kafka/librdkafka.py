@@ -84,6 +84,8 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_topic_new": (c_void_p, (c_void_p, c_char_p, c_void_p)),
     "rd_kafka_topic_name": (c_char_p, (c_void_p,)),
     "rd_kafka_topic_destroy": (None, (c_void_p,)),
+    "rd_kafka_metadata": (c_int, (c_void_p, c_int, c_void_p, POINTER(c_void_p), c_int)),
+    "rd_kafka_metadata_destroy": (None, (c_void_p,)),
     "rd_kafka_last_error": (c_int, ()),
     "rd_kafka_produce_batch": (c_int, (c_void_p, c_int32, c_int, c_void_p, c_int)),
     "rd_kafka_produceva": (c_void_p, (c_void_p, c_void_p, c_size_t)),

@@ -54,6 +54,9 @@ class PlainPath:
             raise RuntimeError("The producer is closed.")
         return self._producer
 
+    def prepare(self) -> None:
+        """Nothing: rows meet the brokers."""
+
     def enqueue(self, batch: RawBatch, start: int) -> int:
         """Queue rows from `start` on. The rows before a refused one stay queued."""
         rest = batch.slice(start, len(batch))

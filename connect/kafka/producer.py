@@ -25,6 +25,9 @@ _BEGUN_S: Final = 5.0
 class ProducerPath(Protocol):
     """How rows get into librdkafka. Raises KafkaException; the BatchProducer translates."""
 
+    def prepare(self) -> None:
+        """Meet the brokers, in a short time or not at all."""
+
     def enqueue(self, batch: RawBatch, start: int) -> int:
         """Queue rows from `start` on, in order, until done or the queue is full; the number of rows queued."""
 
@@ -93,6 +96,10 @@ class BatchProducer:
         self._partly: tuple[RawBatch, int] | None = None
         self._transactional = bool(own.get("transactional.id"))
         self._closed = False
+
+    def prepare(self) -> None:
+        """Get ready to send, within half a second; brokers that are away are no error yet."""
+        self._path.prepare()
 
     @property
     def outstanding(self) -> int:

@@ -82,6 +82,14 @@ class TopicAdmin:
         """The id of the Kafka cluster. RetriableError when no broker answers in time."""
         return str(self._admin.metadata(deadline, "asking for the cluster id").cluster_id)
 
+    def answers(self, topic: str, timeout_s: float) -> bool:
+        """Whether a broker says within this time what it knows of a topic."""
+        try:
+            self._admin.client.list_topics(topic, timeout=timeout_s)
+        except KafkaException:
+            return False
+        return True
+
     def topics(self, deadline: Deadline) -> dict[str, int]:
         """The number of partitions of every topic there is."""
         found = self._admin.metadata(deadline, "listing topics").topics

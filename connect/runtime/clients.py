@@ -156,7 +156,10 @@ class Clients:
             client_id=f"connector-producer-{task}",
             transactional_id=f"{self.worker.group_id}-{task}" if transactional else None,
         )
-        return BatchProducer(_known(settings, task))
+        producer = BatchProducer(_known(settings, task))
+        if not transactional:
+            producer.prepare()
+        return producer
 
     def source_topics(self, task: TaskId, config: SourceConnectorConfig) -> Topics:
         """Who makes the missing topics of a source task. ConfigError: its `topic.creation.*` are broken."""

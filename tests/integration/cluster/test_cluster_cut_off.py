@@ -32,7 +32,8 @@ def test_a_worker_that_is_cut_off_is_replaced_says_so_and_comes_back(start_worke
         assert health(near) == (200, "healthy")
 
         kafka.relay.mend()
+        eventually(lambda: health(far) == (200, "healthy"))
+        eventually(lambda: sorted(spread(near).values()) == [2, 2])
         eventually(lambda: sorted(spread(far).values()) == [2, 2])
-        assert health(far) == (200, "healthy")
         assert_never_two_at_once(presence)
         assert (far.stop(), near.stop()) == (0, 0)

@@ -194,6 +194,12 @@ def test_connectors_whose_host_died_are_kept_apart_for_a_while(bench):
     assert bench.start(6, "a") is again["other"]
 
 
+def test_a_host_that_ends_with_the_lease_makes_nobody_suspect(bench):
+    bench = Bench(hosts=1)
+    bench.supervisor.ended(bench.start(1, "a"), "ended with exit code 75")
+    assert bench.start(2, "a") is bench.start(3, "b")
+
+
 def test_many_suspects_share_a_few_hosts(bench):
     bench = Bench(hosts=1)
     host = None

@@ -160,6 +160,22 @@ def test_it_ends_by_itself_when_nobody_extends_the_lease(heard, start):
     assert heard.ends.get(timeout=20) == "ended with exit code 75"
 
 
+def test_it_ends_by_itself_when_no_broker_answers_its_worker_any_more(heard, start):
+    answers = [True] * 4
+
+    def reach(timeout_s):
+        return bool(answers and answers.pop())
+
+    lease = Lease(valid_s=60, unheard_s=3, reach=reach)
+    lease.hold()
+    start(lease=lease.descriptor)
+    eventually(lambda: not answers)
+    last_s = time.monotonic()
+    assert heard.ends.get(timeout=20) == "ended with exit code 75"
+    assert time.monotonic() - last_s > 1
+    lease.close()
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [(0, "ended with exit code 0"), (-11, "was ended by signal SIGSEGV"), (-9, "was ended by signal SIGKILL (out of")],
