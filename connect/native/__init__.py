@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _LOG: Final = logging.getLogger("connect.native")
 _Pair = tuple[object, object]
@@ -121,4 +122,6 @@ class _Capsules:
 
 
 def _array(capsules: _Pair | None) -> Any | None:
+    import pyarrow as pa
+
     return None if capsules is None else pa.array(_Capsules(capsules))
