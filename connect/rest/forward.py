@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final
 
 import structlog
@@ -38,8 +39,8 @@ NO_LEADER: Final = (
 async def forwarding(request: web.Request, answer: Answer) -> web.StreamResponse:
     """Answer here, or by the leader when only it may.
 
-    While nobody leads the request waits for a leader, as Kafka Connect's requests wait for the end of a rebalance;
-    asking again is safe, because NotLeaderError means that nothing was done.
+    While nobody leads, or the workers do not agree on who does, the first worker waits for a leader, as Kafka Connect's
+    requests wait for the end of a rebalance; asking again is safe, because nothing was done.
     """
     wait_s = min(context_of(request).leader_wait_s, remaining_s(request))
     wait_ends_s = time.monotonic() + wait_s
@@ -50,10 +51,20 @@ async def forwarding(request: web.Request, answer: Answer) -> web.StreamResponse
             if "forward" in request.query and not flag(request, "forward"):
                 raise conflict() from error
             if error.leader_url is not None:
-                return await _by_leader(request, error.leader_url)
-            if time.monotonic() >= wait_ends_s:
+                forwarded = await _by_leader(request, error.leader_url)
+                first = "forward" not in request.query
+                if not (first and _is_conflict(forwarded)) or time.monotonic() >= wait_ends_s:
+                    return forwarded
+            elif time.monotonic() >= wait_ends_s:
                 raise RequestError(409, NO_LEADER) from error
         await asyncio.sleep(min(_LOOK_S, max(0.0, wait_ends_s - time.monotonic())))
+
+
+def _is_conflict(forwarded: web.Response) -> bool:
+    """The answer of a worker that was taken for the leader, and is not."""
+    if forwarded.status != HTTPStatus.CONFLICT or not isinstance(forwarded.body, bytes):
+        return False
+    return conflict().message.encode() in forwarded.body
 
 
 async def _by_leader(request: web.Request, leader_url: str) -> web.Response:

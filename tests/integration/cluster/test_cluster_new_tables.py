@@ -3,7 +3,7 @@
 import sqlite3
 from contextlib import closing
 
-from conftest import eventually
+from cluster_worker import eventually
 from kafka_records import values
 
 

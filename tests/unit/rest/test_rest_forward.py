@@ -53,6 +53,14 @@ def test_what_the_leader_did_is_told_also_when_the_follower_cannot_read_it(two: 
     assert follower("PUT", "/connectors/a/config", CONFIG).status_code == 201
 
 
+def test_a_request_waits_while_workers_do_not_agree_on_who_leads(two: Two) -> None:
+    leader, follower = two
+    leader.operations.leads = False
+    threading.Timer(0.5, lambda: setattr(leader.operations, "leads", True)).start()
+    created = follower("POST", "/connectors", {"name": "a", "config": CONFIG})
+    assert created.status_code == 201, created.text
+
+
 def test_errors_of_the_leader_come_back_as_they_are(two: Two) -> None:
     leader, follower = two
     leader.create("a")
@@ -82,7 +90,8 @@ def test_existence_comes_before_leadership(two: Two) -> None:
 
 def test_two_followers_that_take_each_other_for_the_leader_end_in_a_conflict(serve: ServerMaker) -> None:
     one, other = Cluster(), Cluster()
-    first, second = serve(MemoryOperations(one, leads=False)), serve(MemoryOperations(other, leads=False))
+    first = serve(MemoryOperations(one, leads=False), leader_wait_s=0.3)
+    second = serve(MemoryOperations(other, leads=False))
     one.leader_url, other.leader_url = second.url, first.url
     refused(first("DELETE", "/connectors/x"), 409, CONFLICT)
 
