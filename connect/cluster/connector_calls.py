@@ -82,6 +82,12 @@ class ConnectorCalls:
         if host is not None:
             host.kill(reason)
 
+    def give_up(self) -> None:
+        """Answer what is still asked: the worker ends, and nobody takes in answers any more."""
+        while self._asked:
+            number, asked = self._asked.popitem()
+            asked.answer.set_result(CallResult(number, error="Worker is shutting down"))
+
     def close(self) -> None:
         """Ask the host to end."""
         if self._host is not None:

@@ -127,8 +127,11 @@ class Settler:
         self.release(frozenset(), deadline.sooner(self.parts.limits.stop_s + 2 * KILL_GRACE_S))
         self.parts.membership.close(deadline)
         self.parts.supervisor.kill_all("was killed: the worker ended and the task had not stopped in time")
-        self.parts.loop.stop(deadline.remaining_s)
+        ended = self.parts.loop.stop(deadline.remaining_s)
         self.parts.calls.kill("was killed: the worker ended")
+        if ended:
+            # Who waits for an answer would keep the process from its end.
+            self.parts.calls.give_up()
 
     # --- what others tell, on their threads ---
 

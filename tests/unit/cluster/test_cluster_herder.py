@@ -10,6 +10,7 @@ from connect.cluster import connector_runs
 from connect.cluster.config_records import ConnectorRecord, encode
 from connect.cluster.operations import NotFoundError, RequestError, TargetState
 from connect.runtime.messages import (
+    Call,
     CallResult,
     SetPaused,
     StartTask,
@@ -173,6 +174,15 @@ def test_a_stopping_worker_reports_everything_unassigned(world, start):
     last = dict(decoded(world.statuses))
     for key in ("status-connector-s", "status-task-s-0", "status-task-s-1"):
         assert b"UNASSIGNED" in last[key], key
+
+
+def test_a_question_under_way_does_not_keep_a_worker_from_its_end(world, start):
+    herder = start()
+    world.silent_on.add(Call)
+    planned = herder.plan("c", {"connector.class": "Source"}, 60.0)
+    eventually(lambda: any(isinstance(m, Call) for host in world.hosts for m in host.heard))
+    herder.stop(Deadline.after(5))
+    assert planned.exception(10) is not None
 
 
 def test_a_failing_plan_of_tasks_fails_the_connector_and_heals(world, start):

@@ -290,6 +290,12 @@ def test_a_call_whose_process_dies_twice_is_given_up(bench):
     assert "SIGSEGV" in answer.result(0).error
 
 
+def test_questions_without_an_answer_are_given_up_when_the_worker_ends(bench):
+    asked = [bench.calls.ask("check", {}, 60.0) for _ in range(2)]
+    bench.calls.give_up()
+    assert [future.result(0).error for future in asked] == ["Worker is shutting down"] * 2
+
+
 def test_the_call_host_ends_when_nothing_is_asked(bench):
     answer = bench.calls.ask("check", {}, 5)
     host = bench.hosts[0]
