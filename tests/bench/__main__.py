@@ -1,7 +1,7 @@
 """`make bench`: ours beside its peers, on one embedded broker.
 
-Throughput goes to a table and bench.json, the figures of a cluster of two workers to bench-cluster.json, those of
-database logs to bench-log.json.
+Throughput goes to a table and bench.json, that of SQL servers to bench-sql.json, the figures of a cluster of two
+workers to bench-cluster.json, those of database logs to bench-log.json.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -18,9 +19,10 @@ from rich.table import Table
 from connect.services import KafkaService
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
+from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
-PARTS = ("throughput", "cluster", "log")
+PARTS = ("throughput", "sql", "cluster", "log")
 COLUMNS = (
     "name", "rows/s", "cpu s/M rows", "rows/s per core", "must", "RSS MB", "peer", "peer rows/s", "peer cpu s/M",
     "rows/s ratio", "cpu ratio",
@@ -36,8 +38,11 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, KafkaService(heap_mib=1024) as kafka:
         folder = Path(name)
+        bench = Bench(kafka, folder, options.rows, CONSOLE.print)
         if options.only in {None, "throughput"}:
-            throughput(Bench(kafka, folder, options.rows, CONSOLE.print), options.out)
+            throughput(measure_throughput(bench), options.out)
+        if options.only in {None, "sql"}:
+            throughput(measure_sql(bench), options.out.with_name(f"{options.out.stem}-sql.json"))
         if options.only in {None, "log"}:
             logs = log_entries(kafka, CONSOLE.print)
             options.out.with_name(f"{options.out.stem}-log.json").write_text(json.dumps(logs, indent=1) + "\n")
@@ -50,10 +55,10 @@ def main() -> int:
     return 0
 
 
-def throughput(bench: Bench, out: Path) -> None:
+def throughput(entries: Iterable[dict], out: Path) -> None:
     """Every row is written as soon as it is known."""
     results = []
-    for result in measure_throughput(bench):
+    for result in entries:
         results.append(result)
         out.write_text(json.dumps(results, indent=1) + "\n")
         CONSOLE.print(f"{result['name']}: {result['cpu_s_per_mrow']:.2f} cpu s per million rows")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer
 
 from connect.api.deadline import Deadline
 from connect.kafka.settings import admin_settings
@@ -23,9 +23,10 @@ from connect.runtime.messages import AsksToWrite, StartTask, State, TaskState, T
 from connect.runtime.pandas_on_demand import defer_pandas
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
-from tests.bench import memory_source, null_sink
+from tests.bench import memory_source, null_sink, sql_jobs
 from tests.bench.cpu_profile import CpuProfile
 from tests.bench.measure import Figure, as_dict, measure
+from tests.bench.producing import new_producer, produce
 from tests.bench.rows import NAMES, plain_rows
 
 LIMIT_S = 300.0
@@ -122,13 +123,13 @@ def avro_serializer(settings: Settings) -> Figure:
     client = SchemaRegistryClient({"url": settings["registry"]})
     serialize = AvroSerializer(client, avro_text(avro_of(SCHEMA, AvroSettings())))
     context = SerializationContext(settings["topic"], MessageField.VALUE)
-    rows, producer = struct_array(10_000).to_pylist(), _producer(settings)
+    rows, producer = struct_array(10_000).to_pylist(), new_producer(settings["bootstrap"])
 
     def work() -> int:
         sent = 0
         while sent < int(settings["rows"]):
             for row in rows:
-                _produce(producer, settings["topic"], serialize(row, context))
+                produce(producer, settings["topic"], serialize(row, context))
             producer.poll(0)
             sent += len(rows)
         producer.flush()
@@ -186,13 +187,13 @@ def kafka_to_s3(settings: Settings) -> Figure:
 def raw_produce(settings: Settings) -> Figure:
     """The ceiling: ready bytes through librdkafka's Python API."""
     values = [json.dumps(dict(zip(NAMES, row, strict=True))).encode() for row in plain_rows(10_000)]
-    producer = _producer(settings)
+    producer = new_producer(settings["bootstrap"])
 
     def work() -> int:
         sent = 0
         while sent < int(settings["rows"]):
             for value in values:
-                _produce(producer, settings["topic"], value)
+                produce(producer, settings["topic"], value)
             producer.poll(0)
             sent += len(values)
         producer.flush()
@@ -228,13 +229,13 @@ def raw_consume(settings: Settings) -> Figure:
 
 def naive_sqlite(settings: Settings) -> Figure:
     """The peer: cursor, json.dumps and produce for each row."""
-    producer = _producer(settings)
+    producer = new_producer(settings["bootstrap"])
 
     def work() -> int:
         sent = 0
         with sqlite3.connect(settings["database"]) as connection:
             for row in connection.execute("SELECT * FROM rows ORDER BY id"):
-                _produce(producer, settings["topic"], json.dumps(dict(zip(NAMES, row, strict=True))).encode())
+                produce(producer, settings["topic"], json.dumps(dict(zip(NAMES, row, strict=True))).encode())
                 sent += 1
         producer.flush()
         return sent
@@ -265,21 +266,8 @@ def _sqlite_type(name: str) -> str:
     return kinds.get(name, "BIGINT") + ("" if name == "note" else " NOT NULL")
 
 
-def _producer(settings: Settings) -> Producer:
-    return Producer(
-        {"bootstrap.servers": settings["bootstrap"], "acks": "all", "enable.idempotence": True, "linger.ms": 10,
-         "queue.buffering.max.messages": 200_000, "partitioner": "murmur2_random"}
-    )  # fmt: skip
-
-
-def _produce(producer: Producer, topic: str, value: bytes) -> None:
-    while True:
-        try:
-            producer.produce(topic, value)
-        except BufferError:
-            producer.poll(0.05)
-        else:
-            return
+def sql_to_kafka(settings: Settings) -> Figure:
+    return run_connector(settings, sql_jobs.connector(settings), "source", int(settings["rows"]))
 
 
 JOBS: dict[str, Callable[[Settings], Figure]] = {
@@ -296,6 +284,10 @@ JOBS: dict[str, Callable[[Settings], Figure]] = {
         raw_consume,
         naive_sqlite,
         make_database,
+        sql_to_kafka,
+        sql_jobs.make_sql_table,
+        sql_jobs.naive_sql,
+        sql_jobs.copy_out,
     )
 }
 

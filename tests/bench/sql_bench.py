@@ -1,0 +1,43 @@
+"""PostgreSQL and MariaDB to Kafka: the connector beside a loop over the driver's cursor, and beside COPY."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from connect.services.errors import ServiceError
+from connect.services.mariadb import MariaDbService
+from connect.services.postgres import PostgresService
+from tests.bench.measure import entry
+from tests.bench.throughput import Bench, new_topic, run
+
+SERVERS = {"postgresql": (PostgresService, "PostgreSQL"), "mariadb": (MariaDbService, "MariaDB")}
+MUST = {"postgresql": 250_000, "mariadb": 220_000}
+
+
+def measure_sql(bench: Bench) -> Iterator[dict]:
+    """The rows of bench.json for SQL servers that are installed."""
+    for dialect, (service, name) in SERVERS.items():
+        try:
+            server = service()
+            server.prepare()
+        except ServiceError as error:
+            bench.say(f"{name} is left out: {error}")
+            continue
+        with server:
+            yield from _entries(bench, dialect, name, server)
+
+
+def _entries(bench: Bench, dialect: str, name: str, server: PostgresService | MariaDbService) -> Iterator[dict]:
+    e = server.endpoint
+    settings = {
+        **bench.base, "dialect": dialect, "host": e.host, "port": str(e.port), "user": e.user, "password": e.password,
+        "database": e.database,
+    }  # fmt: skip
+    run("make_sql_table", settings)
+    ours = run("sql_to_kafka", {**settings, "topic": new_topic(bench.kafka, dialect)})
+    naive = run("naive_sql", {**settings, "topic": new_topic(bench.kafka, f"{dialect}-naive")})
+    peer = "driver cursor + json.dumps + produce()"
+    yield entry(f"{name} -> JSON -> Kafka, 940 bytes a row", ours, peer, naive, must=MUST[dialect])
+    if dialect == "postgresql":
+        copied = run("copy_out", {**settings, "topic": ""})
+        yield entry(f"{name} -> JSON -> Kafka, beside the ceiling", ours, "COPY out, thrown away", copied)

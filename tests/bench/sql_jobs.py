@@ -1,0 +1,122 @@
+"""The measured jobs of SQL servers: a table of twelve columns and 940 bytes of JSON a row, ours and its peers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import sqlalchemy as sa
+
+from tests.bench.measure import Figure, measure
+from tests.bench.producing import new_producer, produce
+
+Settings = Mapping[str, str]
+DRIVERS = {"postgresql": "postgresql+psycopg", "mariadb": "mariadb+pymysql"}
+NAMES = (
+    "id", "customer", "quantity", "priority", "price", "weight", "paid", "created", "changed", "sku", "city", "note",
+)  # fmt: skip
+_NOTE = "concat({})".format(", ".join(f"md5(concat('{part}', seq))" for part in range(22)))
+_VALUES = (
+    "seq, 1000000 + mod(seq, 50000), mod(seq, 90), mod(seq, 5), seq * 0.25, 1 + mod(seq, 1000) / 8.0, mod(seq, 3) = 0, "
+    "{time}, {time}, concat('SKU-', lpad(concat(mod(seq, 100000), ''), 8, '0')), concat('city ', mod(seq, 700)), "
+    + _NOTE
+)
+_TABLES = {
+    "postgresql": "CREATE TABLE bench (id BIGINT PRIMARY KEY, customer BIGINT NOT NULL, quantity INT NOT NULL, "
+    "priority SMALLINT NOT NULL, price DOUBLE PRECISION NOT NULL, weight DOUBLE PRECISION NOT NULL, "
+    "paid BOOLEAN NOT NULL, created TIMESTAMP(3) NOT NULL, changed TIMESTAMPTZ(3) NOT NULL, sku VARCHAR(20) NOT NULL, "
+    "city VARCHAR(40), note TEXT)",
+    "mariadb": "CREATE TABLE bench (id BIGINT PRIMARY KEY, customer BIGINT NOT NULL, quantity INT NOT NULL, "
+    "priority SMALLINT NOT NULL, price DOUBLE NOT NULL, weight DOUBLE NOT NULL, paid BOOLEAN NOT NULL, "
+    "created DATETIME(3) NOT NULL, changed TIMESTAMP(3) NOT NULL, sku VARCHAR(20) NOT NULL, city VARCHAR(40), "
+    "note TEXT)",
+}
+_SERIES = {"postgresql": "generate_series(1, {rows}) AS s (seq)", "mariadb": "seq_1_to_{rows}"}
+_TIMES = {
+    "postgresql": "timestamp '2024-01-01' + seq * interval '1 millisecond'",
+    "mariadb": "'2024-01-01' + INTERVAL seq * 1000 MICROSECOND",
+}
+
+
+def make_sql_table(settings: Settings) -> Figure:
+    """The table, made by the server itself."""
+    dialect, rows = settings["dialect"], int(settings["rows"])
+
+    def work() -> int:
+        values = _VALUES.format(time=_TIMES[dialect])
+        with _engine(settings).begin() as connection:
+            connection.exec_driver_sql(_TABLES[dialect])
+            series = _SERIES[dialect].format(rows=rows)
+            connection.exec_driver_sql(f"INSERT INTO bench SELECT {values} FROM {series}")
+        return rows
+
+    return measure(work)
+
+
+def connector(settings: Settings) -> dict[str, str]:
+    """The connector over the table."""
+    return {
+        "name": settings["topic"], "connector.class": "JdbcSourceConnector", "mode": "incrementing",
+        "connection.url": f"jdbc:{settings['dialect']}://{settings['host']}:{settings['port']}/{settings['database']}",
+        "connection.user": settings["user"], "connection.password": settings["password"],
+        "table.whitelist": "bench", "incrementing.column.name": "id", "topic.prefix": f"{settings['topic']}-",
+        "batch.max.rows": "20000", "poll.interval.ms": "100", "producer.override.linger.ms": "50",
+        "producer.override.batch.size": "262144",
+    }  # fmt: skip
+
+
+def naive_sql(settings: Settings) -> Figure:
+    """The peer: a server-side cursor, json.dumps and produce for each row."""
+    target = new_producer(settings["bootstrap"])
+
+    def work() -> int:
+        sent = 0
+        for row in _rows(settings):
+            produce(target, settings["topic"], json.dumps(dict(zip(NAMES, row, strict=True)), default=str).encode())
+            sent += 1
+        target.flush()
+        return sent
+
+    return measure(work)
+
+
+def copy_out(settings: Settings) -> Figure:
+    """The ceiling of PostgreSQL: COPY in binary form, thrown away."""
+    import psycopg
+
+    arguments = {name: settings[name] for name in ("host", "port", "user", "password")}
+    copy = "COPY (SELECT * FROM bench ORDER BY id) TO STDOUT (FORMAT binary)"
+
+    def work() -> int:
+        with (
+            psycopg.connect(**arguments, dbname=settings["database"]) as connection,
+            connection.cursor() as cursor,
+            cursor.copy(copy) as out,
+        ):
+            for _ in out:
+                pass
+        return int(settings["rows"])
+
+    return measure(work)
+
+
+def _rows(settings: Settings) -> Iterator[Sequence[object]]:
+    with _engine(settings).connect() as connection:
+        raw = connection.connection.driver_connection
+        if settings["dialect"] == "postgresql":
+            cursor = raw.cursor(name="naive")
+            cursor.itersize = 10_000
+        else:
+            from pymysql.cursors import SSCursor
+
+            cursor = raw.cursor(SSCursor)
+        cursor.execute("SELECT * FROM bench ORDER BY id")
+        yield from cursor
+
+
+def _engine(settings: Settings) -> sa.Engine:
+    url = sa.URL.create(
+        DRIVERS[settings["dialect"]], settings["user"], settings["password"], settings["host"], int(settings["port"]),
+        settings["database"],
+    )  # fmt: skip
+    return sa.create_engine(url)
