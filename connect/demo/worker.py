@@ -34,7 +34,6 @@ listeners: http://127.0.0.1:{port}
 offset.flush.interval.ms: 1000
 # The group waits this long for a worker that was killed; the default of 6 s suits machines that talk over a network.
 session.timeout.ms: 3000
-heartbeat.interval.ms: 1000
 """
 
 

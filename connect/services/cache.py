@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Final
 
@@ -13,6 +14,8 @@ from connect.services.polling import poll_until
 
 CACHE_KEY: Final = "CONNECT_SERVICES_CACHE"
 FETCH_DEADLINE_S: Final = 900.0
+_held: Final = ContextVar[frozenset[Path]]("held", default=frozenset())
+"""Lock files that this thread holds."""
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
@@ -24,7 +27,8 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 def ensure_folder(target: Path, *, complete: Callable[[Path], bool], fill: Callable[[Path], None]) -> Path:
     """Return `target`, filled by `fill` first unless it is complete already.
 
-    `fill` writes into a new folder beside it that takes the name only afterwards, one process at a time.
+    `fill` writes into a new folder beside it that takes the name only afterwards, one process at a time: it may not
+    ask for another folder of the same cache, which would wait for itself (RuntimeError).
     """
     if complete(target):
         return target
@@ -51,6 +55,8 @@ def remove_folder(folder: Path) -> None:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock file; the kernel lets go of it when the process dies."""
+    if path in _held.get():
+        raise RuntimeError(f"{path} is held already: get what is needed before the folder is filled.")
     with path.open("a") as lock:
         poll_until(
             lambda: _try_lock(lock),
@@ -58,7 +64,11 @@ def _locked(path: Path) -> Iterator[None]:
             waiting_for=f"another process that is fetching into {path.parent}",
             fix=f"See who holds {path}, or set {CACHE_KEY} to another folder.",
         )
-        yield
+        mark = _held.set(_held.get() | {path})
+        try:
+            yield
+        finally:
+            _held.reset(mark)
 
 
 def _try_lock(lock: IO[str]) -> bool:

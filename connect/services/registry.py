@@ -89,15 +89,15 @@ class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
 
 def _program() -> Path:
     """The unpacked bundle in the cache; fetched and unpacked now if it is not there."""
+    bundle = fetch(f"schema-registry-{REGISTRY_VERSION}", [BUNDLE]) / BUNDLE.file_name
     return ensure_folder(
         cache_folder() / f"schema-registry-{REGISTRY_VERSION}-program",
         complete=lambda folder: (folder / _RUNNER).is_file(),
-        fill=_unpack,
+        fill=lambda folder: _unpack(bundle, folder),
     )
 
 
-def _unpack(into: Path) -> None:
-    bundle = fetch(f"schema-registry-{REGISTRY_VERSION}", [BUNDLE]) / BUNDLE.file_name
+def _unpack(bundle: Path, into: Path) -> None:
     with tarfile.open(bundle) as archive:
         archive.extractall(into, filter="data")
     if not (into / _RUNNER).is_file():

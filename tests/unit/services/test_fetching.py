@@ -1,9 +1,12 @@
 """What is fetched, into where, and what is said when it cannot be."""
 
+import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from connect.services import registry
 from connect.services.cache import cache_folder, ensure_folder
 from connect.services.ivy import Artifact, fetch, ivy_module, unresolved
 
@@ -47,11 +50,11 @@ def test_an_incomplete_folder_is_replaced(tmp_path: Path) -> None:
 
 
 def test_the_ivy_file_asks_for_each_artifact() -> None:
-    registry = Artifact("io.apicurio", "app", "2.6", packaging="tar.gz", classifier="all", transitive=False)
-    module = ivy_module([KAFKA, registry])
+    bundle = Artifact("io.apicurio", "app", "2.6", packaging="tar.gz", classifier="all", transitive=False)
+    module = ivy_module([KAFKA, bundle])
     assert 'org="org.apache.kafka" name="kafka_2.13" rev="4.1.0" transitive="true" conf="default-&gt;default"' in module
     assert '<artifact name="app" type="tar.gz" ext="tar.gz" m:classifier="all" />' in module
-    assert registry.file_name == "app-2.6-all.tar.gz"
+    assert bundle.file_name == "app-2.6-all.tar.gz"
 
 
 def test_ivys_many_lines_become_the_artifact_and_the_reason() -> None:
@@ -63,3 +66,28 @@ def test_ivys_many_lines_become_the_artifact_and_the_reason() -> None:
     said = "org.apache.kafka:kafka_2.13:4.1.0 (java.net.ConnectException: Connection refused)"
     assert unresolved(output, [KAFKA]) == said
     assert unresolved("Killed", [KAFKA]) == "org.apache.kafka:kafka_2.13:4.1.0 (Ivy failed)"
+
+
+def test_a_folder_that_is_filled_asks_for_no_other_of_its_cache(tmp_path: Path) -> None:
+    def fill(folder: Path) -> None:
+        ensure_folder(tmp_path / "other", complete=Path.exists, fill=lambda _: None)
+
+    with pytest.raises(RuntimeError, match="held already"):
+        ensure_folder(tmp_path / "jars", complete=Path.exists, fill=fill)
+    assert ensure_folder(tmp_path / "other", complete=Path.exists, fill=lambda _: None).exists()
+
+
+def test_the_registry_is_unpacked_into_an_empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetched(name: str, artifacts: Sequence[Artifact]) -> Path:
+        def fill(folder: Path) -> None:
+            runner = tmp_path / f"apicurio-registry-app-{registry.REGISTRY_VERSION}-runner.jar"
+            runner.write_bytes(b"a jar")
+            with tarfile.open(folder / artifacts[0].file_name, "w:gz") as archive:
+                archive.add(runner, runner.name)
+
+        return ensure_folder(cache_folder() / name, complete=Path.exists, fill=fill)
+
+    monkeypatch.setenv("CONNECT_SERVICES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(registry, "fetch", fetched)
+    registry.SchemaRegistryService().prepare()
+    assert len(list((tmp_path / "cache").glob("schema-registry-*-program/*-runner.jar"))) == 1
