@@ -26,10 +26,10 @@ check: setup ## Format, lint, types, imports, unit tests: under a minute
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m quick tests/unit tests/shape
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m quick tests/unit tests/shape
 
 test: check ## Every test, on real Kafka and S3
-	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not quick and not chaos" $(ARGS)
+	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(ARGS)
 
 bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)

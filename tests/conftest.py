@@ -20,30 +20,24 @@ from connect.services import (
 
 _INTEGRATION = Path(__file__).parent / "integration"
 _QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")
-_DATABASES = frozenset({"postgres", "mariadb"})
-_LONG = ("databases", "test_conformance", "test_e2e_demo", "test_e2e_outage", "test_kit_source", "test_kit_sink")
-"""Groups that take minutes: begun first, as what is begun last is waited for with idle cores."""
+_LONG = (
+    "test_conformance",
+    "test_e2e_demo",
+    "test_e2e_outage",
+    "test_kit_source",
+    "test_kit_sink",
+    "test_jdbc_servers",
+)
+"""Files that take minutes: begun first, as what is begun last is waited for with idle cores."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
         if _INTEGRATION in item.path.parents:
             item.add_marker(pytest.mark.integration)
         elif item.get_closest_marker("thorough") is None and any(f in item.path.parents for f in _QUICK):
             item.add_marker(pytest.mark.quick)
-    items.sort(key=_place)
-
-
-def _group(item: pytest.Item) -> str:
-    """Tests of one group run one after the other in one process, which starts what they need once."""
-    needs = getattr(item, "fixturenames", ())
-    return "databases" if "server" in needs or not _DATABASES.isdisjoint(needs) else item.path.stem
-
-
-def _place(item: pytest.Item) -> int:
-    group = _group(item)
-    return _LONG.index(group) if group in _LONG else len(_LONG)
+    items.sort(key=lambda item: _LONG.index(item.path.stem) if item.path.stem in _LONG else len(_LONG))
 
 
 @pytest.fixture(scope="session")
