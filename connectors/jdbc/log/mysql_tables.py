@@ -20,7 +20,7 @@ from connectors.jdbc.log.binlog import TableMap
 from connectors.jdbc.log.binlog_values import LoggedColumn, Read
 from connectors.jdbc.log.envelope import EventFormat, source_schema
 from connectors.jdbc.mysql_arrow import driver_columns
-from connectors.jdbc.ragged import PADDING, counted_fields
+from connectors.jdbc.ragged import PADDING, Fields, counted_fields
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import Projection
 from connectors.jdbc.zone import zone
@@ -67,7 +67,9 @@ class BinlogTable:
         pairs = list(zip(self.format.columns, fields, strict=True))
         if not any((f.size < 0).any() and not p.schema.optional for p, f in pairs):
             return self
-        plans = [replace(p, schema=p.schema.as_optional(p.schema.optional or (f.size < 0).any())) for p, f in pairs]
+        plans = [
+            replace(p, schema=p.schema.as_optional(p.schema.optional or bool((f.size < 0).any()))) for p, f in pairs
+        ]
         form = RowFormat(self.format.table, self.format.schema.name or "", plans, self.format.times)
         return replace(self, format=form, events=replace(self.events, row=form.schema))
 
@@ -77,7 +79,7 @@ class BinlogTable:
         return self.format.of_driver_arrays(columns)
 
 
-def _fields(rows: Sequence[bytes], count: int) -> list:  # type: ignore[type-arg]
+def _fields(rows: Sequence[bytes], count: int) -> list[Fields]:
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
     buffer = bytearray(b"".join(rows)) + bytes(PADDING)
     return counted_fields(buffer, np.cumsum(sizes) - sizes, count)

@@ -98,7 +98,8 @@ def test_each_row_version_is_in_kafka_once_whatever_is_killed(
         worker.stop()
     twice = [row for row, times in came.items() if times > 1]
     counts = f"{len(committed.versions)} rows, {killer.hosts} hosts and {killer.workers} workers killed"
-    print(f"{server.name}, {parallelism} ranges: {counts}, {len(missing)} lost, {len(twice)} twice")  # noqa: T201
+    found = f"{counts}, {len(missing)} lost, {len(twice)} twice"
+    print(f"{server.name}, {parallelism} ranges: {found}")  # noqa: T201 - `make chaos` shows it
     assert not missing
     assert not twice
     assert killer.failure is None

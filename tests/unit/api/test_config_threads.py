@@ -21,7 +21,7 @@ def test_many_threads_may_be_the_first_to_ask_for_a_declaration() -> None:
 
         def parse(number: int, config: type[Config] = config, together: threading.Barrier = together) -> int:
             together.wait(10)
-            return config.parse({"size": str(number)}).size  # type: ignore[attr-defined]
+            return config.parse({"size": str(number)}).size
 
         with ThreadPoolExecutor(threads) as pool:
             assert list(pool.map(parse, range(threads))) == list(range(threads))
