@@ -82,6 +82,7 @@ class Requests:
         if name not in self._parts.configs.snapshot.connectors:
             raise NotFoundError(f"Unknown connector: {name}")
         self.require_leader()
+        self._parts.statuses.refresh()
         state = self._parts.statuses.connector(name)
         if state is None:
             raise NotFoundError(f"Status for connector {name} not found")

@@ -235,8 +235,11 @@ class Settler:
         return self.parts.configs.snapshot
 
     def _carry_out_restarts(self, view: View) -> None:
-        requests, self._pending_restarts = self._pending_restarts, {}
+        if not self._pending_restarts:
+            return
         statuses = self.parts.statuses
+        statuses.refresh()
+        requests, self._pending_restarts = self._pending_restarts, {}
         for name, request in requests.items():
             state = statuses.connector(name)
             self.fencing.again(name)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
@@ -31,6 +31,8 @@ from connect.cluster.status_records import (
     encode,
 )
 from connect.runtime.messages import State, TaskId
+
+READ_TIMEOUT_S: Final = 30.0
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -78,6 +80,10 @@ class StatusStore:
         if self._opened is None:
             raise ConnectError("The status topic is not open.")
         return self._opened
+
+    def refresh(self) -> None:
+        """Read all that is in the topic now: what other workers have seen is known here too. The log's errors."""
+        self._log.read_to_end(Deadline.after(READ_TIMEOUT_S))
 
     def connector(self, name: str) -> Status | None:
         """A connector's last status."""

@@ -53,6 +53,10 @@ class MemoryTopic:
             for log in self._logs:
                 log.catch_up()
 
+    def arrive_unread(self, key, value):
+        """A record that is in the topic, and that no log has polled yet."""
+        self.records.append((key, value))
+
     def attach(self, log):
         with self._lock:
             self._logs.append(log)

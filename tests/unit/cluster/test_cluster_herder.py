@@ -8,12 +8,15 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigProblem
 from connect.cluster import connector_runs
 from connect.cluster.config_records import ConnectorRecord, encode
-from connect.cluster.operations import NotFoundError, RequestError, TargetState
+from connect.cluster.operations import NotFoundError, RequestError, Status, TargetState
+from connect.cluster.status_records import TaskStatusRecord
+from connect.cluster.status_records import encode as encode_status
 from connect.runtime.messages import (
     Call,
     CallResult,
     SetPaused,
     StartTask,
+    State,
     StopTask,
     TaskId,
     TopicsUsed,
@@ -149,6 +152,19 @@ def test_what_is_not_there_is_named_as_java_does(herder):
     create(herder)
     with pytest.raises(NotFoundError, match="Unknown task: s-9"):
         herder.restart_task(TaskId("s", 9)).result(5)
+
+
+def test_a_failure_that_only_other_workers_have_read_yet_is_restarted_too(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    task = TaskId("s", 1)
+    failed = Status(State.FAILED, "me:1", trace="Trace: no", generation=1)
+    world.statuses.arrive_unread(*encode_status(TaskStatusRecord(task, failed)))
+
+    said = herder.restart("s", include_tasks=True, only_failed=True).result(5)
+
+    assert [status.state for status in said.tasks.values()] == [State.RUNNING, State.RESTARTING]
+    eventually(lambda: [(m.task, m.run) for m in world.started()] == [(0, 1), (1, 2), (1, 3)])
 
 
 def test_a_restarted_worker_goes_on_with_the_same_connectors_and_publishes_nothing_new(world, start):
