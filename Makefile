@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PACKAGES := connect connectors
 ARGS ?=
+# What `make check` leaves out: whole folders, and of the unit tests the files that hold more than quick ones.
+BEYOND_CHECK := tests/integration tests/kit tests/spec tests/golden $(shell grep -rl --include='*.py' 'mark.thorough' tests/unit)
 PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/*)
 # Workers start task hosts, and tests start workers: compiling everything anew in each of them would double their start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -29,13 +31,13 @@ check: setup ## Format, lint, types, imports, unit tests: under a minute
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m quick tests/unit tests/shape
 
 test: check ## Every test, on real Kafka and S3
-	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(ARGS)
+	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)
 
 bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)
 
 chaos: setup ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress; a gigabyte
-	$(BIN)/python -m pytest -q -s -m chaos tests/integration
+	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/integration
 	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
 		tests/integration/jdbc/test_jdbc_first_read.py
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done

@@ -25,10 +25,10 @@ settings.load_profile("kit")
 
 @dataclass(frozen=True)
 class Case:
-    """A class `Test<name>` of a suite. `only`: its one test that is run; `without`: tests that are left out."""
+    """A class `Test<name>` of a suite. `only`: its tests that are run, else all; `without`: tests that are left out."""
 
     code: str
-    only: str | None = None
+    only: Collection[str] = ()
     without: Collection[str] = ()
 
 
@@ -102,7 +102,9 @@ def _run(folder: Path, cases: Mapping[str, Case]) -> Mapping[str, Outcome]:
 
 def _arguments(folder: Path, cases: Mapping[str, Case]) -> list[str]:
     """What pytest is to run, and how."""
-    nodes = [f"test_it.py::Test{name}" + (f"::{case.only}" if case.only else "") for name, case in cases.items()]
+    nodes = []
+    for name, case in cases.items():
+        nodes += [f"test_it.py::Test{name}::{test}" for test in sorted(case.only)] or [f"test_it.py::Test{name}"]
     left_out = [f"--deselect=test_it.py::Test{name}::{test}" for name, c in cases.items() for test in c.without]
     places = [f"--rootdir={folder}", f"--basetemp={folder / 'tmp'}"]
     # The asserts of the suites have messages of their own: no time is spent on rewriting others.

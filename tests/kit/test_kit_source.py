@@ -1,4 +1,7 @@
-"""The source suite passes a correct source, and catches each broken one by the test that is named for it."""
+"""The source suite passes a correct source, and catches each broken one by the tests that are named for it.
+
+That no other test fails for a fault is a matter of minutes, and so of `make chaos`.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +57,14 @@ EXACTLY = {
     "Reverses": {"test_order_is_kept_within_a_partition"},
     "Spins": {IDLE},
     "SwallowsDeletes": {"test_deletes_become_tombstones"},
-    "TableConnector": set(),
 }
 """Connector -> the tests that fail, and no others of the suite, COSTLY ones left out."""
+CORRECT = "TableConnector"
 AT_LEAST = {
     "BadOffsets": "test_offsets_are_json_primitives_and_survive_the_store",
     "PlansTooMany": "test_tasks_are_at_most_as_many_as_asked_for",
 }
-"""Connector so broken that many tests would fail -> the one that says why, the only one run."""
+"""Connector so broken that many tests would fail -> the one that says why."""
 CONFIGS = {
     "BadDefaultConfig": "test_defaults_validate",
     "OddKeysConfig": "test_key_names_are_lower_case_and_dotted",
@@ -74,30 +77,47 @@ COSTLY = {IDLE, KILL}
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    cases = {}
-    for name, failing in EXACTLY.items():
-        code = CODE.format(name=name, connector=name, config="TableConfig")
-        cases[name] = Case(code, without=COSTLY - failing if failing else ())
-    for name, only in AT_LEAST.items():
-        cases[name] = Case(CODE.format(name=name, connector=name, config="TableConfig"), only=only)
-    for name in CONFIGS:
-        cases[name] = Case(CODE.format(name=name, connector="TableConnector", config=name), without=COSTLY)
+    """All tests of the correct source, and of each other one those that are to fail."""
+    faults = EXACTLY | {name: {test} for name, test in AT_LEAST.items()}
+    cases = {CORRECT: Case(_code(CORRECT))}
+    cases |= {name: Case(_code(name), only=failing) for name, failing in faults.items()}
+    cases |= {name: Case(_code(name, CORRECT, name), only={test}) for name, test in CONFIGS.items()}
     return start_runs(tmp_path_factory.mktemp("source"), cases)
 
 
+@pytest.fixture(scope="module")
+def other_runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """Of each broken source the tests that are to pass all the same."""
+    cases = {name: Case(_code(name), without=COSTLY | failing) for name, failing in EXACTLY.items()}
+    cases |= {name: Case(_code(name, CORRECT, name), without=COSTLY | {test}) for name, test in CONFIGS.items()}
+    return start_runs(tmp_path_factory.mktemp("others"), cases)
+
+
+def _code(name: str, connector: str = "", config: str = "TableConfig") -> str:
+    return CODE.format(name=name, connector=connector or name, config=config)
+
+
 def test_the_correct_source_passes_every_test(runs: Runs) -> None:
-    assert runs.outcome("TableConnector").passed == names_of(SourceSuite)
+    assert runs.outcome(CORRECT).passed == names_of(SourceSuite)
 
 
 @pytest.mark.parametrize("name", EXACTLY)
-def test_exactly_the_tests_named_for_the_fault_fail(runs: Runs, name: str) -> None:
+def test_the_tests_named_for_the_fault_fail(runs: Runs, name: str) -> None:
     outcome = runs.outcome(name)
     assert outcome.failed == EXACTLY[name], outcome.output
-    assert outcome.passed | outcome.failed >= names_of(SourceSuite) - COSTLY, "Tests were not run."
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("name", [*EXACTLY, *CONFIGS])
+def test_no_other_test_fails_for_the_fault(other_runs: Runs, name: str) -> None:
+    outcome = other_runs.outcome(name)
+    named = EXACTLY.get(name) or {CONFIGS[name]}
+    assert outcome.failed == set(), outcome.output
+    assert outcome.passed == names_of(SourceSuite) - COSTLY - named, "Tests were not run."
 
 
 @pytest.mark.parametrize("name", AT_LEAST)
-def test_the_test_named_for_the_fault_fails(runs: Runs, name: str) -> None:
+def test_the_test_that_says_why_fails(runs: Runs, name: str) -> None:
     outcome = runs.outcome(name)
     assert outcome.failed == {AT_LEAST[name]}, outcome.output
 

@@ -1,5 +1,6 @@
 """A worker whose brokers go away and come back."""
 
+import pytest
 from cluster_worker import eventually
 
 from connect.api.deadline import Deadline
@@ -13,6 +14,7 @@ def next_numbers(worker):
     return {o["partition"]["share"]: o["offset"]["next"] for o in answer.json()["offsets"]} if answer.ok else {}
 
 
+@pytest.mark.chaos
 def test_work_goes_on_after_an_outage_longer_than_the_session(start_worker):
     with KafkaService() as kafka:
         worker = start_worker(**{"bootstrap.servers": kafka.endpoint.bootstrap_servers}).ready()

@@ -5,9 +5,11 @@ from contextlib import ExitStack
 
 import pyarrow as pa
 import pytest
+from kafka_drive import Table, in_s
 
 from connect.api.deadline import Deadline
 from connect.kafka.consumer import BatchConsumer
+from connect.kafka.kv_log import KeyValueLog
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
@@ -63,11 +65,18 @@ def clients(kafka: KafkaEndpoint) -> Iterator[Clients]:
         yield Clients(kafka, stack)
 
 
-@pytest.fixture
-def own_kafka() -> Iterator[KafkaService]:
-    """A broker of this test alone, running."""
+@pytest.fixture(scope="module")
+def killable_kafka() -> Iterator[KafkaService]:
+    """A broker of these tests alone."""
     with KafkaService() as service:
         yield service
+
+
+@pytest.fixture
+def own_kafka(killable_kafka: KafkaService) -> KafkaService:
+    """A broker that a test may kill, running."""
+    killable_kafka.start()
+    return killable_kafka
 
 
 @pytest.fixture
@@ -85,3 +94,28 @@ def values() -> Callable[..., RawBatch]:
         return RawBatch(topic, pa.array(rows, pa.binary()), **more)  # type: ignore[arg-type]
 
     return build
+
+
+@pytest.fixture
+def open_log(request):
+    logs = []
+
+    def build(clients, topic, *, transactional_id=None, on_error=None, take=None, isolation="read_committed"):
+        table = Table()
+        writer = producer_settings(clients.worker, {}, client_id="kv").properties
+        fenced = producer_settings(clients.worker, {}, client_id="kv-leader", transactional_id=transactional_id)
+        log = KeyValueLog(
+            topic,
+            consumer_settings(clients.worker, {}, client_id="kv", isolation=isolation).properties,
+            writer,
+            on_record=take or table.take,
+            on_error=on_error,
+            transactional=fenced.properties if transactional_id else None,
+        )
+        logs.append(log)
+        log.start(in_s(20))
+        return log, table
+
+    yield build
+    for log in logs:
+        log.close()

@@ -3,52 +3,17 @@ import threading
 
 import pyarrow as pa
 import pytest
+from kafka_drive import Member, in_s, send
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.kafka.errors import FencedError
 from connect.kafka.raw import RawBatch
 
 
-def in_s(timeout_s):
-    return Deadline.after(timeout_s)
-
-
 def ignore(_):
     return None
-
-
-class Member:
-    """A consumer that notes what it was told and read."""
-
-    def __init__(self, consumer, topics):
-        self.consumer = consumer
-        self.events = []
-        self.values = []
-        self.next_offsets = {}
-        consumer.subscribe(topics, self._note("assigned"), self._note("revoked"), self._note("lost"))
-
-    def _note(self, what):
-        return lambda partitions: self.events.append((what, sorted(partitions)))
-
-    def poll(self, timeout_s=0.2, max_records=1000):
-        for batch in self.consumer.poll(max_records, in_s(timeout_s)):
-            self.values += batch.values.to_pylist()
-            self.next_offsets[TopicPartition(batch.topic, batch.partition)] = batch.next_offset
-
-    def until(self, condition, timeout_s=20, others=()):
-        deadline = in_s(timeout_s)
-        while not condition() and not deadline.expired:
-            for member in (self, *others):
-                member.poll()
-        assert condition(), (self.events, len(self.values))
-
-
-def send(clients, topic, rows, **more):
-    producer = clients.producer()
-    producer.send(RawBatch(topic, pa.array(rows, pa.binary()), **more), in_s(10))
-    producer.flush(in_s(10))
 
 
 def tps(topic, *partitions):
@@ -331,33 +296,3 @@ def test_offsets_beyond_the_log_are_an_error_where_the_reset_is_none(clients, to
     with pytest.raises(ConnectError, match="not in the log") as caught:
         poll_for_a_while()
     assert caught.value.key == "consumer.override.auto.offset.reset"
-
-
-def test_a_commit_without_a_broker_ends_by_its_deadline(own_kafka, own_clients, topic_name, unique):
-    topic = own_clients.topic(topic_name)
-    send(own_clients, topic, [b"x"] * 3)
-    member = Member(own_clients.consumer(unique), [topic])
-    member.until(lambda: len(member.values) == 3)
-
-    own_kafka.kill()
-    with pytest.raises(RetriableError, match="committing offsets"):
-        member.consumer.commit(member.next_offsets, in_s(2))
-    closing = in_s(5)
-    member.consumer.close(closing)
-    assert closing.at_s > 0
-
-
-def test_records_go_on_after_the_broker_was_away(own_kafka, own_clients, topic_name, unique):
-    topic = own_clients.topic(topic_name)
-    send(own_clients, topic, [b"1"])
-    member = Member(own_clients.consumer(unique), [topic])
-    member.until(lambda: member.values == [b"1"])
-    member.consumer.commit(member.next_offsets, in_s(10))
-
-    own_kafka.kill()
-    member.poll(2)
-    own_kafka.start()
-    send(own_clients, topic, [b"2"])
-    member.until(lambda: len(member.values) == 2, timeout_s=40)
-
-    assert member.values == [b"1", b"2"]

@@ -1,58 +1,12 @@
 import threading
 
 import pytest
+from kafka_drive import in_s
 
-from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConnectError
 from connect.kafka.errors import FencedError
 from connect.kafka.kv_log import KeyValueLog
-from connect.kafka.settings import consumer_settings, producer_settings
-
-
-def in_s(timeout_s):
-    return Deadline.after(timeout_s)
-
-
-class Table:
-    """What a log's records add up to."""
-
-    def __init__(self):
-        self.now = {}
-        self.seen = []
-        self.threads = set()
-
-    def take(self, key, value, partition, offset, timestamp_ms):
-        self.threads.add(threading.current_thread().name)
-        self.seen.append((key, value, partition, offset, timestamp_ms))
-        if value is None:
-            self.now.pop(key, None)
-        else:
-            self.now[key] = value
-
-
-@pytest.fixture
-def open_log(request):
-    logs = []
-
-    def build(clients, topic, *, transactional_id=None, on_error=None, take=None, isolation="read_committed"):
-        table = Table()
-        writer = producer_settings(clients.worker, {}, client_id="kv").properties
-        fenced = producer_settings(clients.worker, {}, client_id="kv-leader", transactional_id=transactional_id)
-        log = KeyValueLog(
-            topic,
-            consumer_settings(clients.worker, {}, client_id="kv", isolation=isolation).properties,
-            writer,
-            on_record=take or table.take,
-            on_error=on_error,
-            transactional=fenced.properties if transactional_id else None,
-        )
-        logs.append(log)
-        log.start(in_s(20))
-        return log, table
-
-    yield build
-    for log in logs:
-        log.close()
+from connect.kafka.settings import consumer_settings
 
 
 def test_each_reads_what_the_other_wrote(clients, topic_name, open_log):
@@ -183,23 +137,3 @@ def test_closed_logs_leave_no_thread(clients, topic_name, open_log, unique):
     log.close()
 
     assert not [t.name for t in threading.enumerate() if topic in t.name]
-
-
-def test_an_outage_is_survived_and_nothing_that_was_put_is_lost(own_kafka, own_clients, topic_name, open_log):
-    topic = own_clients.topic(topic_name, cleanup_policy="compact")
-    errors = []
-    log, table = open_log(own_clients, topic, on_error=errors.append)
-    log.put(b"before", b"1").result(10)
-
-    own_kafka.kill()
-    during = log.put(b"during", b"2")
-    with pytest.raises(RetriableError):
-        log.read_to_end(in_s(3))
-    assert not log.healthy
-    own_kafka.start()
-    during.result(60)
-    log.read_to_end(in_s(30))
-
-    assert table.now == {b"before": b"1", b"during": b"2"}
-    assert log.healthy
-    assert errors == []

@@ -2,6 +2,7 @@ import threading
 
 import pyarrow as pa
 import pytest
+from kafka_drive import in_s, read_values
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
@@ -14,14 +15,6 @@ pytestmark = pytest.mark.usefixtures("kafka")
 @pytest.fixture(params=["columnar", "plain"])
 def path(request):
     return request.param
-
-
-def in_s(timeout_s):
-    return Deadline.after(timeout_s)
-
-
-def read_values(clients, topic, count, **overrides):
-    return [v for batch in clients.read(topic, count, **overrides) for v in batch.values.to_pylist()]
 
 
 def test_records_come_back_as_they_were_sent(clients, topic_name, path):
@@ -263,24 +256,3 @@ def test_a_second_producer_of_the_same_transactional_id_fences_the_first(clients
     second.send(values(topic, [b"new"]), in_s(10))
     second.commit(in_s(20))
     assert read_values(clients, topic, 1) == [b"new"]
-
-
-def test_a_broker_that_is_away_for_ten_seconds_costs_no_row_and_repeats_none(
-    own_kafka, own_clients, topic_name, values, path
-):
-    topic = own_clients.topic(topic_name, 3)
-    producer = own_clients.producer(path=path, socket_timeout_ms="3000")
-    rows = [b"%d" % i for i in range(6000)]
-    producer.send(values(topic, rows[:2000]), in_s(10))
-    producer.flush(in_s(20))
-    producer.send(values(topic, rows[2000:4000]), in_s(10))
-
-    own_kafka.kill()
-    producer.send(values(topic, rows[4000:]), in_s(10))
-    with pytest.raises(RetriableError, match="acknowledgement"):
-        producer.flush(in_s(10))
-    own_kafka.start()
-    producer.flush(in_s(60))
-
-    got = read_values(own_clients, topic, 6000)
-    assert sorted(got) == sorted(rows)

@@ -1,17 +1,13 @@
 import pyarrow as pa
 import pytest
+from kafka_drive import in_s
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.errors import FencedError
 from connect.kafka.raw import RawBatch
 from connect.kafka.settings import producer_settings
 from connect.kafka.topics import InternalTopic, TopicSpec
-
-
-def in_s(timeout_s):
-    return Deadline.after(timeout_s)
 
 
 def internal(name, **more):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import requests
 from confluent_kafka.schema_registry import Schema as PeerSchema
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
@@ -238,8 +239,11 @@ def test_a_killed_registry_is_told_and_asked_again_once_it_is_back(
         with pytest.raises(RetriableError, match=r"The schema registry does not answer \(2 tries\): .*refused") as away:
             converter.encode(unique, rows)
         assert own.endpoint.url in str(away.value)
-        own.start()
+        before = own.endpoint
+        assert own.start() == before
+        assert requests.get(f"{before.url}/subjects", timeout=20).json() == []
         assert converter.encode(unique, rows)[0].as_py()[5:] == b"\x02"
+        assert requests.get(f"{before.url}/subjects", timeout=20).json() == [f"{unique}-value"]
         own.kill()
         # What is known of the schemas stays: a registry that is away stops only rows of new ones.
         assert converter.encode(unique, rows)[0].as_py()[5:] == b"\x02"

@@ -22,19 +22,12 @@ def test_what_is_produced_can_be_consumed(kafka: KafkaEndpoint, topic_name: str)
     assert consume_one(kafka, topic_name) == b"hello"
 
 
-def test_start_of_a_running_service_changes_nothing(kafka_service: KafkaService) -> None:
-    pid = kafka_service.pid
-    assert kafka_service.start() == kafka_service.endpoint
-    assert kafka_service.pid == pid
-
-
-def test_the_brokers_log_is_in_the_log_file(kafka_service: KafkaService) -> None:
-    assert "Kafka Server started" in kafka_service.log_path.read_text()
-
-
 def test_a_killed_broker_comes_back_on_the_same_port_with_its_data_and_stop_may_come_again(tmp_path: Path) -> None:
     with KafkaService(data_folder=tmp_path, heap_mib=256, properties={"broker.session.timeout.ms": "1500"}) as service:
         before, pid = service.endpoint, service.pid
+        assert "Kafka Server started" in service.log_path.read_text()
+        assert service.start() == before
+        assert service.pid == pid, "A running broker was started again."
         produce(before, "kept", b"kept")
 
         service.kill()

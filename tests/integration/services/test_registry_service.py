@@ -3,7 +3,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from connect.services import RegistryEndpoint, SchemaRegistryService
+from connect.services import RegistryEndpoint
 
 
 def test_a_registered_schema_is_read_back_and_an_incompatible_one_refused(
@@ -18,20 +18,6 @@ def test_a_registered_schema_is_read_back_and_an_incompatible_one_refused(
 
     assert _call(registry, "PUT", f"/config/{unique}", {"compatibility": "BACKWARD"})[0] == 200
     assert _call(registry, "POST", f"/subjects/{unique}/versions", {"schema": changed})[0] == 409
-
-
-def test_a_killed_registry_comes_back_on_the_same_port_and_has_forgotten_its_schemas(
-    registry: RegistryEndpoint,
-) -> None:
-    with SchemaRegistryService() as own:
-        before = own.endpoint
-        assert before != registry
-        _call(before, "POST", "/subjects/kept/versions", {"schema": '"string"'})
-        assert _call(before, "GET", "/subjects")[1] == ["kept"]
-
-        own.kill()
-        assert own.start() == before
-        assert _call(before, "GET", "/subjects") == (200, [])
 
 
 def _call(endpoint: RegistryEndpoint, method: str, path: str, body: object = None) -> tuple[int, Any]:

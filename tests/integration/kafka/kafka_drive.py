@@ -1,0 +1,66 @@
+"""What the tests of the Kafka clients do with them: send, read, belong to a group, keep a table."""
+
+import threading
+
+import pyarrow as pa
+
+from connect.api.deadline import Deadline
+from connect.api.records import TopicPartition
+from connect.kafka.raw import RawBatch
+
+
+def in_s(timeout_s):
+    return Deadline.after(timeout_s)
+
+
+class Member:
+    """A consumer that notes what it was told and read."""
+
+    def __init__(self, consumer, topics):
+        self.consumer = consumer
+        self.events = []
+        self.values = []
+        self.next_offsets = {}
+        consumer.subscribe(topics, self._note("assigned"), self._note("revoked"), self._note("lost"))
+
+    def _note(self, what):
+        return lambda partitions: self.events.append((what, sorted(partitions)))
+
+    def poll(self, timeout_s=0.2, max_records=1000):
+        for batch in self.consumer.poll(max_records, in_s(timeout_s)):
+            self.values += batch.values.to_pylist()
+            self.next_offsets[TopicPartition(batch.topic, batch.partition)] = batch.next_offset
+
+    def until(self, condition, timeout_s=20, others=()):
+        deadline = in_s(timeout_s)
+        while not condition() and not deadline.expired:
+            for member in (self, *others):
+                member.poll()
+        assert condition(), (self.events, len(self.values))
+
+
+def send(clients, topic, rows, **more):
+    producer = clients.producer()
+    producer.send(RawBatch(topic, pa.array(rows, pa.binary()), **more), in_s(10))
+    producer.flush(in_s(10))
+
+
+def read_values(clients, topic, count, **overrides):
+    return [v for batch in clients.read(topic, count, **overrides) for v in batch.values.to_pylist()]
+
+
+class Table:
+    """What a log's records add up to."""
+
+    def __init__(self):
+        self.now = {}
+        self.seen = []
+        self.threads = set()
+
+    def take(self, key, value, partition, offset, timestamp_ms):
+        self.threads.add(threading.current_thread().name)
+        self.seen.append((key, value, partition, offset, timestamp_ms))
+        if value is None:
+            self.now.pop(key, None)
+        else:
+            self.now[key] = value

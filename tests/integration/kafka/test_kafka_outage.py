@@ -1,0 +1,70 @@
+"""What the clients keep while their broker is killed and comes back: one broker, killed once for each test."""
+
+import pytest
+from kafka_drive import Member, in_s, read_values, send
+
+from connect.api.errors import RetriableError
+
+
+def test_producers_lose_no_row_and_repeat_none(own_kafka, own_clients, topic_name, values):
+    rows = [b"%d" % i for i in range(6000)]
+    producers = {}
+    for path in ("columnar", "plain"):
+        topic = own_clients.topic(f"{topic_name}-{path}", 3)
+        producers[topic] = own_clients.producer(path=path, socket_timeout_ms="3000")
+    for topic, producer in producers.items():
+        producer.send(values(topic, rows[:2000]), in_s(10))
+        producer.flush(in_s(20))
+        producer.send(values(topic, rows[2000:4000]), in_s(10))
+
+    own_kafka.kill()
+    for topic, producer in producers.items():
+        producer.send(values(topic, rows[4000:]), in_s(10))
+        with pytest.raises(RetriableError, match="acknowledgement"):
+            producer.flush(in_s(5))
+    own_kafka.start()
+    for topic, producer in producers.items():
+        producer.flush(in_s(60))
+        assert sorted(read_values(own_clients, topic, 6000)) == sorted(rows)
+
+
+def test_a_member_of_a_group_commits_by_its_deadline_and_reads_on(own_kafka, own_clients, topic_name, unique):
+    topic = own_clients.topic(topic_name)
+    send(own_clients, topic, [b"1"])
+    member = Member(own_clients.consumer(unique), [topic])
+    member.until(lambda: member.values == [b"1"])
+    leaving = Member(own_clients.consumer(f"{unique}-leaving"), [topic])
+    leaving.until(lambda: leaving.values == [b"1"])
+    member.consumer.commit(member.next_offsets, in_s(10))
+
+    own_kafka.kill()
+    with pytest.raises(RetriableError, match="committing offsets"):
+        member.consumer.commit(member.next_offsets, in_s(2))
+    closing = in_s(5)
+    leaving.consumer.close(closing)
+    assert not closing.expired
+    own_kafka.start()
+    send(own_clients, topic, [b"2"])
+    member.until(lambda: len(member.values) == 2, timeout_s=40)
+
+    assert member.values == [b"1", b"2"]
+
+
+def test_an_outage_is_survived_and_nothing_that_was_put_is_lost(own_kafka, own_clients, topic_name, open_log):
+    topic = own_clients.topic(topic_name, cleanup_policy="compact")
+    errors = []
+    log, table = open_log(own_clients, topic, on_error=errors.append)
+    log.put(b"before", b"1").result(10)
+
+    own_kafka.kill()
+    during = log.put(b"during", b"2")
+    with pytest.raises(RetriableError):
+        log.read_to_end(in_s(3))
+    assert not log.healthy
+    own_kafka.start()
+    during.result(60)
+    log.read_to_end(in_s(30))
+
+    assert table.now == {b"before": b"1", b"during": b"2"}
+    assert log.healthy
+    assert errors == []
