@@ -19,7 +19,7 @@ from connect.services.process import Command, SupervisedProcess
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
-def wait_for(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
+def wait_for(condition: Callable[[], Any], timeout_s: float, what: str, pause_s: float = 0.1) -> Any:
     """The first true answer of `condition`; the test fails with the last answer after `timeout_s` seconds."""
     limit_s = time.monotonic() + timeout_s
     pause = threading.Event()
@@ -29,7 +29,7 @@ def wait_for(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
             return answer
         if time.monotonic() > limit_s:
             pytest.fail(f"{what}: not within {timeout_s} s; the last answer was {answer!r}")
-        pause.wait(0.1)
+        pause.wait(pause_s)
 
 
 class WorkerProcess:

@@ -25,6 +25,12 @@ def rows_of(s3: S3Endpoint, bucket: str, folder: str) -> list[dict[str, Any]]:
     return ds.dataset(path, filesystem=files, format="parquet").to_table().to_pylist()
 
 
+def objects_of(s3: S3Endpoint, bucket: str, folder: str) -> set[str]:
+    """The paths of all objects below a folder."""
+    found = file_system(s3).get_file_info(FileSelector(f"{bucket}/{folder}", recursive=True, allow_not_found=True))
+    return {info.path for info in found if info.is_file}
+
+
 def sink_config(s3: S3Endpoint, bucket: str, folder: str, topics: str, **more: str) -> dict[str, str]:
     """A Parquet sink that writes what it has at every flush."""
     return {

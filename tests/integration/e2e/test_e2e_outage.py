@@ -7,8 +7,9 @@ import threading
 import time
 
 import pytest
-from e2e_s3 import rows_of, sink_config
+from e2e_s3 import objects_of, rows_of, sink_config
 from e2e_worker import WorkerProcess, wait_for
+from shared_services import S3_BUCKET
 
 from connect.services import KafkaService, SeaweedS3Service
 
@@ -50,16 +51,30 @@ class Writer:
         connection.close()
 
 
-@pytest.fixture(params=["kafka", "s3"])
-def victim(request) -> str:
-    return request.param
+@pytest.fixture
+def own_kafka():
+    with KafkaService() as service:
+        yield service
 
 
-def test_both_ends_are_equal_after_an_outage(victim, tmp_path, unique):
-    kafka, s3 = KafkaService(), SeaweedS3Service()
-    with kafka, s3, Writer(tmp_path / "orders.db") as writer:
-        s3.create_bucket("lake")
-        worker = WorkerProcess(tmp_path, kafka.endpoint.bootstrap_servers, unique)
+@pytest.fixture
+def own_s3():
+    with SeaweedS3Service() as service:
+        yield service
+
+
+def test_both_ends_are_equal_after_kafka_was_away(own_kafka, s3, tmp_path, unique):
+    _check_an_outage(own_kafka, own_kafka.endpoint, s3, tmp_path, unique)
+
+
+def test_both_ends_are_equal_after_s3_was_away(own_s3, kafka, tmp_path, unique):
+    own_s3.create_bucket(S3_BUCKET)
+    _check_an_outage(own_s3, kafka, own_s3.endpoint, tmp_path, unique)
+
+
+def _check_an_outage(victim, kafka, s3, tmp_path, unique):
+    worker = WorkerProcess(tmp_path, kafka.bootstrap_servers, unique)
+    with Writer(tmp_path / "orders.db") as writer:
         try:
             worker.start()
             source = {
@@ -68,23 +83,24 @@ def test_both_ends_are_equal_after_an_outage(victim, tmp_path, unique):
                 "topic.prefix": f"{unique}-", "poll.interval.ms": "100", "exactly.once.support": "required",
             }  # fmt: skip
             topic = f"{unique}-orders"
-            assert worker.create("orders-source", source).status_code == 201
-            assert worker.create("orders-sink", sink_config(s3.endpoint, "lake", "topics", topic)).status_code == 201
-            folder = f"topics/{topic}"
-            wait_for(lambda: len(rows_of(s3.endpoint, "lake", folder)) > 300, 60, "rows in S3 before the outage")
+            source_name, sink_name = f"{unique}-source", f"{unique}-sink"
+            assert worker.create(source_name, source).status_code == 201
+            assert worker.create(sink_name, sink_config(s3, S3_BUCKET, unique, topic)).status_code == 201
+            place = (s3, S3_BUCKET, f"{unique}/{topic}")
+            wait_for(lambda: len(objects_of(*place)) > 1, 60, "objects in S3 before the outage")
 
-            service = kafka if victim == "kafka" else s3
-            service.stop()
+            victim.stop()
             _outage(OUTAGE_S)
-            service.start()
+            victim.start()
 
-            before = len(rows_of(s3.endpoint, "lake", folder))
-            wait_for(lambda: len(rows_of(s3.endpoint, "lake", folder)) > before, 120, "rows in S3 after the outage")
+            before = objects_of(*place)
+            wait_for(lambda: objects_of(*place) - before, 120, "objects in S3 after the outage")
             total = writer.stop()
-            wait_for(lambda: len(rows_of(s3.endpoint, "lake", folder)) >= total, 120, f"{total} rows in S3")
-            ids = sorted(row["id"] for row in rows_of(s3.endpoint, "lake", folder))
+            assert total > ROWS_PER_S * OUTAGE_S / 2, "The writer stood still."
+            wait_for(lambda: len(rows_of(*place)) >= total, 120, f"{total} rows in S3", pause_s=1)
+            ids = sorted(row["id"] for row in rows_of(*place))
             assert ids == list(range(1, total + 1)), f"{len(ids)} rows, {len(set(ids))} distinct, of {total}"
-            for name in ("orders-source", "orders-sink"):
+            for name in (source_name, sink_name):
                 worker.wait_for_tasks(name, "RUNNING")
         finally:
             worker.stop()
