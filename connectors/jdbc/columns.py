@@ -167,7 +167,8 @@ def _of_arrow(plan: ColumnPlan, array: pa.Array, times: TimeRules) -> pa.Array:
             zone = times.zone if plan.raw is Raw.WALL_CLOCK else ZoneInfo("UTC")
             array = temporal.special_instants(array, times.special)
             return temporal.timestamps(temporal.instants(array, zone), times.granularity, times.zone)
-    return array.cast(arrow_type(plan.schema))
+    target = arrow_type(plan.schema)
+    return array if array.type == target else array.cast(target)
 
 
 def _integers(values: Sequence[Any], target: pa.DataType) -> pa.Array:

@@ -30,7 +30,7 @@ _READ_BYTES = 1 << 20
 _HEADER = 4
 _LONGEST = 0xFFFFFF
 _WORD = struct.Struct("<I")
-_NO_DATE = r"^0000-|-00"
+_NO_DATE = "-00"
 
 
 class MySqlArrow:
@@ -158,11 +158,12 @@ class _Packets:
 def driver_columns(form: RowFormat, fields: Sequence[Fields]) -> Columns:
     """Fields of rows of the text protocol as Arrow."""
     plans = form.columns
-    columns = [form.guarded(plan, field, _column) for plan, field in zip(plans, fields, strict=False)]
+    columns = [form.guarded(plan, field, text_column) for plan, field in zip(plans, fields, strict=False)]
     return [*columns, *(field.text() for field in fields[len(plans) :])]
 
 
-def _column(plan: ColumnPlan, field: Fields) -> pa.Array:
+def text_column(plan: ColumnPlan, field: Fields) -> pa.Array:
+    """A column of the text protocol as the Arrow array that a reader gives for it. Misfit, pa.ArrowException."""
     match plan.raw:
         case Raw.BYTES:
             return field.binary()

@@ -58,7 +58,7 @@ class Fields:
         if longest == 0:
             return b""
         octets = np.frombuffer(self.buffer, np.uint8)
-        taken = np.ndarray((len(octets) - longest, longest), np.uint8, octets, 0, (1, 1))[self.at]
+        taken = np.ndarray((len(octets) - longest + 1, longest), np.uint8, octets, 0, (1, 1))[self.at]
         return taken if int(size.min()) == longest else taken[np.arange(longest) < size[:, None]]
 
     def _views(self, size: Places) -> npt.NDArray[np.uint32]:

@@ -6,16 +6,14 @@ Source: MariaDB's documentation, "Replication protocol"; integers are little-end
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.binlog_values import NULL, LoggedColumn, Read, counted, meta_size, reader
+from connectors.jdbc.log.binlog_values import meta_size
 
 HEAD = 19
 QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID = 2, 4, 16, 19, 27, 162, 33
-_WRITES, _UPDATES, _DELETES = {23, 30}, {24, 31}, {25, 32}
-ROWS = _WRITES | _UPDATES | _DELETES
 _WITH_EXTRA = {30, 31, 32}
 _REFUSED = {
     165: "log_bin_compress", 166: "log_bin_compress", 167: "log_bin_compress", 168: "log_bin_compress",
@@ -23,6 +21,26 @@ _REFUSED = {
     39: "binlog_row_value_options",
 }  # fmt: skip
 _STANDALONE = 1
+
+
+class Operation(IntEnum):
+    """What was done to rows."""
+
+    INSERT = 0
+    UPDATE = 1
+    DELETE = 2
+
+    @property
+    def images(self) -> int:
+        """How many rows tell of one."""
+        return 2 if self is Operation.UPDATE else 1
+
+
+_OPERATIONS = {
+    23: Operation.INSERT, 30: Operation.INSERT, 24: Operation.UPDATE, 31: Operation.UPDATE, 25: Operation.DELETE,
+    32: Operation.DELETE,
+}  # fmt: skip
+ROWS = frozenset(_OPERATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +84,13 @@ class TableMap:
     kinds: bytes
     metas: tuple[bytes, ...]
 
-    def readers(self, columns: Sequence[LoggedColumn]) -> list[Read]:
-        """How its columns are read."""
-        return [reader(kind, meta, c) for kind, meta, c in zip(self.kinds, self.metas, columns, strict=True)]
-
 
 @dataclass(frozen=True, slots=True)
-class RowChange:
-    """A changed row; each side is a row of the text protocol. `before` None: an insert; `after` None: a delete."""
+class RowsOfEvent:
+    """The rows of an event, from `content` on. Those of an update come in pairs, before and after."""
 
-    before: bytes | None
-    after: bytes | None
+    operation: Operation
+    content: bytes
 
 
 def rotated(event: Event) -> tuple[str, int]:
@@ -121,7 +135,7 @@ def table_map(event: Event) -> TableMap:
     return TableMap(number, schema, table, kinds, tuple(metas))
 
 
-def rows(event: Event, readers: Sequence[Read]) -> Iterator[RowChange]:
+def rows(event: Event) -> RowsOfEvent:
     """The rows of an event. ConnectError: the server leaves columns out (binlog_row_image)."""
     body = event.body
     at = 8
@@ -129,35 +143,13 @@ def rows(event: Event, readers: Sequence[Read]) -> Iterator[RowChange]:
         at += struct.unpack_from("<H", body, at)[0]
     count, at = _length(body, at)
     size = (count + 7) // 8
-    images = 2 if event.kind in _UPDATES else 1
+    operation = _OPERATIONS[event.kind]
     whole = (1 << count) - 1
-    for _ in range(images):
+    for _ in range(operation.images):
         if int.from_bytes(body[at : at + size], "little") & whole != whole:
             raise ConnectError("The binary log leaves columns out.", fix="Set binlog_row_image=FULL on the server.")
         at += size
-    end = len(body)
-    while at < end:
-        first, at = _row(body, at, size, readers)
-        if event.kind in _UPDATES:
-            second, at = _row(body, at, size, readers)
-            yield RowChange(first, second)
-        elif event.kind in _WRITES:
-            yield RowChange(None, first)
-        else:
-            yield RowChange(first, None)
-
-
-def _row(body: bytes, at: int, size: int, readers: Sequence[Read]) -> tuple[bytes, int]:
-    nulls = int.from_bytes(body[at : at + size], "little")
-    at += size
-    made = []
-    for place, read in enumerate(readers):
-        if nulls >> place & 1:
-            made.append(NULL)
-        else:
-            value, at = read(body, at)
-            made.append(counted(value))
-    return b"".join(made), at
+    return RowsOfEvent(operation, body[at:])
 
 
 def table_number(event: Event) -> int:

@@ -6,19 +6,21 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from connect import __version__
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import binlog, envelope
-from connectors.jdbc.log.binlog import Event, RowChange
+from connectors.jdbc.log.binlog import Event, Operation
 from connectors.jdbc.log.binlog_position import BinlogPosition, Row
-from connectors.jdbc.log.binlog_values import Read
+from connectors.jdbc.log.binlog_rows import Images
 from connectors.jdbc.log.cells import BYTES_AT_MOST
-from connectors.jdbc.log.mysql_tables import BinlogTable
+from connectors.jdbc.log.mysql_tables import BinlogTable, LoggedRows
 from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.tables import TableName
 
@@ -27,16 +29,59 @@ _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")
 _END = re.compile(r"(?i)\s*(COMMIT|ROLLBACK)\s*$")
 _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
 _TRUNCATE = re.compile(r"(?i)\s*TRUNCATE\s+(?:TABLE\s+)?(?:`?([^`.\s]+)`?\s*\.\s*)?`?([^`.\s;]+)`?")
-_NOWHERE = Row()
+_OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
+"""By `Operation`."""
+_ROW_BYTES = 128
+"""What a row is taken to be until the first ones were seen."""
+_MAPS = 1000
+"""How many tables' descriptions are kept: each event of rows has its own not far before it."""
+_NONE = -1
+Indices = npt.NDArray[np.int64]
 _STARTS = {binlog.GTID, binlog.MYSQL_GTID, 34}
+
+
+class _Told(NamedTuple):
+    """What is said of all rows of one event. `number`: the event's among those collected."""
+
+    number: int
+    operation: int
+    second: int
+    server_id: int
+    pos: int
 
 
 @dataclass(slots=True)
 class _Collected:
-    table: BinlogTable
-    changes: list[RowChange] = field(default_factory=list)
-    members: list[tuple[object, ...]] = field(default_factory=list)
-    last: Row = _NOWHERE
+    """Events of one table, by the same columns."""
+
+    rows: LoggedRows
+    contents: list[bytes] = field(default_factory=list)
+    told: list[_Told] = field(default_factory=list)
+    gtids: list[str | None] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Changed rows of one table, a value per change. `images`: of all of them; `before` and `after`: places in it."""
+
+    rows: LoggedRows
+    images: Images
+    event: Indices
+    in_event: Indices
+    operation: npt.NDArray[np.uint8]
+    before: Indices
+    after: Indices
+    transaction: Indices
+    row: Indices
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+    def take(self, rows: slice | npt.NDArray[np.bool_]) -> _Changes:
+        """These changes."""
+        names = ("event", "in_event", "operation", "before", "after", "transaction", "row")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
 class BinlogEvents:
@@ -61,20 +106,22 @@ class BinlogEvents:
         """Behind everything that `batches` gave."""
         self._tables = dict(tables)
         self._stale: set[TableName] = set()
-        self._mapped: dict[int, tuple[BinlogTable, list[Read]] | None] = {}
-        self._collected: dict[tuple[TableName, int], _Collected] = {}
+        self._mapped: dict[int, tuple[bytes, LoggedRows | None]] = {}
+        self._collected: dict[int, _Collected] = {}
+        self._transactions: list[int] = []
         self._commits = 0
         self._open = False
         self._row = 0
+        self._row_at_start = 0
+        self._row_bytes = _ROW_BYTES
         self._gtid: binlog.Gtid | None = None
         self._file = position.file
         self._base = position
-        self._count = 0
         self._size_bytes = 0
 
     def has(self, rows: int) -> bool:
-        """Whether so many rows are collected, or as many bytes as a chunk may have."""
-        return self._count >= rows or self._size_bytes > BYTES_AT_MOST
+        """Whether about so many rows are collected, or as many bytes as a chunk may have."""
+        return self._size_bytes > min(BYTES_AT_MOST, rows * self._row_bytes)
 
     def take(self, event: Event) -> None:
         """Collect an event's rows."""
@@ -122,13 +169,22 @@ class BinlogEvents:
             self._commit(event)
 
     def _map(self, event: Event) -> None:
+        number = binlog.table_number(event)
+        body, rows = self._mapped.get(number, (b"", None))
+        if body == event.body and (rows is None or self._is_current(rows.table)):
+            return
         mapped = binlog.table_map(event)
         name = TableName(mapped.schema, mapped.table)
-        if not self._chosen(name):
-            self._mapped[mapped.number] = None
-            return
-        table = self._tables[name] = self._fitting(name, mapped)
-        self._mapped[mapped.number] = (table, table.readers(mapped))
+        rows = None
+        if self._chosen(name):
+            table = self._tables[name] = self._fitting(name, mapped)
+            rows = table.rows(mapped)
+        if number not in self._mapped and len(self._mapped) >= _MAPS:
+            del self._mapped[next(iter(self._mapped))]
+        self._mapped[number] = (event.body, rows)
+
+    def _is_current(self, table: BinlogTable) -> bool:
+        return self._tables.get(table.name) is table and table.name not in self._stale
 
     def _fitting(self, name: TableName, mapped: binlog.TableMap) -> BinlogTable:
         """The table as it was when the log was written, as far as can be told: the catalog may be ahead of the log."""
@@ -140,36 +196,71 @@ class BinlogEvents:
         return known if known is not None and known.fits(mapped) and not now.fits(mapped) else now
 
     def _rows(self, event: Event) -> None:
-        mapped = self._mapped.get(binlog.table_number(event))
-        if mapped is None:
+        _, rows = self._mapped.get(binlog.table_number(event), (b"", None))
+        if rows is None:
             return
-        table, readers = mapped
+        found = binlog.rows(event)
         # A table that was altered in between is another one.
-        place = self._collected.setdefault((table.name, id(table)), _Collected(table))
-        done = max(self.position.reached, self.position.ahead.get(table.name.full, Row()))
-        gtid = None if self._gtid is None else self._gtid.text
+        place = self._collected.setdefault(id(rows), _Collected(rows))
+        place.contents.append(found.content)
+        number = len(self._transactions)
+        self._transactions.append(self._commits + 1)
+        place.told.append(_Told(number, found.operation, event.second, event.server_id, event.end))
+        place.gtids.append(None if self._gtid is None else self._gtid.text)
+        place.files.append(self._file)
         self._size_bytes += len(event.body)
-        for number, change in enumerate(binlog.rows(event, readers)):
-            self._row += 1
-            here = Row(self._commits + 1, self._row)
-            if here > done:
-                place.changes.append(change)
-                place.members.append((event.second, event.server_id, gtid, self._file, event.end, number))
-                place.last = here
-                self._count += 1
 
-    def batches(self) -> Iterator[Batch]:
-        """What was collected, table by table; moves `position` behind it."""
+    def batches(self, limit: int) -> Iterator[Batch]:
+        """What was collected, table by table, at most `limit` changes each; moves `position` behind it."""
+        found = self._changes()
         behind = self._behind()
-        parts = [(c, made) for c in self._collected.values() if c.changes and (made := self._batch(c))]
+        parts: list[tuple[_Changes, Batch]] = []
+        for collected, changes in zip(self._collected.values(), found, strict=True):
+            fresh = changes.take(self._fresh(changes))
+            table = self._widened(fresh)
+            for first in range(0, len(fresh), limit):
+                some = fresh.take(slice(first, first + limit))
+                made = self._batch(table, collected, some)
+                if made is not None:
+                    parts.append((some, made))
         ahead = dict(self.position.ahead)
         start = self.position
-        for number, (collected, made) in enumerate(parts, 1):
-            ahead[collected.table.name.full] = collected.last
+        for number, (some, made) in enumerate(parts, 1):
+            ahead[some.rows.table.name.full] = Row(int(some.transaction[-1]), int(some.row[-1]))
             self.position = behind if number == len(parts) else replace(start, ahead=dict(ahead))
             yield replace(made, position=self.source_position(self.position))
         self.position, self._base = behind, behind
-        self._collected, self._count, self._size_bytes, self._commits = {}, 0, 0, 0
+        self._collected, self._transactions = {}, []
+        self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
+
+    def _changes(self) -> list[_Changes]:
+        """The rows of all collected events, numbered within their transactions."""
+        images = [c.rows.layout.images(c.contents) for c in self._collected.values()]
+        counts = np.zeros(len(self._transactions), np.int64)
+        for collected, found in zip(self._collected.values(), images, strict=True):
+            told = np.array(collected.told, np.int64)
+            counts[told[:, 0]] = found.per_event // np.where(told[:, 1] == Operation.UPDATE, 2, 1)
+        transactions = np.array(self._transactions, np.int64)
+        before = np.cumsum(counts) - counts
+        begins = before[np.searchsorted(transactions, transactions)]
+        # The first transaction was open before: some of its rows were numbered then.
+        number = before - begins + np.where(transactions == 1, self._row_at_start, 0)
+        if self._open:
+            of_last = transactions == self._commits + 1
+            self._row = int(counts[of_last].sum()) + (self._row_at_start if self._commits == 0 else 0)
+        total = int(counts.sum())
+        if total:
+            self._row_bytes = max(1, self._size_bytes // total)
+        return [
+            _numbered(collected, found, transactions, number)
+            for collected, found in zip(self._collected.values(), images, strict=True)
+        ]
+
+    def _fresh(self, changes: _Changes) -> npt.NDArray[np.bool_]:
+        done = max(self.position.reached, self.position.ahead.get(changes.rows.table.name.full, Row()))
+        same = changes.transaction == done.transaction
+        fresh: npt.NDArray[np.bool_] = (changes.transaction > done.transaction) | (same & (changes.row > done.row))
+        return fresh
 
     def _behind(self) -> BinlogPosition:
         reached = Row(1, self._row) if self._open and self._row else Row()
@@ -182,27 +273,38 @@ class BinlogEvents:
         """A position as the framework stores it."""
         return SourcePosition(partition_of(self._prefix), position.offset())
 
-    def _batch(self, collected: _Collected) -> Batch | None:
-        table, changes = collected.table, collected.changes
-        befores = [c.before for c in changes if c.before is not None]
-        afters = [c.after for c in changes if c.after is not None]
-        table = table.widened([*befores, *afters])
-        if table is not collected.table:
+    def _widened(self, changes: _Changes) -> BinlogTable:
+        """The table, with columns nullable that hold NULL in these changes."""
+        table = changes.rows.table
+        for places in (changes.before, changes.after):
+            table = table.widened(changes.images.take(places[places >= 0]))
+        if self._tables.get(table.name) is changes.rows.table:
             self._tables[table.name] = table
-        ops = np.array([_op(c) for c in changes], np.uint8)
-        second, server_id, gtid, file, pos, row = zip(*collected.members, strict=True)
-        ms = np.array(second, np.int64) * 1000
-        source = {
-            **self._constant, "db": table.name.schema, "table": table.name.name, "snapshot": "false", "ts_ms": ms,
-            "ts_us": ms * 1000, "ts_ns": ms * 1_000_000, "server_id": np.array(server_id, np.int64),
-            "gtid": pa.array(gtid, pa.string()), "file": pa.array(file, pa.string()), "pos": np.array(pos, np.int64),
-            "row": np.array(row, np.int32),
-        }  # fmt: skip
-        old = np.flatnonzero(ops != envelope.CREATE)
-        new = np.flatnonzero(ops != envelope.DELETE)
-        before = table.rows(befores) if befores else None
-        rows = envelope.Rows(ops, old, before, new, table.rows(afters), source, full_before=True)
+        return table
+
+    def _batch(self, table: BinlogTable, collected: _Collected, changes: _Changes) -> Batch | None:
+        old, new = (np.flatnonzero(places >= 0) for places in (changes.before, changes.after))
+        before, after = (
+            changes.rows.values(table, changes.images.take(places[at]))
+            for places, at in ((changes.before, old), (changes.after, new))
+        )
+        source = self._source(table, collected, changes)
+        rows = envelope.Rows(
+            _OPS[changes.operation], old, before if len(old) else None, new, after, source, full_before=True
+        )
         return envelope.batch(table.events, rows, self._rules)
+
+    def _source(self, table: BinlogTable, collected: _Collected, changes: _Changes) -> dict[str, object]:
+        told = np.array(collected.told, np.int64)[changes.event]
+        ms = told[:, 2] * 1000
+        at = pa.array(changes.event)
+        return {
+            **self._constant, "db": table.name.schema, "table": table.name.name, "snapshot": "false", "ts_ms": ms,
+            "ts_us": ms * 1000, "ts_ns": ms * 1_000_000, "server_id": told[:, 3],
+            "gtid": pa.array(collected.gtids, pa.string()).take(at),
+            "file": pa.array(collected.files, pa.string()).take(at), "pos": told[:, 4],
+            "row": changes.in_event.astype(np.int32),
+        }  # fmt: skip
 
     def of_snapshot(
         self, table: BinlogTable, values: pa.StructArray, position: BinlogPosition, ms: int
@@ -220,7 +322,23 @@ class BinlogEvents:
         return envelope.batch(table.events, rows, self._rules)
 
 
-def _op(change: RowChange) -> int:
-    if change.before is None:
-        return envelope.CREATE
-    return envelope.DELETE if change.after is None else envelope.UPDATE
+def _numbered(collected: _Collected, images: Images, transactions: Indices, number: Indices) -> _Changes:
+    """The changes of one table. `transactions`, `number`: of all events, and how many rows come before theirs in it."""
+    told = np.array(collected.told, np.int64)
+    paired = told[:, 1] == Operation.UPDATE
+    counts = images.per_event // np.where(paired, 2, 1)
+    event = np.repeat(np.arange(len(told)), counts)
+    in_event = np.arange(len(event)) - np.repeat(np.cumsum(counts) - counts, counts)
+    operation = told[event, 1].astype(np.uint8)
+    first = (np.cumsum(images.per_event) - images.per_event)[event] + in_event * np.where(paired, 2, 1)[event]
+    return _Changes(
+        collected.rows,
+        images,
+        event,
+        in_event,
+        operation,
+        np.where(operation == Operation.INSERT, _NONE, first),
+        np.where(operation == Operation.DELETE, _NONE, first + paired[event]),
+        transactions[told[event, 0]],
+        number[told[event, 0]] + in_event + 1,
+    )

@@ -1,64 +1,61 @@
 """Values of MariaDB's and MySQL's binary log -> the text that a query would give for them. Pure.
 
-A row leaves as a row of the text protocol, so that the log and the first read share the way into Arrow, and a value is
-the same from both. Source: MariaDB's documentation of the binary log ("Rows_event", "Data types in binlog") and MySQL's
-decimal and date formats (strings/decimal.c, sql-common/my_time.c).
+This says what a value is; `binlog_columns` does the same by the column, where it can. Source: MariaDB's documentation
+of the binary log ("Rows_event", "Data types in binlog"), MySQL's decimal and date formats (strings/decimal.c,
+sql-common/my_time.c), MariaDB's UUID and INET types (plugin/type_uuid, plugin/type_inet).
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address
+from itertools import groupby
+from typing import Final, NamedTuple
+from uuid import UUID
 
 from connect.api.errors import SchemaError
+from connectors.jdbc.log.binlog_rows import Width
 
-Value = tuple[bytes, int]
-"""The text of a value, and the place behind it."""
-Read = Callable[[bytes, int], Value]
-_DECIMAL_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
-NULL = b"\xfb"
-_FRACTION_BYTES = (0, 1, 1, 2, 2, 3, 3)
+Read = Callable[[bytes], bytes]
+"""The text of a stored value."""
 ENUM, SET, STRING, BLOB, JSON = 247, 248, 254, 252, 245
+_DECIMAL_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
+_FRACTION_BYTES = (0, 1, 1, 2, 2, 3, 3)
+_SIZES = {1: 1, 2: 2, 3: 4, 4: 4, 5: 8, 8: 8, 9: 3, 10: 3, 13: 1, 14: 3}
 _NUMBERS = {1: "b", 2: "h", 3: "i", 8: "q"}
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the session runs in UTC
+
+
+class DigitGroup(NamedTuple):
+    """Digits of a decimal that are stored as one number."""
+
+    digits: int
+    octets: int
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedColumn:
     """What the catalog says of a column and the log leaves out.
 
-    `members`: of an ENUM or SET. `codec`: Python's name of a text column's character set, empty where the bytes are
-    what a query gives. `bits_as_number`: BIT(1).
+    `members`: of an ENUM or SET. `decode`: from the column's character set, None where the bytes are what a query
+    gives. `bits_as_number`: BIT(1). `kind`: the type's name. `pad_bytes`: the size of a value whose last zero bytes the
+    log leaves out.
     """
 
     name: str
     unsigned: bool = False
     members: tuple[str, ...] = ()
-    codec: str = ""
+    decode: Callable[[bytes], str] | None = None
     bits_as_number: bool = False
     kind: str = ""
-
-
-def counted(value: bytes) -> bytes:
-    """A value as the text protocol holds it, behind its length."""
-    size = len(value)
-    if size < 0xFB:
-        return bytes((size,)) + value
-    if size < 1 << 16:
-        return b"\xfc" + struct.pack("<H", size) + value
-    if size < 1 << 24:
-        return b"\xfd" + struct.pack("<I", size)[:3] + value
-    return b"\xfe" + struct.pack("<Q", size) + value
+    pad_bytes: int = 0
 
 
 def reader(kind: int, meta: bytes, column: LoggedColumn) -> Read:
     """How values of a column are read. `meta`: the table map's two or less bytes. SchemaError: an unknown type."""
-    if column.kind in {"uuid", "inet4", "inet6"}:
-        raise SchemaError(
-            f"The log holds {column.kind.upper()} in the form of the server's storage, which is not known here.",
-            field=column.name,
-            fix="Leave the table out, or keep the column as CHAR or BINARY.",
-        )
     if kind in _NUMBERS:
         return _number(_NUMBERS[kind].upper() if column.unsigned else _NUMBERS[kind])
     made = _MADE.get(kind)
@@ -68,6 +65,27 @@ def reader(kind: int, meta: bytes, column: LoggedColumn) -> Read:
     raise SchemaError(f"The log holds a value of type {kind}, which is not known here.", field=column.name, fix=fix)
 
 
+def width(kind: int, meta: bytes) -> Width:
+    """How values of a column that has a reader are stored."""
+    if kind in _SIZES:
+        return Width(_SIZES[kind])
+    match kind:
+        case 16:
+            return Width((meta[1] * 8 + meta[0] + 7) // 8)
+        case 17 | 18 | 19:
+            return Width({17: 4, 18: 5, 19: 3}[kind] + fraction_bytes(meta[0]))
+        case 246:
+            return Width(sum(group.octets for group in digit_groups(meta[0], meta[1])))
+        case 252 | 255:
+            return Width(prefix=meta[0])
+        case 254 if meta[0] in {ENUM, SET}:
+            return Width(meta[1])
+        case 254:
+            # The type's number and the length share bits (Field_string::save_field_metadata).
+            return Width(prefix=1 if meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4 < 256 else 2)
+    return Width(prefix=1 if int.from_bytes(meta, "little") < 256 else 2)
+
+
 def meta_size(kind: int) -> int:
     """How many bytes the table map has for a type beside its number."""
     if kind in {4, 5, 17, 18, 19, 252, 245, 255, 249, 250, 251}:
@@ -75,95 +93,83 @@ def meta_size(kind: int) -> int:
     return 2 if kind in {15, 16, 246, 253, 254, 247, 248} else 0
 
 
+def digit_groups(precision: int, scale: int) -> list[DigitGroup]:
+    """How a decimal's digits are stored, the highest first; none for a group without digits."""
+    whole, rest = divmod(precision - scale, 9)
+    nines, last = divmod(scale, 9)
+    sizes = [rest, *[9] * (whole + nines), last]
+    return [DigitGroup(digits, _DECIMAL_BYTES[digits]) for digits in sizes if digits]
+
+
+def fraction_bytes(digits: int) -> int:
+    """How many bytes the fraction of a second takes."""
+    return _FRACTION_BYTES[digits]
+
+
 def _number(code: str) -> Read:
     form = struct.Struct("<" + code)
-
-    def read(data: bytes, at: int) -> Value:
-        return b"%d" % form.unpack_from(data, at)[0], at + form.size
-
-    return read
+    return lambda value: b"%d" % form.unpack(value)[0]
 
 
 def _float(code: str) -> Read:
     form = struct.Struct(code)
-
-    def read(data: bytes, at: int) -> Value:
-        return repr(form.unpack_from(data, at)[0]).encode(), at + form.size
-
-    return read
+    return lambda value: repr(form.unpack(value)[0]).encode()
 
 
 def _medium(*, unsigned: bool) -> Read:
-    def read(data: bytes, at: int) -> Value:
-        return b"%d" % int.from_bytes(data[at : at + 3], "little", signed=not unsigned), at + 3
-
-    return read
+    return lambda value: b"%d" % int.from_bytes(value, "little", signed=not unsigned)
 
 
 def _decimal(precision: int, scale: int) -> Read:
-    whole = precision - scale
-    sizes = [(whole % 9, _DECIMAL_BYTES[whole % 9]), *([(9, 4)] * (whole // 9))]
-    parts = [*sizes, *([(9, 4)] * (scale // 9)), (scale % 9, _DECIMAL_BYTES[scale % 9])]
-    count = len(sizes)
-    total = sum(size for _, size in parts)
+    groups = digit_groups(precision, scale)
 
-    def read(data: bytes, at: int) -> Value:
-        raw = bytearray(data[at : at + total])
-        negative = not raw[0] & 0x80
-        raw[0] ^= 0x80
+    def read(value: bytes) -> bytes:
+        negative = not value[0] & 0x80
+        raw = bytes([value[0] ^ 0x80, *value[1:]])
         if negative:
-            raw = bytearray(octet ^ 0xFF for octet in raw)
-        digits, place = [], 0
-        for width, size in parts:
-            digits.append(f"{int.from_bytes(raw[place : place + size], 'big'):0{width}d}" if width else "")
-            place += size
-        text = "".join(digits[:count]).lstrip("0") or "0"
-        fraction = "".join(digits[count:])
-        return f"{'-' * negative}{text}{'.' * bool(fraction)}{fraction}".encode(), at + total
+            raw = bytes(octet ^ 0xFF for octet in raw)
+        digits, place = "", 0
+        for group in groups:
+            digits += f"{int.from_bytes(raw[place : place + group.octets], 'big'):0{group.digits}d}"
+            place += group.octets
+        text, fraction = digits[: precision - scale].lstrip("0") or "0", digits[precision - scale :]
+        return f"{'-' * negative}{text}{'.' * bool(fraction)}{fraction}".encode()
 
     return read
 
 
-def _year(data: bytes, at: int) -> Value:
-    return b"%d" % (data[at] + 1900 if data[at] else 0), at + 1
+def _year(value: bytes) -> bytes:
+    return b"%d" % (value[0] + 1900 if value[0] else 0)
 
 
-def _date(data: bytes, at: int) -> Value:
-    packed = int.from_bytes(data[at : at + 3], "little")
-    return f"{packed >> 9:04d}-{packed >> 5 & 15:02d}-{packed & 31:02d}".encode(), at + 3
+def _date(value: bytes) -> bytes:
+    packed = int.from_bytes(value, "little")
+    return f"{packed >> 9:04d}-{packed >> 5 & 15:02d}-{packed & 31:02d}".encode()
 
 
-def _fraction(data: bytes, at: int, digits: int) -> tuple[str, int]:
-    size = _FRACTION_BYTES[digits]
-    if not size:
-        return "", at
-    number = int.from_bytes(data[at : at + size], "big")
-    return f".{number:0{2 * size}d}"[: digits + 1], at + size
+def _fraction(value: bytes, digits: int) -> str:
+    return f".{int.from_bytes(value, 'big'):0{2 * len(value)}d}"[: digits + 1] if digits else ""
 
 
 def _timestamp(digits: int) -> Read:
-    import datetime as dt
-
-    epoch = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the session runs in UTC
-
-    def read(data: bytes, at: int) -> Value:
-        seconds = int.from_bytes(data[at : at + 4], "big")
-        fraction, end = _fraction(data, at + 4, digits)
+    def read(value: bytes) -> bytes:
+        seconds = int.from_bytes(value[:4], "big")
         if not seconds:
-            return b"0000-00-00 00:00:00", end
-        return f"{epoch + dt.timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}{fraction}".encode(), end
+            return b"0000-00-00 00:00:00"
+        moment = _EPOCH + dt.timedelta(seconds=seconds)
+        return f"{moment:%Y-%m-%d %H:%M:%S}{_fraction(value[4:], digits)}".encode()
 
     return read
 
 
 def _datetime(digits: int) -> Read:
-    def read(data: bytes, at: int) -> Value:
-        packed = int.from_bytes(data[at : at + 5], "big") - 0x8000000000
-        fraction, end = _fraction(data, at + 5, digits)
+    def read(value: bytes) -> bytes:
+        packed = int.from_bytes(value[:5], "big") - 0x8000000000
         day, clock = packed >> 17, packed & 0x1FFFF
         month = day >> 5
         text = f"{month // 13:04d}-{month % 13:02d}-{day & 31:02d}"
-        return f"{text} {clock >> 12:02d}:{clock >> 6 & 63:02d}:{clock & 63:02d}{fraction}".encode(), end
+        time = f"{clock >> 12:02d}:{clock >> 6 & 63:02d}:{clock & 63:02d}"
+        return f"{text} {time}{_fraction(value[5:], digits)}".encode()
 
     return read
 
@@ -171,59 +177,69 @@ def _datetime(digits: int) -> Read:
 def _time(digits: int) -> Read:
     size = _FRACTION_BYTES[digits]
 
-    def read(data: bytes, at: int) -> Value:
-        packed = int.from_bytes(data[at : at + 3 + size], "big") - (0x800000 << 8 * size)
+    def read(value: bytes) -> bytes:
+        packed = int.from_bytes(value, "big") - (0x800000 << 8 * size)
         sign, packed = "-" if packed < 0 else "", abs(packed)
         clock, rest = packed >> 8 * size, packed & ((1 << 8 * size) - 1)
-        fraction = f".{rest:0{2 * size}d}"[: digits + 1] if size else ""
-        text = f"{sign}{clock >> 12 & 0x3FF:02d}:{clock >> 6 & 63:02d}:{clock & 63:02d}{fraction}"
-        return text.encode(), at + 3 + size
+        fraction = _fraction(rest.to_bytes(size, "big"), digits)
+        return f"{sign}{clock >> 12 & 0x3FF:02d}:{clock >> 6 & 63:02d}:{clock & 63:02d}{fraction}".encode()
 
     return read
 
 
-def _text(length_bytes: int, column: LoggedColumn) -> Read:
-    codec = column.codec
-
-    def read(data: bytes, at: int) -> Value:
-        start = at + length_bytes
-        end = start + int.from_bytes(data[at:start], "little")
-        value = data[start:end]
-        return (value.decode(codec).encode() if codec else value), end
-
-    return read
+def _text(column: LoggedColumn) -> Read:
+    decode = column.decode
+    if column.kind in _BINARY_TEXT:
+        return lambda value: _BINARY_TEXT[column.kind](value.ljust(column.pad_bytes, b"\0")).encode()
+    if decode is not None:
+        return lambda value: decode(value).encode()
+    return lambda value: value.ljust(column.pad_bytes, b"\0")
 
 
-def _bits(size: int, column: LoggedColumn) -> Read:
-    def read(data: bytes, at: int) -> Value:
-        value = data[at : at + size]
-        return (b"%d" % int.from_bytes(value, "big") if column.bits_as_number else value), at + size
-
-    return read
+def _bits(column: LoggedColumn) -> Read:
+    return lambda value: b"%d" % int.from_bytes(value, "big") if column.bits_as_number else value
 
 
 def _string(meta: bytes, column: LoggedColumn) -> Read:
-    # The type's number and the length share bits (Field_string::save_field_metadata).
     if meta[0] in {ENUM, SET}:
-        return _members(meta[1], column, is_set=meta[0] == SET)
-    length = meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4
-    return _text(1 if length < 256 else 2, column)
+        return _members(column.members, is_set=meta[0] == SET)
+    return _text(column)
 
 
-def _members(size: int, column: LoggedColumn, *, is_set: bool) -> Read:
-    members: Sequence[str] = column.members
-
-    def read(data: bytes, at: int) -> Value:
-        number = int.from_bytes(data[at : at + size], "little")
+def _members(members: Sequence[str], *, is_set: bool) -> Read:
+    def read(value: bytes) -> bytes:
+        number = int.from_bytes(value, "little")
         if is_set:
-            text = ",".join(name for place, name in enumerate(members) if number >> place & 1)
-        else:
-            text = members[number - 1] if number else ""
-        return text.encode(), at + size
+            return ",".join(name for place, name in enumerate(members) if number >> place & 1).encode()
+        return members[number - 1].encode() if number else b""
 
     return read
 
 
+def _inet6(value: bytes) -> str:
+    """The longest run of zeros, be it a single one, becomes `::`; an IPv4 address behind zeros keeps its form."""
+    words = struct.unpack(">8H", value)
+    runs, at = [(0, 0)], 0
+    for is_zero, run in groupby(words, lambda word: word == 0):
+        size = len(list(run))
+        if is_zero:
+            runs.append((size, -at))
+        at += size
+    size, start = max(runs)
+    start = -start
+    if start == 0 and (size == 6 or (size == 5 and words[5] == 0xFFFF)):
+        return f"::{'ffff:' * (size == 5)}{IPv4Address(value[12:])}"
+    parts = [f"{word:x}" for word in words]
+    return f"{':'.join(parts[:start])}::{':'.join(parts[start + size :])}" if size else ":".join(parts)
+
+
+_BINARY_TEXT: Mapping[str, Callable[[bytes], str]] = {
+    "uuid": lambda value: str(UUID(bytes=value)),
+    "inet4": lambda value: str(IPv4Address(value)),
+    "inet6": _inet6,
+}
+BINARY_SIZES: Final[Mapping[str, int]] = {"uuid": 16, "inet4": 4, "inet6": 16}
+"""Bytes of the types that are told as text and stored as bytes."""
 _MADE: Mapping[int, Callable[[bytes, LoggedColumn], Read]] = {
     4: lambda _meta, _column: _float("<f"),
     5: lambda _meta, _column: _float("<d"),
@@ -231,14 +247,14 @@ _MADE: Mapping[int, Callable[[bytes, LoggedColumn], Read]] = {
     10: lambda _meta, _column: _date,
     13: lambda _meta, _column: _year,
     14: lambda _meta, _column: _date,
-    15: lambda meta, column: _text(1 if int.from_bytes(meta, "little") < 256 else 2, column),
-    16: lambda meta, column: _bits((meta[1] * 8 + meta[0] + 7) // 8, column),
+    15: lambda _meta, column: _text(column),
+    16: lambda _meta, column: _bits(column),
     17: lambda meta, _column: _timestamp(meta[0]),
     18: lambda meta, _column: _datetime(meta[0]),
     19: lambda meta, _column: _time(meta[0]),
     246: lambda meta, _column: _decimal(meta[0], meta[1]),
-    BLOB: lambda meta, column: _text(meta[0], column),
-    253: lambda meta, column: _text(1 if int.from_bytes(meta, "little") < 256 else 2, column),
+    BLOB: lambda _meta, column: _text(column),
+    253: lambda _meta, column: _text(column),
     STRING: _string,
-    255: lambda meta, column: _text(meta[0], column),
+    255: lambda _meta, column: _text(column),
 }

@@ -5,6 +5,7 @@ Nothing is made per row: a step reads one field of all rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -61,6 +62,8 @@ class Buffer:
 
     def tuples(self, at: Places, columns: int) -> tuple[list[Cells], Places]:
         """pgoutput's TupleData behind its column count: cells per column, and the places behind the rows."""
+        if not len(at):
+            return [Cells(np.empty(0, np.uint8), at, at)] * columns, at
         found = []
         for _ in range(columns):
             kind = self.bytes[at]
@@ -83,16 +86,25 @@ class Buffer:
             at = start + size
         return found, at
 
-    def values(self, cells: Cells) -> pa.BinaryArray:
-        """The values as bytes; null where the kind is not text."""
-        count = len(cells.start)
-        if not count:
-            return pa.array([], pa.binary())
+    def values(self, columns: Sequence[Cells]) -> list[pa.BinaryArray]:
+        """The values of columns of the same rows as bytes; null where the kind is not text."""
+        rows = len(columns[0].start) if columns else 0
+        if not rows:
+            return [pa.array([], pa.binary()) for _ in columns]
+        count = rows * len(columns)
         # Every second element lies between two values, so that offsets into the buffer need no copy before the gather.
         offsets = np.zeros(2 * count + 1, np.int32)
-        offsets[1::2] = cells.start
-        offsets[2::2] = cells.start + cells.size
+        between = offsets[1:].reshape(rows, 2 * len(columns))
+        wanted = np.empty((len(columns), rows), np.int64)
+        missing = np.empty((len(columns), rows), np.bool_)
+        for number, cells in enumerate(columns):
+            between[:, 2 * number] = cells.start
+            between[:, 2 * number + 1] = cells.start + cells.size
+            missing[number] = cells.kind != TEXT
+            wanted[number] = np.arange(2 * number + 1, 2 * count, 2 * len(columns))
         everything = pa.BinaryArray.from_buffers(
             pa.binary(), 2 * count, [None, pa.py_buffer(offsets), self.arrow], null_count=0
         )
-        return everything.take(pa.array(np.arange(1, 2 * count, 2), mask=cells.kind != TEXT))
+        # One gather for all columns: for few rows a call costs more than what it moves.
+        found = everything.take(pa.array(wanted.ravel(), mask=missing.ravel() if missing.any() else None))
+        return [found.slice(number * rows, rows) for number in range(len(columns))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,7 @@ _TRANSACTION = s.Schema(
 )  # fmt: skip
 
 _TRANSACTION_TYPE = arrow_type(_TRANSACTION)
+_OPERATIONS = pa.array(CODES)
 
 
 def source_schema(connector: str, members: Mapping[str, s.Schema]) -> s.Schema:
@@ -119,12 +120,17 @@ class Rows:
     full_before: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EventRules:
     """What the configuration says about events."""
 
     tombstones: bool = True
     skipped: frozenset[str] = frozenset({"t"})
+
+    @cached_property
+    def kept(self) -> npt.NDArray[np.bool_]:
+        """Whether events are sent, by operation; a tombstone goes with the delete before it."""
+        return np.array([code not in self.skipped for code in (*CODES, *"....", "d")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +170,9 @@ def _events(form: EventFormat, rows: Rows, rules: EventRules) -> _Events:
         order = np.argsort(change * 3 + step, kind="stable")
         change, op = change[order], op[order]
     if rules.skipped:
-        skipped = [CODES.index(code) for code in rules.skipped if code in CODES]
-        if "d" in rules.skipped:
-            skipped.append(_TOMBSTONE)
-        kept = ~np.isin(op, skipped)
-        change, op = change[kept], op[kept]
+        kept = rules.kept[op]
+        if not kept.all():
+            change, op = change[kept], op[kept]
     shows_old = (op == DELETE) | ((op == UPDATE) & rows.full_before) | (op == _TOMBSTONE)
     before = np.where(shows_old, old_at[change], _NONE)
     after = np.where((op == CREATE) | (op == UPDATE) | (op == READ), new_at[change], _NONE)
@@ -192,12 +196,12 @@ def _values(form: EventFormat, rows: Rows, events: _Events) -> pa.StructArray:
     size = len(events.change)
     empty = rows.after.slice(0, 0) if rows.before is None else rows.before
     now_us = time.time_ns() // 1000
-    op = pa.array(CODES).take(pa.array(np.minimum(events.op, TRUNCATE)))
+    op = _OPERATIONS.take(pa.array(np.minimum(events.op, TRUNCATE)))
     columns = [
         _taken(empty, events.before),
         _taken(rows.after, events.after),
         _source(form, rows, events.change),
-        pa.nulls(size, _TRANSACTION_TYPE),
+        _repeated(None, _TRANSACTION_TYPE, size),
         op,
         *(pa.repeat(pa.scalar(now, pa.int64()), size) for now in (now_us // 1000, now_us, now_us * 1000)),
     ]
@@ -205,11 +209,23 @@ def _values(form: EventFormat, rows: Rows, events: _Events) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=form.fields, mask=pa.array(mask) if mask.any() else None)
 
 
+def _repeated(value: object, kind: pa.DataType, size: int) -> pa.Array:
+    """One value so many times: the same few, again and again."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return pa.repeat(pa.scalar(value, kind), size)
+    return _constant(value, kind, 1 << max(size - 1, 1).bit_length()).slice(0, size)
+
+
+@lru_cache(256)
+def _constant(value: object, kind: pa.DataType, size: int) -> pa.Array:
+    return pa.nulls(size, kind) if value is None else pa.repeat(pa.scalar(value, kind), size)
+
+
 def _taken(rows: pa.StructArray, at: Indices) -> pa.StructArray:
     if len(at) == len(rows) and (at == np.arange(len(at))).all():
         return rows
     if (at == _NONE).all():
-        return pa.nulls(len(at), rows.type)
+        return _repeated(None, rows.type, len(at))
     return rows.take(pa.array(at, mask=at == _NONE))
 
 
@@ -224,7 +240,7 @@ def _source(form: EventFormat, rows: Rows, change: Indices) -> pa.StructArray:
         elif isinstance(value, pa.Array):
             columns.append(value if same else value.take(pa.array(change)))
         else:
-            columns.append(pa.repeat(pa.scalar(value, field.type), len(change)))
+            columns.append(_repeated(value, field.type, len(change)))
     return pa.StructArray.from_arrays(columns, fields=fields)
 
 

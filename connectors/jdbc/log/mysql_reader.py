@@ -167,7 +167,7 @@ class MySqlLog:
             while event is not None:
                 events.take(event)
                 event = None if events.has(limit) else self._stream.next(0.0)
-            for batch in events.batches():
+            for batch in events.batches(limit):
                 self.position = events.position
                 yield batch
             self.position = events.position

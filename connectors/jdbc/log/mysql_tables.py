@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
@@ -17,15 +16,17 @@ from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog import TableMap
-from connectors.jdbc.log.binlog_values import LoggedColumn, Read
+from connectors.jdbc.log.binlog_charset import decoding
+from connectors.jdbc.log.binlog_columns import Decode, decoder, driver_columns
+from connectors.jdbc.log.binlog_rows import RowLayout
+from connectors.jdbc.log.binlog_values import BINARY_SIZES, LoggedColumn, reader, width
 from connectors.jdbc.log.envelope import EventFormat, source_schema
-from connectors.jdbc.mysql_arrow import driver_columns
-from connectors.jdbc.ragged import PADDING, Fields, counted_fields
+from connectors.jdbc.ragged import Fields
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import Projection
 from connectors.jdbc.zone import zone
 
-_CODECS = {"utf8mb4": "", "utf8mb3": "", "utf8": "", "ascii": "", "binary": "", "latin1": "cp1252", "ucs2": "utf-16-be"}
+_ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 _INT64, _STRING = s.INT64.as_optional(), s.STRING.as_optional()
 
 
@@ -51,7 +52,7 @@ class BinlogTable:
         """Whether rows of the log have as many columns."""
         return len(mapped.kinds) == len(self.logged)
 
-    def readers(self, mapped: TableMap) -> list[Read]:
+    def rows(self, mapped: TableMap) -> LoggedRows:
         """How rows of the log are read. ConnectError: they have other columns than the table has now."""
         if not self.fits(mapped):
             raise ConnectError(
@@ -59,12 +60,13 @@ class BinlogTable:
                 f"{len(self.logged)} now: it was altered since.",
                 fix="Reset the connector's offsets, so that the tables are read anew, or leave the table out.",
             )
-        return mapped.readers(self.logged)
+        told = list(zip(mapped.kinds, mapped.metas, self.logged, self.format.columns, strict=True))
+        decoders = [decoder(kind, meta, column, plan, reader(kind, meta, column)) for kind, meta, column, plan in told]
+        return LoggedRows(self, RowLayout([width(kind, meta) for kind, meta, *_ in told]), tuple(decoders))
 
-    def widened(self, rows: Sequence[bytes]) -> BinlogTable:
+    def widened(self, columns: Sequence[Fields]) -> BinlogTable:
         """The table with columns nullable that hold NULL in rows from before they became NOT NULL."""
-        fields = _fields(rows, len(self.logged))
-        pairs = list(zip(self.format.columns, fields, strict=True))
+        pairs = list(zip(self.format.columns, columns, strict=True))
         if not any((f.size < 0).any() and not p.schema.optional for p, f in pairs):
             return self
         plans = [
@@ -73,23 +75,26 @@ class BinlogTable:
         form = RowFormat(self.format.table, self.format.schema.name or "", plans, self.format.times)
         return replace(self, format=form, events=replace(self.events, row=form.schema))
 
-    def rows(self, rows: Sequence[bytes]) -> pa.StructArray:
-        """Rows of the text protocol as Arrow."""
-        columns = driver_columns(self.format, _fields(rows, len(self.logged)))
-        return self.format.of_driver_arrays(columns)
 
+@dataclass(frozen=True, slots=True)
+class LoggedRows:
+    """How rows of one table are read while the log tells it with the same columns."""
 
-def _fields(rows: Sequence[bytes], count: int) -> list[Fields]:
-    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-    buffer = bytearray(b"".join(rows)) + bytes(PADDING)
-    return counted_fields(buffer, np.cumsum(sizes) - sizes, count)
+    table: BinlogTable
+    layout: RowLayout
+    decoders: tuple[Decode, ...]
+
+    def values(self, table: BinlogTable, columns: Sequence[Fields]) -> pa.StructArray:
+        """Rows as Arrow. `table`: this one, or this one widened."""
+        return table.format.of_driver_arrays(driver_columns(table.format, self.decoders, columns))
 
 
 def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, connector: str) -> BinlogTable:
     """A table as it is now. ConnectError when it is not there."""
     shape = describe(database, name, config)
     statement = sa.text(
-        "SELECT column_name, data_type, column_type, character_set_name FROM information_schema.columns "
+        "SELECT column_name, data_type, column_type, character_set_name, character_octet_length "
+        "FROM information_schema.columns "
         "WHERE table_schema = :schema AND table_name = :name ORDER BY ordinal_position"
     ).bindparams(schema=name.schema, name=name.name)
     found = {str(row[0]): row for row in database.rows(statement, f"reading the types of table {name.full}")}
@@ -99,15 +104,16 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
     form = RowFormat(name.full, f"{topic}.Value", shape.columns, times)
     logged = []
     for plan in shape.columns:
-        _, kind, text, charset = found[plan.name]
+        _, kind, text, charset, octets = found[plan.name]
         logged.append(
             LoggedColumn(
                 plan.name,
                 "unsigned" in str(text).lower(),
                 _members(str(text)) if str(kind).lower() in {"enum", "set"} else (),
-                "" if charset is None else _CODECS.get(str(charset), str(charset)),
+                None if charset is None else decoding(database, str(charset), plan.name),
                 plan.projection is Projection.INTEGER_OF_BIT,
                 str(kind).lower(),
+                BINARY_SIZES.get(str(kind).lower(), int(octets or 0) if str(kind).lower() == "binary" else 0),
             )
         )
     events = EventFormat(topic, form.schema, shape.primary, binlog_source(connector))
@@ -115,4 +121,6 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
 
 
 def _members(text: str) -> tuple[str, ...]:
-    return tuple(part.replace("''", "'") for part in re.findall(r"'((?:[^']|'')*)'", text))
+    """The members of enum('a','it''s','a\\b'), as SHOW CREATE TABLE escapes them."""
+    quoted = re.findall(r"'((?:[^'\\]|''|\\.)*)'", text, re.DOTALL)
+    return tuple(re.sub(r"''|\\(.)", lambda found: _ESCAPED.get(found[1], found[1] or "'"), part) for part in quoted)

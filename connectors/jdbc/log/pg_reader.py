@@ -28,6 +28,7 @@ from connectors.jdbc.tables import TableFilter, TableName
 
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
+_COLLECT_S = 0.02
 _WATCH_S = 10.0
 _NO_SNAPSHOT = {"no_data", "never"}
 
@@ -130,14 +131,18 @@ class PostgresLog:
     def _log(self, events: ChangeEvents) -> Iterator[Batch | None]:
         assert self.position is not None
         state = LogState(commit_end_lsn=self.position.commit_lsn)
+        spent_s = 0.0
         while True:
             self.tend()
-            messages = self._stream.read(self._config.max_batch_size, _WAIT_S)
+            messages = self._stream.read(self._config.max_batch_size, _WAIT_S, min(spent_s, _COLLECT_S))
+            begun_s = time.monotonic()
             if messages:
                 for batch, position in events.of_log(messages, state, self.position):
                     self.position = position
                     if batch is not None:
                         yield batch
+                # A batch costs much the same however small it is: let as much come as was handled meanwhile.
+                spent_s = time.monotonic() - begun_s
             elif not state.is_open and self._stream.server_end > self.position.commit_lsn:
                 # All that the server has read was nothing for us: it need not keep it.
                 state.commit_end_lsn = self._stream.server_end

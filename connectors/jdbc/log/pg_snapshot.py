@@ -109,5 +109,5 @@ def _made(rows: Sequence[bytes], columns: int, keys: Sequence[int]) -> SnapshotR
     buffer = Buffer(b"".join(rows))
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
     cells, _ = buffer.copied(np.cumsum(sizes) - sizes + 2, columns)
-    last = [cells[place].take(np.array([len(rows) - 1])) for place in keys]
-    return SnapshotRows(buffer, cells, len(rows), tuple(buffer.values(c)[0].as_py().decode() for c in last))
+    last = buffer.values([cells[place].take(np.array([len(rows) - 1])) for place in keys])
+    return SnapshotRows(buffer, cells, len(rows), tuple(value[0].as_py().decode() for value in last))

@@ -74,12 +74,15 @@ class ReplicationStream:
             f"reading slot {slot}",
         )
 
-    def read(self, limit: int, wait_s: float) -> list[memoryview]:
-        """The log's messages that are there, at most `limit`; waits for a first one up to `wait_s`."""
+    def read(self, limit: int, wait_s: float, collect_s: float = 0.0) -> list[memoryview]:
+        """The log's messages that are there, at most `limit`; waits for a first one up to `wait_s`.
+
+        Once there is one, others get `collect_s` to come: the server sends them one by one.
+        """
         connection, size = self._pgconn, 0
         messages: list[memoryview] = []
         fetch = connection.get_copy_data
-        waited = False
+        waits_s = [collect_s, wait_s]
         with self._border.translated("reading the log", _READ_FIX):
             while len(messages) < limit and size < BYTES_AT_MOST:
                 length, message = fetch(1)
@@ -91,9 +94,12 @@ class ReplicationStream:
                     elif kind == _KEEPALIVE:
                         self._keepalive(message)
                 elif length == 0:
-                    if not self._more(0.0 if messages or waited else wait_s):
+                    if messages and waits_s:
+                        # Not woken by each of them.
+                        self._stopping.wait(waits_s[0])
+                        waits_s = []
+                    if not self._more(waits_s.pop() if len(waits_s) == 2 else 0.0):
                         break
-                    waited = True
                 else:
                     self._ended()
         if messages:

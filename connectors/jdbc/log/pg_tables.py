@@ -18,7 +18,7 @@ from connectors.jdbc.catalog import type_rules
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.log.cells import UNCHANGED, Buffer, Cells
+from connectors.jdbc.log.cells import UNCHANGED, Buffer, Cells, Mask
 from connectors.jdbc.log.envelope import EventFormat, source_schema
 from connectors.jdbc.log.pg_text import driver_array, stand_in, zero
 from connectors.jdbc.log.pgoutput import Relation, RelationColumn
@@ -59,14 +59,17 @@ class LogTable:
         if not cells:
             return pa.StructArray.from_arrays([], fields=[])
         return self.format.of_driver_arrays(
-            [self._array(p, buffer, c, placeholder) for p, c in zip(self.format.columns, cells, strict=True)]
+            [
+                self._array(plan, values, column.kind == UNCHANGED, placeholder)
+                for plan, values, column in zip(self.format.columns, buffer.values(cells), cells, strict=True)
+            ]
         )
 
     def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
         """Rows of which the log may hold the identity alone: others are null, or as in Debezium the type's zero."""
         arrays = []
-        for plan, column in zip(self.format.columns, cells, strict=True):
-            values = buffer.values(column)
+        for plan, found in zip(self.format.columns, buffer.values(cells), strict=True):
+            values = found
             if values.null_count and not plan.schema.optional:
                 values = values.fill_null(zero(plan))
             arrays.append(self._driver_array(plan, values))
@@ -77,9 +80,7 @@ class LogTable:
         pairs = zip(self.format.columns, cells, strict=True)
         return [p.name for p, c in pairs if not p.schema.optional and (c.kind == kind).any()]
 
-    def _array(self, plan: ColumnPlan, buffer: Buffer, cells: Cells, placeholder: str) -> pa.Array:
-        values = buffer.values(cells)
-        unknown = cells.kind == UNCHANGED
+    def _array(self, plan: ColumnPlan, values: pa.BinaryArray, unknown: Mask, placeholder: str) -> pa.Array:
         if unknown.any():
             text = stand_in(plan, placeholder)
             if text is None:

@@ -38,12 +38,12 @@ def driver_array(plan: ColumnPlan, values: pa.BinaryArray) -> pa.Array:
             return unhexed(values)
         case Raw.BOOLEAN:
             return _booleans(values)
-        case Raw.FLOAT:
-            return values.cast(pa.string()).cast(arrow_type(plan.schema))
-        case Raw.INTEGER:
-            return values.cast(pa.string()).cast(pa.int64())
+        case Raw.FLOAT | Raw.INTEGER:
+            return values.view(pa.string()).cast(arrow_type(plan.schema))
         case Raw.DECIMAL if plan.projection is Projection.NUMBER:
-            return pc.replace_substring_regex(values.cast(pa.string()), r"[$,]", "")
+            return pc.replace_substring_regex(values.view(pa.string()), r"[$,]", "")
+        case Raw.DECIMAL:
+            return values.view(pa.string())
         case Raw.DATE:
             return _parsed(values, pa.date32(), _days)
         case Raw.WALL_CLOCK:
@@ -73,8 +73,15 @@ def zero(plan: ColumnPlan) -> bytes:
 
 
 def _booleans(values: pa.BinaryArray) -> pa.Array:
-    true = pc.is_in(values, pa.array([b"t", b"true", b"1"], pa.binary()))
-    return pc.if_else(pc.is_valid(values), true, pa.scalar(None, pa.bool_()))
+    """t, true and 1 are true."""
+    if values.null_count == len(values):
+        return pa.nulls(len(values), pa.bool_())
+    _, offsets, data = values.buffers()
+    octets = np.frombuffer(data, np.uint8)
+    # A null behind the last value begins where there is nothing.
+    first = np.minimum(np.frombuffer(offsets, np.int32, len(values), 4 * values.offset), len(octets) - 1)
+    true = (octets[first] == ord("t")) | (octets[first] == ord("1"))
+    return pa.array(true, mask=values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None)
 
 
 def unhexed(values: pa.BinaryArray) -> pa.BinaryArray:
@@ -122,7 +129,7 @@ def _times(values: pa.BinaryArray) -> pa.Array:
 
 
 def _parsed(values: pa.BinaryArray, target: pa.DataType, odd: Callable[[str], int]) -> pa.Array:
-    text = values.cast(pa.string())
+    text = values.view(pa.string())
     try:
         return text.cast(target)
     except pa.ArrowInvalid:

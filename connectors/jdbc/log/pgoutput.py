@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ _POSTGRES_EPOCH_US = 946_684_800_000_000
 _LSN_AT = 1
 INSERT, UPDATE, DELETE = ord("I"), ord("U"), ord("D")
 _BEGIN, _COMMIT, _RELATION, _TRUNCATE = ord("B"), ord("C"), ord("R"), ord("T")
+_UNKNOWN = np.ones(256, np.bool_)
+"""By the kind of a message. Y, O and M: types, origins and messages of the application, which change no row."""
+_UNKNOWN[[_BEGIN, _COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), ord("O"), ord("M")]] = False
 _OLD_KEY, _OLD_ROW, _NEW = ord("K"), ord("O"), ord("N")
 
 
@@ -135,8 +139,7 @@ def decode(messages: Sequence[bytes | memoryview], state: LogState) -> Iterator[
         described = _relation(bytes(messages[i][XLOG_HEADER:]))
         if state.relations.get(described.oid) != described:
             steps.append((i, described))
-    known = (_BEGIN, _COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), ord("O"), ord("M"))
-    unknown = ~np.isin(kinds, known)
+    unknown = _UNKNOWN[kinds]
     if unknown.any():
         raise ConnectError(f"The log holds a message of kind {chr(int(kinds[unknown][0]))!r}, which is not known here.")
     changes = np.cumsum(row | truncates)
@@ -155,14 +158,14 @@ def _origins(buffer: Buffer, starts: Places, kinds: Bytes, counted: Mask, state:
     """Of every change; an open transaction's come first."""
     body = starts + XLOG_HEADER + 1
     begins, commits = np.flatnonzero(kinds == _BEGIN), np.flatnonzero(kinds == _COMMIT)
-    final = np.r_[state.final_lsn, buffer.numbers(">i8", body[begins])]
-    commit_us = np.r_[state.commit_us, buffer.numbers(">i8", body[begins] + 8) + _POSTGRES_EPOCH_US]
-    xid = np.r_[state.xid, buffer.numbers(">u4", body[begins] + 16).astype(np.int64)]
-    ends = np.r_[state.commit_end_lsn, buffer.numbers(">i8", body[commits] + 9)]
+    final = _behind(state.final_lsn, buffer.numbers(">i8", body[begins]))
+    commit_us = _behind(state.commit_us, buffer.numbers(">i8", body[begins] + 8) + _POSTGRES_EPOCH_US)
+    xid = _behind(state.xid, buffer.numbers(">u4", body[begins] + 16).astype(np.int64))
+    ends = _behind(state.commit_end_lsn, buffer.numbers(">i8", body[commits] + 9))
     rows = np.flatnonzero(counted)
     transaction = np.searchsorted(begins, rows)
     total = np.cumsum(counted)
-    before = np.r_[-state.place, total[begins]]
+    before = _behind(-state.place, total[begins])
     origin = Origin(
         lsn=buffer.numbers(">i8", starts[rows] + _LSN_AT),
         final_lsn=final[transaction],
@@ -179,6 +182,10 @@ def _origins(buffer: Buffer, starts: Places, kinds: Bytes, counted: Mask, state:
     return origin
 
 
+def _behind(first: int, numbers: Any) -> Places:
+    return np.concatenate((np.array([first], np.int64), numbers))
+
+
 def _run(run: _Rows, state: LogState) -> Iterator[Changes]:
     oids = run.buffer.numbers(">u4", run.at + 1)
     for oid in _in_order(oids):
@@ -190,6 +197,8 @@ def _run(run: _Rows, state: LogState) -> Iterator[Changes]:
 
 
 def _in_order(oids: Places) -> list[int]:
+    if len(oids) and (oids == oids[0]).all():
+        return [int(oids[0])]
     found, first = np.unique(oids, return_index=True)
     return [int(o) for o in found[np.argsort(first)]]
 

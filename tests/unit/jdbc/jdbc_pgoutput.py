@@ -101,7 +101,7 @@ def _rows(item: Changes) -> list[tuple[object, ...]]:
 def _values(item: Changes, columns: Sequence[Cells], count: int) -> list[tuple[object, ...]]:
     made = []
     for cells in columns:
-        texts = item.buffer.values(cells).to_pylist()
+        texts = item.buffer.values([cells])[0].to_pylist()
         made.append(
             [
                 ... if kind == UNCHANGED else None if kind == NULL else text.decode()

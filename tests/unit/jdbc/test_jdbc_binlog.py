@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 
 from connect.api.errors import ConnectError, SchemaError
 from connectors.jdbc.log import binlog
-from connectors.jdbc.log.binlog import Event
+from connectors.jdbc.log.binlog import Event, Operation
 from connectors.jdbc.log.binlog_position import BinlogPosition, Row, read_binlog_offset
-from connectors.jdbc.log.binlog_values import NULL, LoggedColumn, counted, reader
+from connectors.jdbc.log.binlog_rows import RowLayout, Width
+from connectors.jdbc.log.binlog_values import BINARY_SIZES, LoggedColumn, reader, width
 
 C = LoggedColumn("c")
 
 
 def _read(kind, meta, data, column=C):
-    text, end = reader(kind, meta, column)(b"--" + data, 2)
-    assert end == 2 + len(data)
-    return text.decode()
+    stored = width(kind, meta)
+    size = int.from_bytes(data[: stored.prefix], "little") if stored.prefix else stored.fixed
+    assert len(data) == stored.prefix + size
+    return reader(kind, meta, column)(data[stored.prefix :]).decode()
 
 
 @pytest.mark.parametrize(
@@ -56,14 +58,37 @@ def test_what_the_log_leaves_out_comes_from_the_catalog():
     members = LoggedColumn("c", members=("a", "b", "c"))
     assert [_read(254, b"\xf7\x01", bytes([n]), members) for n in (0, 2)] == ["", "b"]
     assert [_read(254, b"\xf8\x01", bytes([n]), members) for n in (0, 5)] == ["", "a,c"]
-    assert _read(15, b"\x05\x00", b"\x02\xe9\x80", LoggedColumn("c", codec="cp1252")) == "é€"
+    assert (
+        _read(15, b"\x05\x00", b"\x02\xe9\x80", LoggedColumn("c", decode=lambda value: value.decode("cp1252"))) == "é€"
+    )
 
 
-@pytest.mark.parametrize(("kind", "column"), [(245, C), (99, C), (254, LoggedColumn("c", kind="uuid"))])
-def test_a_form_that_is_not_known_is_refused_by_the_columns_name(kind, column):
+@pytest.mark.parametrize("kind", [245, 99])
+def test_a_form_that_is_not_known_is_refused_by_the_columns_name(kind):
     with pytest.raises(SchemaError) as error:
-        reader(kind, b"\xfe\x10", column)
+        reader(kind, b"\xfe\x10", C)
     assert error.value.field == "c"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "text"),
+    [
+        ("uuid", "123e4567e89b12d3a456426614174000", "123e4567-e89b-12d3-a456-426614174000"),
+        ("uuid", "", "00000000-0000-0000-0000-000000000000"),
+        ("inet4", "0a", "10.0.0.0"),
+        ("inet6", "", "::"),
+        ("inet6", "00" * 15 + "01", "::1"),
+        ("inet6", "20010db8" + "00" * 11 + "01", "2001:db8::1"),
+        ("inet6", "2001" + "00" * 2 + "0001" * 6, "2001::1:1:1:1:1:1"),
+        ("inet6", "0001000000000001000000000001", "1::1:0:0:1:0"),
+        ("inet6", "00" * 10 + "ffff01020304", "::ffff:1.2.3.4"),
+        ("inet6", "00" * 12 + "01020304", "::1.2.3.4"),
+        ("inet6", "ffff" * 8, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+    ],
+)
+def test_addresses_and_uuids_have_the_servers_text_though_the_log_leaves_out_zeros_at_the_end(kind, data, text):
+    column = LoggedColumn("c", kind=kind, pad_bytes=BINARY_SIZES[kind])
+    assert reader(254, b"\xfe\x10", column)(bytes.fromhex(data)) == text.encode()
 
 
 def _decimal_bytes(unscaled: int, precision: int, scale: int) -> bytes:
@@ -98,23 +123,56 @@ def _event(kind: int, body: bytes) -> Event:
     return Event.of(struct.pack("<IBIIIH", 5, kind, 1, 19 + len(body), 100, 0) + body)
 
 
+def _told(images):
+    return [
+        [None if f.size[row] < 0 else bytes(f.buffer[f.at[row] : f.at[row] + f.size[row]]) for f in images.columns]
+        for row in range(int(images.per_event.sum()))
+    ]
+
+
 def test_rows_of_inserts_updates_and_deletes():
     mapped = binlog.table_map(
         _event(19, bytes(6) + bytes(2) + b"\x02db\0\x01t\0" + b"\x02" + b"\x03\x0f" + b"\x02\x05\x00" + b"\x02")
     )
     assert (mapped.schema, mapped.table, mapped.kinds) == ("db", "t", b"\x03\x0f")
-    readers = mapped.readers([C, C])
+    layout = RowLayout([width(kind, meta) for kind, meta in zip(mapped.kinds, mapped.metas, strict=True)])
     head = bytes(6) + bytes(2) + b"\x02"
     one, two = b"\x00\x01\x00\x00\x00\x01x", b"\x02\x02\x00\x00\x00"
-    texts = counted(b"1") + counted(b"x"), counted(b"2") + NULL
-    inserts = binlog.rows(_event(23, head + b"\x03" + one + two), readers)
-    assert [(c.before, c.after) for c in inserts] == [(None, texts[0]), (None, texts[1])]
-    (update,) = binlog.rows(_event(31, bytes(8) + b"\x02\x00\x02" + b"\x03\x03" + one + two), readers)
-    assert (update.before, update.after) == texts
-    (delete,) = binlog.rows(_event(25, head + b"\x03" + two), readers)
-    assert (delete.before, delete.after) == (texts[1], None)
+    events = [
+        binlog.rows(_event(23, head + b"\x03" + one + two)),
+        binlog.rows(_event(31, bytes(8) + b"\x02\x00\x02" + b"\x03\x03" + one + two)),
+        binlog.rows(_event(25, head + b"\x03" + two)),
+    ]
+    assert [e.operation for e in events] == [Operation.INSERT, Operation.UPDATE, Operation.DELETE]
+    images = layout.images([e.content for e in events])
+    first, second = [struct.pack("<i", 1), b"x"], [struct.pack("<i", 2), None]
+    assert _told(images) == [first, second, first, second, second]
+    assert images.per_event.tolist() == [2, 2, 1]
     with pytest.raises(ConnectError, match="binlog_row_image"):
-        list(binlog.rows(_event(25, head + b"\x01" + two), readers))
+        binlog.rows(_event(25, head + b"\x01" + two))
+    with pytest.raises(ConnectError, match="does not have the columns"):
+        layout.images([one[:-1], two])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_values_are_found_whatever_the_rows_hold(data):
+    widths = data.draw(st.lists(st.sampled_from([Width(1), Width(8), Width(prefix=1), Width(prefix=2)]), min_size=1))
+    value = {
+        w: st.none() | (st.binary(min_size=w.fixed, max_size=w.fixed) if w.fixed else st.binary(max_size=20))
+        for w in widths
+    }
+    rows = data.draw(st.lists(st.tuples(*(value[w] for w in widths)), max_size=12))
+    stored = []
+    for row in rows:
+        nulls = sum(1 << i for i, v in enumerate(row) if v is None)
+        pairs = [(v, w) for v, w in zip(row, widths, strict=True) if v is not None]
+        parts = [(len(v).to_bytes(w.prefix, "little") if w.prefix else b"") + v for v, w in pairs]
+        stored.append(nulls.to_bytes((len(widths) + 7) // 8, "little") + b"".join(parts))
+    split = data.draw(st.integers(0, len(rows)))
+    images = RowLayout(widths).images([b"".join(stored[:split]), b"".join(stored[split:])])
+    assert _told(images) == [list(row) for row in rows]
+    assert images.per_event.tolist() == [split, len(rows) - split]
 
 
 def test_compressed_events_are_refused_with_the_setting():

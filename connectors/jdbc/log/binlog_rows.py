@@ -1,0 +1,156 @@
+"""Where the values of rows of a binary log lie: a step per row and value of varying length, the rest by NumPy. Pure.
+
+A row is a bit per column that is null, then the values that are not, one after the other without their places.
+Source: MariaDB's documentation of the binary log, "Rows_event".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.ragged import PADDING, Fields
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How a column's values are stored: `fixed` bytes, or as many as the number in `prefix` bytes before them says."""
+
+    fixed: int = 0
+    prefix: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Rows in which the same columns are null. `steps`: bytes up to each length, and of the length; `tail`: behind."""
+
+    number: int
+    present: tuple[int, ...]
+    steps: tuple[tuple[int, int], ...]
+    tail: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where rows begin, the number of each one's shape, and where the lengths in them are."""
+
+    starts: list[int] = field(default_factory=list)
+    shapes: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Rows of many events as fields of one buffer. `per_event`: how many rows each event has."""
+
+    columns: Sequence[Fields]
+    per_event: Places
+
+    def take(self, rows: Places) -> list[Fields]:
+        """The columns of these rows."""
+        return [Fields(c.buffer, c.at[rows], c.size[rows]) for c in self.columns]
+
+
+class RowLayout:
+    """Finds the values of rows with columns of these widths."""
+
+    def __init__(self, widths: Sequence[Width]) -> None:
+        self._widths = tuple(widths)
+        self._bits = (len(widths) + 7) // 8
+        self._shapes: dict[bytes, _Shape] = {}
+
+    def images(self, parts: Sequence[bytes]) -> Images:
+        """The rows of parts of events. ConnectError: a part does not end behind a row."""
+        sizes = np.fromiter(map(len, parts), np.int64, len(parts))
+        buffer = bytearray(b"".join(parts))
+        ends = np.cumsum(sizes)
+        found = _Found()
+        counts = [0]
+        for at, end in pairwise([0, *ends.tolist()]):
+            self._walk(buffer, at, end, found)
+            counts.append(len(found.starts))
+        buffer += bytes(PADDING)
+        totals = np.array(counts, np.int64)
+        return Images(self._fields(buffer, found), totals[1:] - totals[:-1])
+
+    def _walk(self, buffer: bytearray, at: int, end: int, found: _Found) -> None:
+        bits, shapes, add = self._bits, self._shapes, found.lengths.append
+        try:
+            while at < end:
+                found.starts.append(at)
+                shape = shapes.get(key := bytes(buffer[at : at + bits])) or self._shape(key)
+                found.shapes.append(shape.number)
+                at += bits
+                for skip, prefix in shape.steps:
+                    at += skip
+                    add(at)
+                    size = buffer[at] if prefix == 1 else int.from_bytes(buffer[at : at + prefix], "little")
+                    at += prefix + size
+                at += shape.tail
+        except IndexError:
+            at = -1
+        if at != end:
+            raise ConnectError("The binary log holds a row that does not have the columns the log said.")
+
+    def _shape(self, key: bytes) -> _Shape:
+        nulls = int.from_bytes(key, "little")
+        present = tuple(i for i in range(len(self._widths)) if not nulls >> i & 1)
+        steps, skip = [], 0
+        for width in (self._widths[i] for i in present):
+            if width.prefix:
+                steps.append((skip, width.prefix))
+                skip = 0
+            else:
+                skip += width.fixed
+        made = self._shapes[key] = _Shape(len(self._shapes), present, tuple(steps), skip)
+        return made
+
+    def _fields(self, buffer: bytearray, found: _Found) -> list[Fields]:
+        starts, numbers = np.array(found.starts, np.int64), np.array(found.shapes, np.int64)
+        places = np.array(found.lengths, np.int64)
+        shapes = list(self._shapes.values())
+        per_row = np.array([len(shape.steps) for shape in shapes] or [0], np.int64)[numbers]
+        first = np.cumsum(per_row) - per_row
+        fields = [Fields(buffer, starts.copy(), np.full(len(starts), -1, np.int64)) for _ in self._widths]
+        for number in np.unique(numbers).tolist():
+            rows = np.flatnonzero(numbers == number)
+            steps = len(shapes[number].steps)
+            lengths = places[first[rows][:, None] + np.arange(steps)]
+            self._fill([fields[i] for i in shapes[number].present], shapes[number], rows, lengths)
+        return fields
+
+    def _fill(self, fields: Sequence[Fields], shape: _Shape, rows: Places, lengths: Places) -> None:
+        """The fields that the rows of one shape have. `lengths`: where each row's lengths are."""
+        at = fields[0].at[rows] + self._bits if fields else rows
+        step = 0
+        for column, values in zip(shape.present, fields, strict=True):
+            width = self._widths[column]
+            size: Any = width.fixed
+            if width.prefix:
+                at = lengths[:, step] + width.prefix
+                size = numbers(values.buffer, width.prefix, lengths[:, step])
+                step += 1
+            values.at[rows], values.size[rows] = at, size
+            at = at + size
+
+
+def numbers(buffer: bytearray, octets: int, at: Places, *, order: str = "<") -> Places:
+    """Unsigned numbers of up to 8 bytes at these places; a number of 8 must be less than 2^63."""
+    if octets == 1:
+        return np.frombuffer(buffer, np.uint8)[at].astype(np.int64)
+    width = 2 if octets == 2 else 4 if octets <= 4 else 8
+    view = np.ndarray((len(buffer) - width + 1,), f"{order}u{width}", buffer, strides=(1,))
+    found = view[at].astype(np.uint64)
+    if octets == width:
+        return found.astype(np.int64)
+    spare = np.uint64(8 * (width - octets))
+    shifted = found >> spare if order == ">" else found & np.uint64((1 << 8 * octets) - 1)
+    return shifted.astype(np.int64)
