@@ -5,6 +5,7 @@ from cluster_worker import eventually
 
 from connect.api.deadline import Deadline
 from connect.services import KafkaService
+from connect.services.ports import free_ports
 
 LONGER_THAN_A_SESSION_S = 9
 
@@ -34,10 +35,9 @@ def test_work_goes_on_after_an_outage_longer_than_the_session(start_worker):
 
 
 def test_a_worker_started_before_its_brokers_is_ready_once_they_are(start_worker):
-    with KafkaService() as kafka:
-        servers = kafka.endpoint.bootstrap_servers
-        kafka.kill()
-        worker = start_worker(**{"bootstrap.servers": servers})
-        eventually(lambda: "waiting_for_kafka" in worker.log.read_text())
-        kafka.start()
+    broker, controller = free_ports(2)
+    worker = start_worker(**{"bootstrap.servers": f"127.0.0.1:{broker}"})
+    eventually(lambda: "waiting_for_kafka" in worker.log.read_text())
+    with KafkaService(ports={"broker": broker, "controller": controller}):
         assert worker.ready().get("/connectors") == []
+        assert worker.stop() == 0
