@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from connect.services.ivy import Artifact, fetch
 from connect.services.java import find_java
-from connect.services.kafka import KAFKA_VERSION, QUICK_START_JVM, as_properties
+from connect.services.kafka import KAFKA_VERSION, QUICK_START_JVM
+from connect.services.kafka_storage import as_properties
 from connect.services.ports import LOOPBACK
 from connect.services.supervised import SupervisedService
 

@@ -1,17 +1,14 @@
 """Apache Kafka in KRaft mode: broker and controller in one process."""
 
-import base64
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from connect.services.errors import ServiceStartError
 from connect.services.ivy import Artifact, fetch
 from connect.services.java import find_java
+from connect.services.kafka_storage import as_properties, format_data, formatted_model, is_formatted, new_id
 from connect.services.ports import LOOPBACK, accepts_connections
-from connect.services.process import Command, log_tail, run_to_end
 from connect.services.supervised import SupervisedService
 
 KAFKA_VERSION: Final = "4.1.0"
@@ -69,7 +66,7 @@ class KafkaService(SupervisedService[KafkaEndpoint]):
         super().__init__(data_folder=data_folder, ports=ports)
         self._properties = dict(properties or {})
         self._jvm_options = (f"-Xmx{heap_mib}m", *jvm_options)
-        self._cluster_id = cluster_id or new_cluster_id()
+        self._cluster_id = cluster_id or new_id()
 
     def prepare(self) -> None:
         find_java()
@@ -83,17 +80,10 @@ class KafkaService(SupervisedService[KafkaEndpoint]):
         jars = fetch(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
         java = [str(find_java().launcher), *self._jvm_options]
         java += [f"-Dlog4j2.configurationFile={log4j_path.as_uri()}", "-cp", f"{jars}/*"]
-        if not (folder / "data" / "meta.properties").exists():
-            self._format(java, properties_path, deadline_s)
+        if not is_formatted(folder / "data"):
+            model = formatted_model(KAFKA_VERSION, java, deadline_s)
+            format_data(folder / "data", model, node_id=properties["node.id"], cluster_id=self._cluster_id)
         return [*java, "kafka.Kafka", str(properties_path)]
-
-    def _format(self, java: Sequence[str], properties_path: Path, deadline_s: float) -> None:
-        argv = [*java, "kafka.tools.StorageTool", "format", "-t", self._cluster_id, "-c", str(properties_path)]
-        command = Command(argv, folder=properties_path.parent, log_path=self.log_path)
-        if not run_to_end(command, deadline_s=deadline_s, doing="Kafka to format its data folder"):
-            raise ServiceStartError(
-                f"Kafka could not format its data folder:\n{log_tail(self.log_path)}\n", fix=f"See {self.log_path}."
-            )
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> KafkaEndpoint:
         del folder
@@ -133,19 +123,6 @@ def server_properties(ports: Mapping[str, int], *, data_folder: Path) -> dict[st
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
     }
-
-
-def as_properties(properties: Mapping[str, str]) -> str:
-    """Return the text of a Java properties file."""
-    return "".join(f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in properties.items())
-
-
-def new_cluster_id() -> str:
-    """Return a random id in Kafka's form: 16 bytes as 22 URL-safe base64 characters, the first not a dash."""
-    while True:
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not cluster_id.startswith("-"):  # the format command would take it for an option
-            return cluster_id
 
 
 def _cluster_has_brokers(bootstrap_servers: str, timeout_s: float) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from connect.services import KafkaService, S3Endpoint, SeaweedS3Service, Service, ServiceError, kafka
+from connect.services import KafkaService, S3Endpoint, SeaweedS3Service, Service, ServiceError, kafka, kafka_storage
 
 
 @pytest.mark.parametrize("service", [KafkaService(), SeaweedS3Service()], ids=lambda service: service.name)
@@ -29,7 +29,7 @@ def test_importing_the_services_imports_no_client_and_no_spark() -> None:
 
 
 def test_a_cluster_id_has_kafkas_form() -> None:
-    ids = {kafka.new_cluster_id() for _ in range(500)}
+    ids = {kafka_storage.new_id() for _ in range(500)}
     assert {len(cluster_id) for cluster_id in ids} == {22}
     assert not any(cluster_id.startswith("-") for cluster_id in ids)
 
@@ -37,5 +37,5 @@ def test_a_cluster_id_has_kafkas_form() -> None:
 def test_three_nodes_can_be_told_of_each_other(tmp_path: Path) -> None:
     own = kafka.server_properties({"broker": 1, "controller": 2}, data_folder=tmp_path)
     overridden = {**own, "controller.quorum.voters": "1@127.0.0.1:2,2@127.0.0.1:3"}
-    assert "controller.quorum.voters=1@127.0.0.1:2,2@127.0.0.1:3\n" in kafka.as_properties(overridden)
+    assert "controller.quorum.voters=1@127.0.0.1:2,2@127.0.0.1:3\n" in kafka_storage.as_properties(overridden)
     assert "auto.create.topics.enable" not in own
