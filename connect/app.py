@@ -56,6 +56,9 @@ JOIN_S: Final = 1.0
 """A worker answers requests after this time even outside the group, which may wait for a lost worker's session."""
 HEARTBEAT_MS: Final = 300
 """How soon a worker hears that another one leaves or joins, where heartbeat.interval.ms is not given."""
+CALL_HOST_S: Final = 90.0
+FORKED_CALL_HOST_S: Final = 5.0
+"""A host is kept for further questions so long: making one anew takes a second, or a few milliseconds by forking."""
 STOP_MARGIN_S: Final = 10.0
 """Time to say good-bye to Kafka and REST, on top of the time tasks get to stop."""
 
@@ -104,7 +107,7 @@ class Worker:
             else:
                 self.herder.wait_until_joined(Deadline.after(JOIN_S, self._stopping))
                 if self._forked is not None:
-                    self._forked.load_base()
+                    self._forked.load()
                 break
         return url
 
@@ -164,6 +167,7 @@ class Worker:
             membership=self._membership,
             catalog=InstalledConnectors(self._catalog),
             launch=self._launcher(),
+            keep_call_host_s=CALL_HOST_S if self._forked is None else FORKED_CALL_HOST_S,
             host_count=self._config.task_hosts or os.cpu_count() or 1,
             set_log_level=_set_log_level,
         )

@@ -18,9 +18,6 @@ from connect.runtime.messages import Call, CallResult, Message, Method
 TRIES: Final = 2
 """A call whose host died of something else is asked once more."""
 
-IDLE_S: Final = 90.0
-"""A host without calls is ended after this time; connectors that look for changes every minute keep theirs."""
-
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 """What `Call.positions` says."""
 
@@ -38,7 +35,11 @@ class _Asked:
 class ConnectorCalls:
     """Owned by the herder's thread; futures are completed there."""
 
-    def __init__(self, launch: Launch, post: Post, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, launch: Launch, post: Post, idle_s: float, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`idle_s`: a host without calls is ended after this time."""
+        self._idle_s = idle_s
         self._launch = launch
         self._post = post
         self._clock_s = clock_s
@@ -73,7 +74,7 @@ class ConnectorCalls:
             self._overdue = late
             _logger.warning("connector_call_hangs", host=self._host.name, pid=self._host.pid, calls=len(late))
             self._host.abort("was killed because a call did not answer in time")
-        elif not self._asked and now_s - self._idle_since_s >= IDLE_S:
+        elif not self._asked and now_s - self._idle_since_s >= self._idle_s:
             self.close()
 
     def kill(self, reason: str) -> None:

@@ -1,12 +1,12 @@
 """Makes task hosts by forking: `--fd N --lease M`. What every host needs is loaded here once, and shared in memory.
 
-Nothing is loaded before the first word of the worker, so that a worker without work costs little.
+It loads when the worker says so, which is when the worker itself has started.
 A host is there in milliseconds, where an interpreter of its own needs a second or two to load Arrow and the rest. The
 process has one thread and no connection to anything, which is what makes forking it safe; plug-ins are loaded in the
 hosts only. It ends with its worker, and its hosts with it.
 
 Said on N, a socket that keeps messages apart: the worker sends `{"number"}` with the descriptors of a host's line and
-its crash report, `{"kill": number, "signal"}`, or `{"load": "base"}`; back come `{"number", "pid"}` and in the end
+its crash report, `{"kill": number, "signal"}`, or `{"load": true}`; back come `{"number", "pid"}` and in the end
 `{"number", "code"}`.
 """
 
@@ -25,6 +25,7 @@ import traceback
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from connect.cluster.clean_pages import forget_clean_pages
 from connect.cluster.host_process import MESSAGE_BYTES
 from connect.cluster.lease import watch
 from connect.runtime.parent_death import die_with_parent
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from connect.plugins import Catalog
 
 SHARED: Final = (
+    "connect.runtime.host",
     "confluent_kafka",
     "confluent_kafka.admin",
     "pyarrow",
@@ -41,8 +43,6 @@ SHARED: Final = (
     "orjson",
 )
 """Loaded before the first host is made: heavy, in every host, and starting no thread when imported."""
-BASE: Final = "connect.runtime.host"
-"""Half of what a host loads and a third of its memory: loaded while the worker has nothing to do yet."""
 
 
 class ForkServer:
@@ -79,10 +79,9 @@ class ForkServer:
             for pid in [pid for pid, number in self._numbers.items() if number == order["kill"]]:
                 os.kill(pid, order["signal"])
             return True
-        if "load" in order:
-            self._load_base()
-            return True
         self._load()
+        if "load" in order:
+            return True
         with socket.socket(fileno=descriptors[0]) as line:
             server = os.getpid()
             pid = os.fork()
@@ -95,7 +94,7 @@ class ForkServer:
 
     def _load(self) -> None:
         if self._catalog is None:
-            self._load_base()
+            load_structlog()
             from connect.plugins import Catalog
             from connect.runtime.pandas_on_demand import defer_pandas
 
@@ -106,11 +105,7 @@ class ForkServer:
             # What is there now lives as long as any host: collecting it would only copy its pages into each of them.
             gc.collect()
             gc.freeze()
-
-    @staticmethod
-    def _load_base() -> None:
-        load_structlog()
-        importlib.import_module(BASE)
+            forget_clean_pages()
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
         from connect.runtime.host import run_host

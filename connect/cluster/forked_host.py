@@ -40,10 +40,10 @@ class ForkedHosts:
         with self._lock:
             self._running()
 
-    def load_base(self) -> None:
-        """Have the server load a part of what hosts need before the first of them is asked for."""
+    def load(self) -> None:
+        """Have the server load what hosts need before the first of them is asked for."""
         with self._lock:
-            self._running().order({"load": "base"})
+            self._running().order({"load": True})
 
     def start(self, line: socket.socket, report: int) -> ForkedProcess:
         """Start a host at the other end of this line, with the descriptor of its crash report; never waits."""

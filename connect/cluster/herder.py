@@ -12,6 +12,7 @@ import structlog
 
 from connect.api.deadline import Deadline
 from connect.cluster import config_history
+from connect.cluster.background import Background
 from connect.cluster.cluster_parts import connector_config
 from connect.cluster.config_records import RestartRecord
 from connect.cluster.connector_calls import Positions
@@ -59,8 +60,9 @@ class Herder:
             lambda: self._parts.configs.snapshot,
             lambda config, positions, timeout_s: self._ask("alter_offsets", config, timeout_s, positions),
         )
-        self._removal = Removal(self._parts, self._requests, self._offsets, self._settler.tasks.has_runs)
-        self._creation = Creation(self._parts, self._requests, self._offsets, self._settler.tasks.has_runs)
+        self._background = Background(self._parts, self._settler.tasks.has_runs)
+        self._removal = Removal(self._parts, self._requests, self._offsets, self._background)
+        self._creation = Creation(self._parts, self._requests, self._offsets, self._background)
         self._dry_run = DryRun(partial(self._ask, "task_configs"), around.group_offsets)
         self._caught_up = threading.Event()
         self._waited = False
@@ -86,8 +88,7 @@ class Herder:
         if self._caught_up.is_set():
             self._caught_up.clear()
             self._settler.stop(deadline)
-        self._removal.close()
-        self._creation.close()
+        self._background.close()
         self._dry_run.close()
         self._offsets.close()
         self._parts.statuses.close()

@@ -5,54 +5,37 @@ Never deletes a connector whose offsets could not be forgotten: that can be aske
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
-from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connect.cluster.background import LOOK_S, Background
 from connect.cluster.cluster_parts import Parts, connector_config
 from connect.cluster.connector_offsets import ConnectorOffsets
 from connect.cluster.operations import NotLeaderError, RequestError, TargetState
 from connect.cluster.requests import Requests
-from connect.cluster.supervisor import KILL_GRACE_S
 from connect.runtime.messages import TaskId
-
-TIMEOUT_S: Final = 60.0
-"""Time for the whole, beyond what tasks may take to stop; a killed sink stays in its group for up to 45 s."""
-LOOK_S: Final = 0.1
 
 
 class Removal:
-    """Any thread may ask. Works on a thread of its own, as tasks take their time to stop."""
+    """Any thread may ask."""
 
-    def __init__(
-        self, parts: Parts, requests: Requests, offsets: ConnectorOffsets, has_runs: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, parts: Parts, requests: Requests, offsets: ConnectorOffsets, background: Background) -> None:
         self._parts = parts
         self._requests = requests
         self._offsets = offsets
-        self._has_runs = has_runs
-        self._closing = threading.Event()
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="removal")
+        self._background = background
 
     def remove(self, name: str) -> Future[None]:
         """NotFoundError, NotLeaderError; RequestError when the offsets stay, and with them the stopped connector."""
-        return self._threads.submit(self._remove, name)
-
-    def close(self) -> None:
-        """Begin nothing more, and wait for nothing more."""
-        self._closing.set()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        return self._background.submit(self._remove, name)
 
     def _remove(self, name: str) -> None:
-        loop, stop_s = self._parts.loop, self._parts.limits.stop_s + 2 * KILL_GRACE_S
-        deadline = Deadline.after(TIMEOUT_S + stop_s, self._closing)
+        loop, deadline = self._parts.loop, self._background.deadline()
         stopping = loop.submit(f"stopping connector {name} to delete it", partial(self._stop, name))
         runs_elsewhere = stopping.result(deadline.remaining_s)
-        self._await_stopped(name, deadline.sooner(stop_s), runs_elsewhere=runs_elsewhere)
+        self._background.await_stopped(name, deadline, runs_elsewhere=runs_elsewhere)
         try:
             self._reset(name, deadline)
         except NotLeaderError:
@@ -72,11 +55,6 @@ class Removal:
         if snapshot.target(name) is not TargetState.STOPPED or tasks:
             self._requests.set_target(name, TargetState.STOPPED)
         return not all(view.owns(snapshot.placements.get(task)) for task in tasks)
-
-    def _await_stopped(self, name: str, stopped_by: Deadline, *, runs_elsewhere: bool) -> None:
-        # Nobody tells when another worker's tasks have ended, but by then it has killed those that did not stop.
-        while (runs_elsewhere or self._has_runs(name)) and stopped_by.wait(LOOK_S):
-            pass
 
     def _reset(self, name: str, deadline: Deadline) -> None:
         while True:

@@ -55,6 +55,7 @@ class Surroundings:
     membership: Callable[[ConfigStore], Membership]
     catalog: ConnectorCatalog
     launch: Launch
+    keep_call_host_s: float
     host_count: int
     set_log_level: Callable[[str, str], None]
 
@@ -92,7 +93,7 @@ class Settler:
             statuses=StatusStore(around.status_log),
             membership=around.membership(configs),
             supervisor=Supervisor(around.launch, limits, loop.post, self),
-            calls=ConnectorCalls(around.launch, loop.post),
+            calls=ConnectorCalls(around.launch, loop.post, around.keep_call_host_s),
             catalog=around.catalog,
             limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker), config_max_bytes(worker)),
             in_transactions=partial(uses_transactions, worker),

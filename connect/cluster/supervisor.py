@@ -26,6 +26,7 @@ from connect.runtime.messages import (
     TaskId,
     TaskState,
     TopicsUsed,
+    WarmUp,
 )
 
 KILL_GRACE_S: Final = 1.0
@@ -231,6 +232,7 @@ class Supervisor:
     def _launched(self, connector: str | None) -> Host:
         host = self._launch(f"task-host-{next(self._numbers)}", self)
         self._hosts[host] = _Tasks(connector, idle_since_s=self._clock_s())
+        host.send(WarmUp())
         return host
 
     def _make_ready(self) -> None:

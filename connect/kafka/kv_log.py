@@ -18,6 +18,7 @@ from connect.kafka.client_log import client_logger
 from connect.kafka.errors import is_retriable, translate, translated
 from connect.kafka.kv_writer import KeyValue, RecordWriter, TransactionWriter
 from connect.kafka.settings import admin_part
+from connect.kafka.shared_producer import SharedProducer
 from connect.kafka.topics import TopicAdmin
 
 Settings = Mapping[str, str | int | float | bool]
@@ -41,13 +42,15 @@ class KeyValueLog:
         self,
         topic: str,
         consumer: Settings,
-        producer: Settings | None = None,
+        producer: Settings | SharedProducer | None = None,
         *,
         on_record: OnRecord,
         on_error: Callable[[ConnectError], None] | None = None,
         transactional: Settings | None = None,
     ) -> None:
-        """`transactional`: settings of a second producer, with its transactional.id, for `put_all` in transactions."""
+        """`producer`: its settings, or one that is shared. `transactional`: settings of a second producer, with its
+        transactional.id, for `put_all` in transactions.
+        """
         self.topic = topic
         self._consumer_settings = {
             **consumer,

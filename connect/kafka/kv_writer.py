@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.kafka.client_log import client_logger
 from connect.kafka.errors import AbortableError, FatalProducerError, FencedError, translate
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
+from connect.kafka.shared_producer import SharedProducer
 
 Settings = Mapping[str, str | int | float | bool]
 KeyValue = tuple[bytes, bytes | None]
 
 _LOG = logging.getLogger("connect.kafka.kv_log")
-_POLL_S: Final = 0.1
-_MEET_S: Final = 0.2
 _TRANSACTION_S: Final = 30.0
 
 
 class RecordWriter:
-    """Puts records one by one; thread-safe. A thread of its own serves the delivery reports that end the futures."""
+    """Puts records one by one; thread-safe. Their futures end on the producer's thread."""
 
-    def __init__(self, topic: str, settings: Settings) -> None:
+    def __init__(self, topic: str, producer: Settings | SharedProducer) -> None:
+        """`producer`: the settings of one of its own, or one that is left to others at the end."""
         self._topic = topic
-        # A status or an offset waits for no company.
-        self._settings = {**settings, "linger.ms": 1, "delivery.report.only.error": False, "error_cb": self._on_error}
-        self._settings.pop("producer.path", None)
-        self._lock = threading.Lock()  # put comes from any thread, and a dead producer must be replaced only once
-        self._fatal: KafkaError | None = None
-        self._producer = self._made()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name=f"kv-writer-{topic}", daemon=True)
-        self._thread.start()
+        self._owns = not isinstance(producer, SharedProducer)
+        self._producer = producer if isinstance(producer, SharedProducer) else SharedProducer(producer)
 
     def put(self, key: bytes, value: bytes | None) -> Future[None]:
         """Write one record; the future ends when every in-sync replica has it."""
@@ -54,7 +44,7 @@ class RecordWriter:
                 done.set_exception(translate(error, f"writing to topic {self._topic}"))
 
         try:
-            self._live().produce(self._topic, value, key, on_delivery=delivered)
+            self._producer.produce(self._topic, value, key, delivered)
         except KafkaException as error:
             done.set_exception(translate(error.args[0], f"writing to topic {self._topic}"))
         except BufferError:
@@ -64,35 +54,8 @@ class RecordWriter:
 
     def close(self, timeout_s: float) -> None:
         """Wait for acknowledgements at most `timeout_s`, then fail the futures that are left."""
-        self._producer.flush(timeout_s)
-        self._producer.purge()
-        self._producer.flush(_POLL_S)
-        self._stop.set()
-        self._thread.join(timeout_s + 1.0)
-
-    def _live(self) -> Producer:
-        with self._lock:
-            if self._fatal is not None:
-                _LOG.warning("Making a new producer for topic %s: %s", self._topic, self._fatal.str())
-                self._producer.purge()  # fails the futures of what it held
-                self._producer.flush(_POLL_S)
-                self._producer, self._fatal = self._made(), None
-            return self._producer
-
-    def _made(self) -> Producer:
-        return Producer(self._settings, logger=client_logger("kv_log"))
-
-    def _on_error(self, error: KafkaError) -> None:
-        if error.fatal():
-            self._fatal = error
-
-    def _serve(self) -> None:
-        # As `NativeProducer.prepare`: the first record must not wait half a second for the producer's id.
-        for _ in range(2):
-            with suppress(KafkaException):
-                self._producer.list_topics(self._topic, timeout=_MEET_S)
-        while not self._stop.is_set():
-            self._producer.poll(_POLL_S)
+        if self._owns:
+            self._producer.close(timeout_s)
 
 
 class TransactionWriter:

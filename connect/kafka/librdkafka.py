@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
@@ -23,6 +23,7 @@ EVENT_DELIVERY: Final = 0x1
 EVENT_LOG: Final = 0x4
 EVENT_ERROR: Final = 0x8
 _POLL_S: Final = 0.1
+_MEET_MS: Final = 200
 
 _PY_OBJECT_HEAD_BYTES: Final = 16
 """confluent_kafka's clients are a PyObject head and then the pointer to librdkafka's client (confluent_kafka.h)."""
@@ -147,9 +148,22 @@ def raise_error(pointer: int | None) -> None:
     raise KafkaException(cause)
 
 
-def client_of(consumer: Consumer) -> c_void_p:
+def client_of(client: Consumer | Producer) -> c_void_p:
     """The rd_kafka_t of a client of confluent_kafka."""
-    return c_void_p.from_address(id(consumer) + _PY_OBJECT_HEAD_BYTES)
+    return c_void_p.from_address(id(client) + _PY_OBJECT_HEAD_BYTES)
+
+
+def meet_brokers(client: c_void_p | int) -> None:
+    """Ask the brokers for their addresses, each try in a short time; errors show when rows are sent.
+
+    An idempotent producer that loses its first broker, the one of bootstrap.servers, before it has its id asks for
+    one half a second later, or when it hears of the brokers again: the second answer is from one that stays.
+    """
+    lib = library()
+    for _ in range(2):
+        found = c_void_p()
+        if lib.rd_kafka_metadata(client, 0, None, byref(found), _MEET_MS) == 0:
+            lib.rd_kafka_metadata_destroy(found)
 
 
 def commit_offsets(consumer: Consumer, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:

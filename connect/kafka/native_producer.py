@@ -11,13 +11,20 @@ from typing import Final
 from confluent_kafka import KafkaError
 
 from connect.kafka.client_log import client_logger
-from connect.kafka.librdkafka import EVENT_DELIVERY, EVENT_ERROR, EVENT_LOG, error, library, raise_error
+from connect.kafka.librdkafka import (
+    EVENT_DELIVERY,
+    EVENT_ERROR,
+    EVENT_LOG,
+    error,
+    library,
+    meet_brokers,
+    raise_error,
+)
 
 _PRODUCER: Final = 0
 _PURGE_QUEUE: Final = 0x1
 _PURGE_ALL: Final = 0x3
 _TEXT_BYTES: Final = 512
-_MEET_MS: Final = 200
 _TICK_MS: Final = 5
 """Acknowledged rows make no event, so their number has to be asked for."""
 _LEVELS: Final = (
@@ -56,15 +63,8 @@ class NativeProducer:
         return found
 
     def prepare(self) -> None:
-        """Meet the brokers, each try in a short time; errors show when rows are sent.
-
-        An idempotent producer that loses its first broker, the one of bootstrap.servers, before it has its id asks for
-        one half a second later, or when it hears of the brokers again: the second answer is from one that stays.
-        """
-        for _ in range(2):
-            found = ctypes.c_void_p()
-            if self._lib.rd_kafka_metadata(self._client, 0, None, ctypes.byref(found), _MEET_MS) == 0:
-                self._lib.rd_kafka_metadata_destroy(found)
+        """See `meet_brokers`."""
+        meet_brokers(self._client)
 
     def fatal(self) -> KafkaError | None:
         """The error that ended this producer for good."""

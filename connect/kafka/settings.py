@@ -26,6 +26,7 @@ _COMMON: Final[Mapping[str, Value]] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 2000,
 }
+_SHARED: Final = "shared"
 _READER_RECONNECT_MS: Final = 100
 _MEMBER_RECONNECT_MS: Final = 500
 """Consumers without brokers try them twice in this time for ever. A worker has few readers, and may have many sinks."""
@@ -74,6 +75,7 @@ def producer_settings(
     """Settings of a producer. ConfigError names every key whose value librdkafka has no counterpart for."""
     given = _merged(worker, "producer.", overrides)
     path = given.pop("path", None)
+    given.pop(_SHARED, None)
     translated = translate_names(given, "producer")
     properties: dict[str, Value] = {**_PRODUCER, "client.id": client_id, **translated.properties}
     if transactional_id is not None:
@@ -82,6 +84,11 @@ def producer_settings(
         properties["producer.path"] = path
     _bound_delivery(properties)
     return ClientSettings(properties, translated.unknown)
+
+
+def shares_client(worker: Mapping[str, str], overrides: Mapping[str, str]) -> bool:
+    """Whether a task that sends little may do so through a client it shares (`producer.shared`, true by default)."""
+    return _merged(worker, "producer.", overrides).get(_SHARED, "true").strip().lower() != "false"
 
 
 def consumer_settings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property, partial
@@ -14,8 +15,15 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.kafka.consumer import BatchConsumer
 from connect.kafka.log_reader import read_record
+from connect.kafka.pooled_producer import PooledProducer, ProducerPool, RowProducer
 from connect.kafka.producer import BatchProducer
-from connect.kafka.settings import ClientSettings, admin_settings, consumer_settings, producer_settings
+from connect.kafka.settings import (
+    ClientSettings,
+    admin_settings,
+    consumer_settings,
+    producer_settings,
+    shares_client,
+)
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
 from connect.runtime.config_providers import ConfigProviders, config_providers
@@ -54,17 +62,35 @@ class Clients:
         self.worker = worker
         self.catalog = catalog
         self._offsets: OpenOffsets | None = None
+        self._opening = threading.Lock()  # tasks begin on their own threads
+        self._pool = ProducerPool()
 
-    def start(self, deadline: Deadline) -> None:
-        """Begin to read the offsets topic; a source task waits for its end, after it fenced its former owner."""
+    def offsets(self, deadline: Deadline) -> OpenOffsets:
+        """The worker's offsets topic, begun to be read with the first call. RetriableError: no broker answers in time.
+
+        A source task waits for its end after it fenced its former owner.
+        """
+        with self._opening:
+            if self._offsets is None:
+                self._offsets = self._open_offsets(deadline)
+            return self._offsets
+
+    def _open_offsets(self, deadline: Deadline) -> OpenOffsets:
         client_id = f"{self.worker.group_id}-offsets-{os.getpid()}"
-        self._offsets = OpenOffsets(
+        producer = self._pool.take(producer_settings(self.worker_properties, {}, client_id=self._shared_id).properties)
+        offsets = OpenOffsets(
             self.worker.offset_storage_topic,
             consumer_settings(self.worker_properties, {}, client_id=client_id).properties,
-            producer_settings(self.worker_properties, {}, client_id=client_id).properties,
+            producer,
             level=logging.DEBUG,  # the worker warns of it, once for all its hosts
         )
-        self._offsets.begin(deadline)
+        try:
+            offsets.begin(deadline)
+        except ConnectError:
+            offsets.close()
+            self._pool.give_back(producer)
+            raise
+        return offsets
 
     def close(self) -> None:
         """Release the offsets topic, and send the spans that are left."""
@@ -120,16 +146,16 @@ class Clients:
 
         An offsets topic of its own is made when it is missing. ConfigError: it is there and not compacted.
         """
-        assert self._offsets is not None
+        workers = self.offsets(deadline).store
         transactional = self.exactly_once(config)
         topic = own_topic(self.worker, config, transactional=transactional)
         if topic is None:
-            offsets = SourceOffsets(connector, self._offsets.store)
+            offsets = SourceOffsets(connector, workers)
         else:
             own = self._own_offsets(topic, label, config, transactional=transactional, deadline=deadline)
             stack.callback(own.close)
             own.begin(deadline)
-            offsets = SourceOffsets(connector, own.store, self._offsets.store)
+            offsets = SourceOffsets(connector, own.store, workers)
         offsets.read_to_end(deadline)
         return offsets
 
@@ -148,18 +174,30 @@ class Clients:
             None if transactional else producer.properties,
         )
 
-    def source_producer(self, task: TaskId, config: Mapping[str, str], *, transactional: bool) -> BatchProducer:
-        """A producer for a source task; transactional ids are Kafka Connect's `<group.id>-<connector>-<task>`."""
+    def transactional_producer(self, task: TaskId, config: Mapping[str, str]) -> BatchProducer:
+        """A producer for an exactly-once source; its id is Kafka Connect's `<group.id>-<connector>-<task>`."""
         settings = producer_settings(
             self.worker_properties,
             _prefixed(config, "producer.override."),
             client_id=f"connector-producer-{task}",
-            transactional_id=f"{self.worker.group_id}-{task}" if transactional else None,
+            transactional_id=f"{self.worker.group_id}-{task}",
         )
-        producer = BatchProducer(_known(settings, task))
-        if not transactional:
+        return BatchProducer(_known(settings, task))
+
+    def producer(self, task: TaskId, config: Mapping[str, str], client_id: str) -> RowProducer:
+        """A producer for rows, or dead letters, of a task; it shares a client as long as it sends little."""
+        overrides = _prefixed(config, "producer.override.")
+        alone = _known(producer_settings(self.worker_properties, overrides, client_id=client_id), task)
+        if not shares_client(self.worker_properties, overrides):
+            producer = BatchProducer(alone)
             producer.prepare()
-        return producer
+            return producer
+        shared = producer_settings(self.worker_properties, overrides, client_id=self._shared_id)
+        return PooledProducer(self._pool, shared.properties, alone)
+
+    @property
+    def _shared_id(self) -> str:
+        return f"{self.worker.group_id}-shared-producer-{os.getpid()}"
 
     def source_topics(self, task: TaskId, config: SourceConnectorConfig) -> Topics:
         """Who makes the missing topics of a source task. ConfigError: its `topic.creation.*` are broken."""
@@ -191,16 +229,13 @@ class Clients:
         if not config.errors_dlq_topic:
             return None
         self._make_dead_letter_topic(task, config, raw)
-        settings = producer_settings(
-            self.worker_properties, _prefixed(raw, "producer.override."), client_id=f"connector-dlq-producer-{task}"
-        )
         reading = consumer_settings(
             self.worker_properties,
             without_group(_prefixed(raw, "consumer.override.")),
             client_id=f"connector-dlq-consumer-{task}",
         )
         return DeadLetters(
-            BatchProducer(_known(settings, task)),
+            self.producer(task, raw, f"connector-dlq-producer-{task}"),
             config.errors_dlq_topic,
             task,
             context_headers=config.errors_dlq_headers,

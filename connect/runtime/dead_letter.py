@@ -9,7 +9,7 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.kafka.producer import BatchProducer
+from connect.kafka.pooled_producer import RowProducer
 from connect.kafka.raw import RawBatch
 from connect.runtime.messages import TaskId
 from connect.runtime.tolerance import BadRow
@@ -29,7 +29,7 @@ class DeadLetters:
 
     def __init__(
         self,
-        producer: BatchProducer,
+        producer: RowProducer,
         topic: str,
         task: TaskId,
         *,

@@ -10,6 +10,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
 from connect.kafka.errors import AbortableError, PartlySentError
+from connect.kafka.pooled_producer import RowProducer
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions, Wish
@@ -25,7 +26,7 @@ ABORT_S: Final = 2.0
 class AtLeastOnceDelivery:
     """An idempotent producer; an offset is stored once its rows are acknowledged (invariants 1 and 3)."""
 
-    def __init__(self, producer: BatchProducer, offsets: SourceOffsets) -> None:
+    def __init__(self, producer: RowProducer, offsets: SourceOffsets) -> None:
         self._producer = producer
         self._offsets = offsets
         self._ledger = OffsetLedger()
@@ -156,7 +157,7 @@ class ExactlyOnceDelivery:
         self._producer.check()
 
 
-def send_all(producer: BatchProducer, batch: RawBatch, deadline: Deadline) -> None:
+def send_all(producer: RowProducer, batch: RawBatch, deadline: Deadline) -> None:
     """Enqueue every row, waiting for room in the producer's queue.
 
     AbortableError when stop ends the wait with rows left over: the batch is not sent, so its offset must not be stored.

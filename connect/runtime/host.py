@@ -45,6 +45,7 @@ from connect.runtime.messages import (
     TaskId,
     TaskState,
     TopicsUsed,
+    WarmUp,
     decode,
     encode,
 )
@@ -80,6 +81,8 @@ class Host:
 
     def _take(self, message: Message) -> None:
         match message:
+            case WarmUp():
+                self._callers.submit(self._warm_up)
             case StartTask():
                 started = TaskRun(message, self._clients, self._send, self._stages)
                 self._runs[started.id] = started
@@ -96,6 +99,12 @@ class Host:
                 log.warning("A worker does not send %s; ignored.", type(message).__name__)
             case _:
                 assert_never(message)
+
+    def _warm_up(self) -> None:
+        try:
+            self._clients.offsets(Deadline.after(START_TIMEOUT_S))
+        except ConnectError as error:
+            log.info("Kafka was not reached before the first task: %s", error)
 
     def _call(self, call: Call) -> None:
         try:
@@ -192,7 +201,6 @@ def run_host(channel: socket.socket, report: int, catalog: Catalog | None = None
     lines = _lines(channel)
     worker = WorkerConfig.parse(json.loads(next(lines)))
     clients = Clients(worker, catalog or Catalog.installed())
-    clients.start(Deadline.after(START_TIMEOUT_S))
     Host(channel, clients, stages).serve(lines)
     # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
     os._exit(0)

@@ -52,7 +52,7 @@ def write_offsets(
     with ExitStack() as stack:
         producer = None
         if clients.exactly_once(config):
-            producer = clients.source_producer(TaskId(name, 0), config.originals, transactional=True)
+            producer = clients.transactional_producer(TaskId(name, 0), config.originals)
             stack.callback(producer.close)
             producer.init_transactions(deadline)
         offsets = clients.source_offsets(name, name, config, stack, deadline)
@@ -68,5 +68,5 @@ def write_offsets(
 
 
 def _take_over(clients: Clients, task: TaskId, resolved: Mapping[str, str], deadline: Deadline) -> None:
-    with closing(clients.source_producer(task, resolved, transactional=True)) as producer:
+    with closing(clients.transactional_producer(task, resolved)) as producer:
         producer.init_transactions(deadline)

@@ -1,6 +1,6 @@
 """What a worker process and its task hosts say to each other: JSON lines over a socket pair. Values only, no I/O.
 
-Worker -> host: StartTask, StopTask, SetPaused, SetLogLevel, MayWrite, Call.
+Worker -> host: WarmUp, StartTask, StopTask, SetPaused, SetLogLevel, MayWrite, Call.
 Host -> worker: HostReady, TaskState, TopicsUsed, AsksToWrite, CallResult, Figures, LoggersKnown.
 """
 
@@ -50,6 +50,11 @@ class StartTask:
     connector_config: Mapping[str, str]
     task_config: Mapping[str, str]
     paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """Connect to Kafka before the first task comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +185,7 @@ class LoggersKnown:
     names: Sequence[str]
 
 
-ToHost = StartTask | StopTask | SetPaused | SetLogLevel | MayWrite | Call
+ToHost = WarmUp | StartTask | StopTask | SetPaused | SetLogLevel | MayWrite | Call
 ToWorker = HostReady | TaskState | TopicsUsed | AsksToWrite | CallResult | Figures | LoggersKnown
 Message = ToHost | ToWorker
 _KINDS = {cls.__name__: cls for cls in (*get_args(ToHost), *get_args(ToWorker))}

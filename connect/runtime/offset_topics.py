@@ -9,6 +9,7 @@ from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.kafka.kv_log import KeyValueLog, Settings
+from connect.kafka.shared_producer import SharedProducer
 from connect.kafka.topics import InternalTopic, TopicSpec
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.offset_records import OffsetTable
@@ -72,7 +73,12 @@ class OpenOffsets:
     """An offsets topic that is read whole and followed. `producer` None: written in transactions of others only."""
 
     def __init__(
-        self, topic: str, consumer: Settings, producer: Settings | None, *, level: int = logging.WARNING
+        self,
+        topic: str,
+        consumer: Settings,
+        producer: Settings | SharedProducer | None,
+        *,
+        level: int = logging.WARNING,
     ) -> None:
         """`level`: at which skipped records are logged."""
         table = OffsetTable()

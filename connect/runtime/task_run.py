@@ -182,18 +182,20 @@ class TaskRun:
         boundary = Boundary(config.transaction_boundary.lower())
         defines_boundaries = exactly_once and boundary is Boundary.CONNECTOR
         transactions = ConnectorTransactions() if defines_boundaries else None
-        producer = self._clients.source_producer(self.id, resolved, transactional=exactly_once)
-        stack.callback(producer.close, CLOSE_TIMEOUT_S)
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
-        if exactly_once:
-            # Fence the old owner first: only then is the end of the offsets topic the end of its work.
-            producer.init_transactions(opening)
-            self._ask_to_write(opening)
-        offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
         delivery: Delivery
         if exactly_once:
-            delivery = ExactlyOnceDelivery(producer, offsets, boundary, transactions)
+            transactional = self._clients.transactional_producer(self.id, resolved)
+            stack.callback(transactional.close, CLOSE_TIMEOUT_S)
+            # Fence the old owner first: only then is the end of the offsets topic the end of its work.
+            transactional.init_transactions(opening)
+            self._ask_to_write(opening)
+            offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
+            delivery = ExactlyOnceDelivery(transactional, offsets, boundary, transactions)
         else:
+            producer = self._clients.producer(self.id, resolved, f"connector-producer-{self.id}")
+            stack.callback(producer.close, CLOSE_TIMEOUT_S)
+            offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
             delivery = AtLeastOnceDelivery(producer, offsets)
         stack.callback(delivery.close)
         task = cast("SourceTask", build_connector(self._clients.catalog, resolved).task(task_config))

@@ -28,7 +28,7 @@ READ_SIZE_BYTES: Final = 4 * 1024 * 1024
 LINE_MAX_BYTES: Final = 64 * 1024 * 1024
 """A line without an end is no reason to fill the memory; brokers take messages of 1 MiB unless told otherwise."""
 IDLE_S: Final = 0.05
-IDLE_MAX_S: Final = 0.5
+IDLE_MAX_S: Final = 1.0
 IDLE_GROWTH: Final = 1.2
 """How often a file is looked at: the less, the longer it has been quiet; a worker may have hundreds of them."""
 

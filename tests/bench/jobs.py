@@ -52,7 +52,7 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
     clients = Clients(worker, catalog)
     admin = TopicAdmin(admin_settings(worker.originals, {}, "bench").properties)
     admin.create("bench-offsets", partitions=5, configs={"cleanup.policy": "compact"}, deadline=Deadline.after(30.0))
-    clients.start(Deadline.after(30.0))
+    clients.offsets(Deadline.after(30.0))
     ended = threading.Event()
     failures: list[str] = []
 

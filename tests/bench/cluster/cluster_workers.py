@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import psutil
 import requests
 
+from connect.api.deadline import Deadline
 from connect.services.java_connect import InternalTopics, JavaConnectEndpoint, JavaConnectService
 from connect.services.ports import LOOPBACK
 from connect.services.supervised import SupervisedService
@@ -116,6 +117,11 @@ class Worker:
         """CPU seconds of all processes so far."""
         return sum(sum(process.cpu_times()[:2]) for process in self._processes())
 
+    @property
+    def process_count(self) -> int:
+        """Processes it consists of."""
+        return len(self._processes())
+
     def call(self, method: str, path: str, body: object = None) -> Any:
         """The answer's JSON; RuntimeError when it is no success."""
         answer = self._session.request(method, self.url + path, json=body, timeout=WAIT_S)
@@ -180,11 +186,10 @@ def _service(
     )
 
 
-def wait_for(condition: Any, what: str, timeout_s: float = WAIT_S) -> Any:
-    """The first true answer, asked every 10 ms."""
-    limit_s = time.monotonic() + timeout_s
+def wait_for(condition: Any, what: str, timeout_s: float = WAIT_S, every_s: float = 0.01) -> Any:
+    """The first true answer."""
+    deadline = Deadline.after(timeout_s)
     while not (answer := condition()):
-        if time.monotonic() > limit_s:
+        if not deadline.wait(every_s):
             raise TimeoutError(f"{what}: not within {timeout_s:g} s")
-        time.sleep(0.01)
     return answer

@@ -250,6 +250,7 @@ class World:
                 membership=membership,
                 catalog=self,
                 launch=self.launch,
+                keep_call_host_s=90.0,
                 host_count=2,
                 set_log_level=lambda logger, level: self.levels.append((logger, level)),
             ),

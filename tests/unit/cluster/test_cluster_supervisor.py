@@ -2,7 +2,6 @@ import itertools
 
 import pytest
 
-from connect.cluster import connector_calls
 from connect.cluster.connector_calls import ConnectorCalls
 from connect.cluster.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, SPARE_PAUSE_S, HostLimits, Supervisor
 from connect.cluster.suspects import FEW, PROBATION_S
@@ -34,6 +33,9 @@ class Host:
         return self.memory
 
 
+KEEP_CALL_HOST_S = 5.0
+
+
 class Bench:
     """A supervisor with a clock that stands until it is moved, and hosts that say nothing by themselves."""
 
@@ -41,7 +43,7 @@ class Bench:
         self.now_s, self.hosts, self.changes = 0.0, [], []
         limits = HostLimits(hosts, memory_bytes)
         self.supervisor = Supervisor(self.launch, limits, self.post, self, lambda: self.now_s)
-        self.calls = ConnectorCalls(self.launch, self.post, lambda: self.now_s)
+        self.calls = ConnectorCalls(self.launch, self.post, KEEP_CALL_HOST_S, lambda: self.now_s)
 
     def launch(self, name, listener):
         self.hosts.append(Host(name, listener))
@@ -301,7 +303,7 @@ def test_the_call_host_ends_when_nothing_is_asked(bench):
     host = bench.hosts[0]
     host.listener.said(host, CallResult(1))
     assert answer.done()
-    bench.pass_s(connector_calls.IDLE_S - 1)
+    bench.pass_s(KEEP_CALL_HOST_S - 1)
     assert not host.closed
     bench.pass_s(1)
     assert host.closed

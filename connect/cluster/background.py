@@ -1,0 +1,58 @@
+"""Requests that take their time: they wait for tasks to stop, for Kafka and for connectors, on threads of their own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, ParamSpec, TypeVar
+
+from connect.api.deadline import Deadline
+from connect.cluster.cluster_parts import Parts
+from connect.cluster.supervisor import KILL_GRACE_S
+
+TIMEOUT_S: Final = 60.0
+"""Time for the whole, beyond what tasks may take to stop; a killed sink stays in its group for up to 45 s."""
+LOOK_S: Final = 0.1
+_THREADS: Final = 4
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Background:
+    """Any thread may ask."""
+
+    def __init__(self, parts: Parts, has_runs: Callable[[str], bool]) -> None:
+        """`has_runs`: tasks of a connector run here, or have yet to end."""
+        self._parts = parts
+        self._has_runs = has_runs
+        self._closing = threading.Event()
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="request")
+
+    def submit(self, request: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Work on a request; the future tells the outcome."""
+        return self._threads.submit(request, *args, **kwargs)
+
+    def deadline(self) -> Deadline:
+        """When a request that begins now must have ended."""
+        return Deadline.after(TIMEOUT_S + self._stop_s, self._closing)
+
+    def await_stopped(self, name: str, deadline: Deadline, *, runs_elsewhere: bool = False) -> None:
+        """Return when no task of the connector runs any more.
+
+        Nobody tells when another worker's tasks have ended (`runs_elsewhere`), but in time it has killed those that
+        did not stop.
+        """
+        stopped_by = deadline.sooner(self._stop_s)
+        while (runs_elsewhere or self._has_runs(name)) and stopped_by.wait(LOOK_S):
+            pass
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for nothing more."""
+        self._closing.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def _stop_s(self) -> float:
+        return self._parts.limits.stop_s + 2 * KILL_GRACE_S

@@ -1,0 +1,254 @@
+"""Producers of tasks that send little share a client with their neighbours; who sends more gets one alone.
+
+A client costs three threads, a connection per broker and half a megabyte, whether it sends or not, and a worker may
+have hundreds of sources of which few are busy at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Hashable, Iterator
+from contextlib import suppress
+from typing import Final, NamedTuple, Protocol
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.errors import FatalProducerError, PartlySentError, translate, undelivered
+from connect.kafka.producer import BatchProducer, Settings
+from connect.kafka.raw import RawBatch, RawHeaders
+from connect.kafka.shared_producer import ANY_PARTITION, SharedProducer
+
+LITTLE_ROWS: Final = 1000
+LITTLE_BYTES: Final = 1024 * 1024
+"""What may be sent in a second, and wait for acknowledgement, through a client that is shared."""
+ALONE_S: Final = 60.0
+"""A client that sent nothing for so long is closed, and its owner shares one again."""
+_WINDOW_S: Final = 1.0
+_WAIT_S: Final = 0.1
+_GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - its own codes
+
+
+class RowProducer(Protocol):
+    """What `BatchProducer` and `PooledProducer` have in common; owned by one thread."""
+
+    @property
+    def outstanding(self) -> int:
+        """Rows that were taken and are not acknowledged yet."""
+
+    def send(self, batch: RawBatch, deadline: Deadline) -> None:
+        """Queue all rows in order."""
+
+    def check(self) -> None:
+        """Raise the first error of a row that was not delivered."""
+
+    def flush(self, deadline: Deadline) -> None:
+        """Return when every row taken is acknowledged."""
+
+    def close(self, timeout_s: float = 0.0) -> None:
+        """Wait at most `timeout_s` for acknowledgements, then drop the rest and free all."""
+
+
+class ProducerPool:
+    """The clients that are shared, one for equal settings. Any thread may call it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # tasks begin and end on their own threads
+        self._shared: dict[Hashable, SharedProducer] = {}
+        self._users: dict[SharedProducer, int] = {}
+
+    def take(self, settings: Settings) -> SharedProducer:
+        """The client with these settings; give it back."""
+        key = frozenset(settings.items())
+        with self._lock:
+            shared = self._shared.get(key)
+            if shared is None:
+                shared = self._shared[key] = SharedProducer(settings)
+            self._users[shared] = self._users.get(shared, 0) + 1
+            return shared
+
+    def give_back(self, shared: SharedProducer) -> None:
+        """It is closed when nobody else has it."""
+        with self._lock:
+            self._users[shared] -= 1
+            if self._users[shared]:
+                return
+            del self._users[shared]
+            self._shared = {key: kept for key, kept in self._shared.items() if kept is not shared}
+        shared.close(0.0)
+
+
+class PooledProducer:
+    """Sends as `BatchProducer` does, through a shared client as long as that is little; owned by one thread.
+
+    Rows stay in order when the client changes: everything is acknowledged before. A row that fails fails its owner
+    alone. When an owner has to leave before its rows are acknowledged, or the client ends of itself, all owners
+    that have rows on the way hear an error: they read those rows again.
+    """
+
+    def __init__(self, pool: ProducerPool, shared: Settings, alone: Settings) -> None:
+        """`shared` and `alone`: the settings of either client."""
+        self._pool = pool
+        self._settings = (shared, alone)
+        self._alone: BatchProducer | None = None
+        self._shared: SharedProducer | None = pool.take(shared)
+        self._changed = threading.Condition(threading.RLock())  # reports come on the shared client's thread
+        self._waiting_rows = 0
+        self._waiting_bytes = 0
+        self._failure: tuple[KafkaError, str] | None = None
+        self._window = (0.0, 0, 0)
+        self._partly: tuple[RawBatch, int] | None = None
+        self._sent_s = 0.0
+
+    @property
+    def is_alone(self) -> bool:
+        """It has a client of its own at the moment."""
+        return self._alone is not None
+
+    @property
+    def outstanding(self) -> int:
+        """Rows that were taken and are not acknowledged yet."""
+        return self._alone.outstanding if self._alone is not None else self._waiting_rows
+
+    def send(self, batch: RawBatch, deadline: Deadline) -> None:
+        """Queue all rows in order. PartlySentError: no room inside the deadline; the same batch again adds the rest."""
+        start = self._partly[1] if self._partly is not None and self._partly[0] is batch else 0
+        self._partly = None
+        rest = batch.slice(start, len(batch)) if start else batch
+        try:
+            if self._alone is None and self._is_much(rest):
+                self._go_alone(rest, deadline)
+            if self._alone is None:
+                self._send_shared(rest, deadline)
+            else:
+                self._sent_s = time.monotonic()
+                self._alone.send(rest, deadline)
+        except PartlySentError as error:
+            self._partly = (batch, start + error.sent)
+            raise
+
+    def check(self) -> None:
+        """Raise the first error of a row that was not delivered. Called from time to time, also without rows."""
+        if self._alone is not None:
+            self._alone.check()
+            if time.monotonic() - self._sent_s >= ALONE_S and not self._alone.outstanding:
+                self._alone.close()
+                self._alone, self._shared = None, self._pool.take(self._settings[0])
+        elif self._failure is not None:
+            error, what = self._failure
+            if error.code() in _GIVEN_UP:
+                raise FatalProducerError(
+                    f"Failed {what}: the client it shares with other tasks was closed before the row was acknowledged."
+                )
+            raise undelivered(error, what, in_transaction=False)
+
+    def flush(self, deadline: Deadline) -> None:
+        """Return when every row taken is acknowledged. RetriableError: not by the deadline; nothing is lost yet."""
+        if self._alone is not None:
+            self._alone.flush(deadline)
+            return
+        with self._changed:
+            while self._waiting_rows and self._failure is None:
+                if deadline.expired:
+                    raise RetriableError(
+                        f"{self._waiting_rows} rows wait for the brokers' acknowledgement; the time for it is over."
+                    )
+                self._changed.wait(min(_WAIT_S, deadline.remaining_s))
+        self.check()
+
+    def close(self, timeout_s: float = 0.0) -> None:
+        """Wait at most `timeout_s` for acknowledgements, then drop the rest. May be called twice."""
+        if self._alone is not None:
+            self._alone.close(timeout_s)
+        shared, self._shared = self._shared, None
+        if shared is None:
+            return
+        with suppress(ConnectError):  # The ledger knows which rows were acknowledged; the others are sent again.
+            self.flush(Deadline.after(timeout_s))
+        if self._waiting_rows:
+            # Sent later, they could end up behind rows of this owner's next life.
+            shared.give_up("a task ended before its rows were acknowledged")
+        self._pool.give_back(shared)
+
+    def _is_much(self, batch: RawBatch) -> bool:
+        now_s, size_bytes = time.monotonic(), batch.size_bytes
+        since_s, rows, bytes_ = self._window
+        if now_s - since_s >= _WINDOW_S:
+            since_s, rows, bytes_ = now_s, 0, 0
+        self._window = (since_s, rows + len(batch), bytes_ + size_bytes)
+        return (
+            max(rows, self._waiting_rows) + len(batch) > LITTLE_ROWS
+            or max(bytes_, self._waiting_bytes) + size_bytes > LITTLE_BYTES
+        )
+
+    def _go_alone(self, batch: RawBatch, deadline: Deadline) -> None:
+        assert self._shared is not None
+        try:
+            self.flush(deadline)
+        except RetriableError as error:
+            raise PartlySentError(f"No row for topic {batch.topic} was taken: {error}", sent=0) from error
+        self._alone = BatchProducer(self._settings[1])
+        self._alone.prepare()
+        shared, self._shared = self._shared, None
+        self._pool.give_back(shared)
+
+    def _send_shared(self, batch: RawBatch, deadline: Deadline) -> None:
+        for sent, row in enumerate(_rows(batch)):
+            while not self._is_taken(batch, row):
+                self.check()
+                if not deadline.wait(_WAIT_S):
+                    raise PartlySentError(
+                        f"The queue of the shared producer stayed full: {sent} of {len(batch)} rows for topic "
+                        f"{batch.topic} were taken.",
+                        sent=sent,
+                    )
+
+    def _is_taken(self, batch: RawBatch, row: _Row) -> bool:
+        """False: the queue is full."""
+        assert self._shared is not None
+        partition = ANY_PARTITION if batch.partition is None else batch.partition
+        self._count(1, len(row.value or b""))
+        try:
+            self._shared.produce(
+                batch.topic, row.value, row.key, self._delivered,
+                partition=partition, timestamp_ms=row.timestamp_ms or 0, headers=row.headers,
+            )  # fmt: skip
+        except BufferError:
+            self._count(-1, -len(row.value or b""))
+            return False
+        except KafkaException as error:
+            self._count(-1, -len(row.value or b""))
+            size = len(row.value or b"") + len(row.key or b"")
+            raise translate(error.args[0], f"writing to topic {batch.topic} (record of {size} bytes)") from error
+        return True
+
+    def _count(self, rows: int, size_bytes: int) -> None:
+        with self._changed:
+            self._waiting_rows += rows
+            self._waiting_bytes += size_bytes
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        with self._changed:
+            self._count(-1, -len(message))
+            if error is not None and self._failure is None:
+                size = len(message.value() or b"") + len(message.key() or b"")
+                self._failure = (error, f"writing to topic {message.topic()} (record of {size} bytes)")
+            if not self._waiting_rows or self._failure is not None:
+                self._changed.notify_all()
+
+
+class _Row(NamedTuple):
+    value: bytes | None
+    key: bytes | None
+    timestamp_ms: int | None
+    headers: RawHeaders
+
+
+def _rows(batch: RawBatch) -> Iterator[_Row]:
+    nothing = [None] * len(batch)
+    keys = nothing if batch.keys is None else batch.keys.to_pylist()
+    times = nothing if batch.timestamps_ms is None else batch.timestamps_ms.to_pylist()
+    headers = [()] * len(batch) if batch.headers is None else batch.headers
+    return (_Row(*row) for row in zip(batch.values.to_pylist(), keys, times, headers, strict=True))

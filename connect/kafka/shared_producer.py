@@ -1,0 +1,107 @@
+"""One librdkafka client for single records of many owners, each told of its own records' delivery. Public API only."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from connect.kafka.client_log import client_logger
+from connect.kafka.librdkafka import client_of, meet_brokers
+
+Settings = Mapping[str, str | int | float | bool]
+OnDelivery = Callable[[KafkaError | None, Message], None]
+"""Hears of each record once, on the producer's thread; must return at once."""
+
+_LOG = logging.getLogger("connect.kafka.shared_producer")
+_POLL_S: Final = 0.25
+_LINGER_MS: Final = 1
+ANY_PARTITION: Final = -1
+
+
+class SharedProducer:
+    """Any thread may call it. A thread of its own serves the delivery reports.
+
+    It outlives fatal errors: what was on the way fails, and what comes later goes through a new client.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = {
+            **{key: value for key, value in settings.items() if key != "producer.path"},
+            "linger.ms": _LINGER_MS,  # single records wait for no company
+            "delivery.report.only.error": False,
+            "error_cb": self._on_error,
+        }
+        self._lock = threading.Lock()  # records come from any thread, and a dead client must be replaced only once
+        self._fatal: KafkaError | None = None
+        self._client = self._made()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="shared-producer", daemon=True)
+        self._thread.start()
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        on_delivery: OnDelivery,
+        *,
+        partition: int = ANY_PARTITION,
+        timestamp_ms: int = 0,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+    ) -> None:
+        """Queue a record. KafkaException: it is refused; BufferError: the queue is full; nothing is heard then.
+
+        `timestamp_ms` 0 is the time of sending.
+        """
+        self._live().produce(
+            topic, value, key, partition, on_delivery=on_delivery, timestamp=timestamp_ms, headers=list(headers) or None
+        )
+
+    def give_up(self, reason: str) -> None:
+        """Fail all that is on the way, whoever's it is: what one owner cannot wait for must not be sent later."""
+        with self._lock:
+            self._replace(reason)
+
+    def close(self, timeout_s: float) -> None:
+        """Wait for acknowledgements at most `timeout_s`, then fail what is left."""
+        self._client.flush(timeout_s)
+        self._drop(self._client)
+        self._stop.set()
+        self._thread.join(timeout_s + 1.0)
+
+    def _live(self) -> Producer:
+        with self._lock:
+            if self._fatal is not None:
+                self._replace(self._fatal.str())
+            return self._client
+
+    def _replace(self, reason: str) -> None:
+        _LOG.warning("Making a new producer: %s", reason)
+        self._drop(self._client)
+        self._client, self._fatal = self._made(), None
+
+    @staticmethod
+    def _drop(client: Producer) -> None:
+        client.purge()
+        client.flush(_POLL_S)  # serves the reports of what was purged
+
+    def _made(self) -> Producer:
+        return Producer(self._settings, logger=client_logger("shared_producer"))
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._fatal = error
+
+    def _serve(self) -> None:
+        first = self._client  # kept: it may be replaced meanwhile
+        meet_brokers(client_of(first))  # the first record must not wait half a second for the producer's id
+        del first
+        while not self._stop.is_set():
+            try:
+                self._client.poll(_POLL_S)
+            except KafkaException as error:  # how a fatal error is told
+                self._on_error(error.args[0])
