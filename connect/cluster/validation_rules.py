@@ -11,8 +11,8 @@ from typing import Final
 
 from connect.api.config import text_of
 from connect.api.errors import ConfigProblem
+from connect.api.javatext.regex import JavaPatternError, compile_pattern
 from connect.api.plugin import Capability, Plugin, PluginKind
-from connect.javatext.regex import JavaPatternError, compile_pattern
 from connect.runtime.worker_config import WorkerConfig
 
 Properties = Mapping[str, str]

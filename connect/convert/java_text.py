@@ -1,10 +1,8 @@
-"""Text of numbers and strings as Java and Jackson write it. Pure."""
+"""Decimals as Connect's bytes, and JSON strings as Jackson writes them. Pure."""
 
 from __future__ import annotations
 
-import math
 import re
-import struct
 from decimal import Decimal
 
 _ESCAPES = {i: f"\\u{i:04X}" for i in range(32)} | {
@@ -12,71 +10,6 @@ _ESCAPES = {i: f"\\u{i:04X}" for i in range(32)} | {
 }  # fmt: skip
 _MOST_DIGITS = 10_000
 _SPECIAL = re.compile(r'[\x00-\x1f"\\\ud800-\udfff\U00010000-\U0010ffff]')
-
-
-def double_text(value: float) -> str:
-    """`Double.toString` of Java 19 and later (JDK-4511638): the shortest digits that read back the same."""
-    text = repr(value)
-    # With two digits to write anyway, the two nearest to the value are taken: 4.9E-324, not 5.0E-324.
-    if math.isfinite(value) and len(text.lstrip("-").partition("e")[0].replace(".", "").strip("0")) == 1:
-        nearer = f"{value:.1e}"
-        text = nearer if float(nearer) == value else text
-    return _java_notation(value, text)
-
-
-def float_text(value: float) -> str:
-    """`Float.toString` of a number that a 32-bit float holds."""
-    if not math.isfinite(value):
-        return _java_notation(value, "")
-    packed = struct.pack("<f", value)
-    for digits in range(1, 9):
-        text = f"{value:.{digits}e}"
-        if abs(float(text)) < 3.5e38 and _packs_to(float(text), packed):
-            break
-    return _java_notation(value, text)
-
-
-def _packs_to(value: float, packed: bytes) -> bool:
-    try:
-        return struct.pack("<f", value) == packed
-    except OverflowError:
-        return False
-
-
-def _java_notation(value: float, text: str) -> str:
-    if value != value:  # noqa: PLR0124 - NaN is the one value unequal to itself
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    sign, digit_tuple, exponent = Decimal(text).as_tuple()
-    digits = "".join(map(str, digit_tuple)).rstrip("0")
-    minus = "-" if sign or (value == 0 and math.copysign(1, value) < 0) else ""
-    if not digits:
-        return f"{minus}0.0"
-    assert isinstance(exponent, int)
-    point = len(digit_tuple) + exponent
-    if -3 < point <= 7:
-        if point <= 0:
-            return f"{minus}0.{'0' * -point}{digits}"
-        return f"{minus}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
-    return f"{minus}{digits[0]}.{digits[1:] or '0'}E{point - 1}"
-
-
-def decimal_text(value: Decimal) -> str:
-    """`BigDecimal.toString`: scientific for negative scales and below 1e-6."""
-    sign, digit_tuple, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    digits = "".join(map(str, digit_tuple)).lstrip("0") or "0"
-    minus = "-" if sign and digits != "0" else ""
-    adjusted = exponent + len(digits) - 1
-    if exponent == 0:
-        return minus + digits
-    if exponent < 0 and adjusted >= -6:
-        point = len(digits) + exponent
-        whole, fraction = (digits[:point], digits[point:]) if point > 0 else ("0", "0" * -point + digits)
-        return f"{minus}{whole}.{fraction}"
-    rest = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{minus}{digits[0]}{rest}E{adjusted:+d}" if adjusted else f"{minus}{digits[0]}{rest}"
 
 
 def unscaled_bytes(value: Decimal, scale: int) -> bytes:

@@ -12,12 +12,10 @@ from typing import Any
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
+from connect.api.javatext.numbers import decimal_text, float32_text, float64_text, to_float32
 from connect.api.schema import Schema, Type
 from connect.convert.java_text import (
     decimal_of,
-    decimal_text,
-    double_text,
-    float_text,
     json_string,
     unscaled_bytes,
     unscaled_value,
@@ -88,9 +86,9 @@ def _primitive(kind: Type, path: str) -> Writer:
         case Type.BYTES:
             return _checked(kind, (bytes, bytearray, memoryview), _base64, path)
         case Type.FLOAT32:
-            return _float_writer(kind, float_text, path)
+            return _float_writer(kind, float32_text, path)
         case Type.FLOAT64:
-            return _float_writer(kind, double_text, path)
+            return _float_writer(kind, float64_text, path)
     return _int_writer(kind, path)
 
 
@@ -125,9 +123,13 @@ def _float_writer(kind: Type, text: Callable[[float], str], path: str) -> Writer
         if type(value) is not float and (type(value) is not int or int(float(value)) != value):
             raise _mismatch(kind, value, path)
         try:
-            written = text(float(value))
+            wide = float(value)
         except OverflowError:
-            raise SchemaError(f"{value} is out of range for {kind}.", field=path) from None
+            wide = math.inf
+        kept = to_float32(wide) if kind is Type.FLOAT32 else wide
+        if math.isinf(kept) and value not in {math.inf, -math.inf}:
+            raise SchemaError(f"{value} is out of range for {kind}.", field=path)
+        written = text(wide)
         return written if math.isfinite(value) else f'"{written}"'
 
     return write
@@ -259,7 +261,7 @@ def _schemaless(value: object, path: str) -> str:
         case int():
             return str(value)
         case float():
-            return double_text(value) if math.isfinite(value) else f'"{double_text(value)}"'
+            return float64_text(value) if math.isfinite(value) else f'"{float64_text(value)}"'
         case bytes() | bytearray() | memoryview():
             return _base64(bytes(value))
         case Mapping():

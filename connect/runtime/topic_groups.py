@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.javatext.regex import JavaPatternError, compile_pattern
+from connect.api.javatext.regex import JavaPatternError, compile_pattern
 from connect.runtime.connector_config import SourceConnectorConfig
 
 PREFIX: Final = "topic.creation."

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.javatext.numbers import BITS
 from connect.api.schema import Schema, Type
-from connect.javatext.numbers import BITS
 from connect.transforms.cast_values import cast_value
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from typing import Any
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connect.api.schema import Schema, Type
-from connect.javatext.calendar import DAY_MS
-from connect.javatext.date_format import DateFormat
-from connect.javatext.numbers import (
+from connect.api.javatext.calendar import DAY_MS
+from connect.api.javatext.date_format import DateFormat
+from connect.api.javatext.numbers import (
     BITS,
     decimal_text,
     float_text,
@@ -25,6 +24,7 @@ from connect.javatext.numbers import (
     truncated,
     wrapped,
 )
+from connect.api.schema import Schema, Type
 from connect.transforms.cast_spec import SOURCES, java_types
 from connect.transforms.java_names import class_name
 

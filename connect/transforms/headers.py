@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from connect.api.javatext.values import parse_string
 from connect.api.records import Batch, Header
-from connect.javatext.literals import parse_literal
 from connect.transforms.config import DropHeadersConfig, InsertHeaderConfig
 
 
@@ -13,7 +13,7 @@ class InsertHeader:
     """Appends the same header to every row; one of that name stays."""
 
     def __init__(self, config: InsertHeaderConfig) -> None:
-        literal = parse_literal(config.literal)
+        literal = parse_string(config.literal)
         self._header = Header(config.header, literal.value, literal.schema)
 
     def apply(self, batch: Batch) -> list[Batch]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.javatext.numbers import BITS, parse_float32, wrapped
 from connect.api.records import Batch
 from connect.api.schema import Field, Schema, Type
-from connect.javatext.numbers import BITS, parse_float32, wrapped
 from connect.transforms.config import MaskFieldConfig
 from connect.transforms.fields import FieldsTransform, each_column
 from connect.transforms.java_names import class_name

@@ -8,9 +8,9 @@ from typing import Any
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
+from connect.api.javatext.calendar import DAY_MS
+from connect.api.javatext.date_format import DateFormat
 from connect.api.schema import Schema, Type
-from connect.javatext.calendar import DAY_MS
-from connect.javatext.date_format import DateFormat
 from connect.transforms.cast_values import epoch_ms
 from connect.transforms.java_names import class_name, schema_text
 

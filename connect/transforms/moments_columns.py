@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from connect.api.arrow import arrow_type
 from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.javatext.calendar import DAY_MS
 from connect.api.schema import Schema
-from connect.javatext.calendar import DAY_MS
 from connect.transforms.moments import Form, Moments, form_of, target_schema
 
 if TYPE_CHECKING:

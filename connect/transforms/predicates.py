@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from connect.api.javatext.regex import compile_pattern
 from connect.api.records import Batch
-from connect.javatext.regex import compile_pattern
 from connect.transforms.config import HasHeaderKeyConfig, NoConfig, TopicNameMatchesConfig
 from connect.transforms.sides import null_rows
 

@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import SchemaError
+from connect.api.javatext.regex import compile_pattern
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.javatext.regex import compile_pattern
 from connect.transforms.extra_config import RedactConfig
 from connect.transforms.fields import map_rows
 from connect.transforms.mask_field import empty_value

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.javatext.date_format import DateFormat
+from connect.api.javatext.regex import compile_pattern, expand
 from connect.api.records import Batch
-from connect.javatext.date_format import DateFormat
-from connect.javatext.regex import compile_pattern, expand
 from connect.transforms.config import RegexRouterConfig, TimestampRouterConfig
 
 if TYPE_CHECKING:

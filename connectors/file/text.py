@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from connect.api.javatext.value_text import java_string
 from connect.api.records import Column
 from connect.api.schema import Schema, Type
-from connectors.file.java_text import java_text
 
 _TEXT = pa.large_string()
 _LIKE_JAVA = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN)
@@ -21,12 +22,17 @@ def lines_of(column: Column) -> bytes:
         return b""
     array = _arrow_form(column)
     if array is None:
-        texts = (v if isinstance(v, bytes) else _encoded(java_text(v, column.schema)) for v in column.rows())
+        texts = (v if isinstance(v, bytes) else _encoded(_text(v, column.schema)) for v in column.rows())
         return b"\n".join(texts) + b"\n"
     if _is_plain(column.schema, Type.BYTES):
         return _joined(pc.fill_null(array.cast(pa.large_binary()), b"null"))
     texts = array.cast(_TEXT) if column.schema is None else _texts(array, column.schema)
     return _joined(pc.fill_null(texts, "null"))
+
+
+def _text(value: Any, schema: Schema | None) -> str:
+    """`String.valueOf`; bytes inside other values are base64, where Java prints an object address."""
+    return java_string(value, schema, of_bytes=lambda data: base64.b64encode(data).decode("ascii"))
 
 
 def _arrow_form(column: Column) -> pa.Array | None:
@@ -45,7 +51,7 @@ def _texts(array: pa.Array, schema: Schema) -> pa.Array:
     if schema.type is Type.STRUCT:
         return _struct_texts(array, schema)
     rows = Column.from_arrow(array, schema).rows()
-    return pa.array([None if v is None else java_text(v, schema) for v in rows], _TEXT)
+    return pa.array([None if v is None else _text(v, schema) for v in rows], _TEXT)
 
 
 def _struct_texts(array: pa.StructArray, schema: Schema) -> pa.Array:

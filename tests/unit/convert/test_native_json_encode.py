@@ -14,7 +14,7 @@ import pytest
 from connect import native
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
-from connect.convert.java_text import double_text, float_text
+from connect.api.javatext.numbers import float32_text, float64_text
 from connect.convert.json_native import encode_native
 from connect.convert.json_write import Writing, writer
 
@@ -45,7 +45,7 @@ def doubles() -> list[float]:
 
 def test_doubles_have_javas_digits() -> None:
     numbers = [x for x in doubles() if math.isfinite(x)]
-    assert encoded(pa.array(numbers), s.FLOAT64) == [double_text(x).encode() for x in numbers]
+    assert encoded(pa.array(numbers), s.FLOAT64) == [float64_text(x).encode() for x in numbers]
 
 
 def test_floats_have_javas_digits() -> None:
@@ -53,7 +53,7 @@ def test_floats_have_javas_digits() -> None:
     bits = [struct.unpack("f", rng.randbytes(4))[0] for _ in range(3000)]
     numbers = [x for x in bits if math.isfinite(x)] + [2.0**i for i in range(-149, 128)] + [-0.0, 1e7]
     array = pa.array(numbers, pa.float32())
-    assert encoded(array, s.FLOAT32) == [float_text(x).encode() for x in array.to_pylist()]
+    assert encoded(array, s.FLOAT32) == [float32_text(x).encode() for x in array.to_pylist()]
 
 
 def test_decimals_and_bytes_are_base64_of_the_fewest_bytes() -> None:

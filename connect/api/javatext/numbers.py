@@ -29,7 +29,8 @@ def float64_text(value: float) -> str:
 
 
 def float32_text(value: float) -> str:
-    """`Float.toString` of a number that a 32-bit float holds."""
+    """`Float.toString` of the 32-bit float nearest to a number."""
+    value = to_float32(value)
     if not math.isfinite(value):
         return _not_finite(value)
     for digits in range(1, 9):

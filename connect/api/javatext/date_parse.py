@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from connect.javatext.calendar import DAY_MS, day_number, day_of_week, week_of
+from connect.api.javatext.calendar import DAY_MS, day_number, day_of_week, week_of
 
 _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _NUMBER = re.compile(r"-?\d+")

@@ -12,10 +12,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from connect.api import schema as s
+from connect.api.javatext.calendar import day_number
+from connect.api.javatext.dates import iso_string
+from connect.api.javatext.value_text import scalar_string
+from connect.api.javatext.values_tokens import SPACE, Tokens
 from connect.api.schema import Schema, Type
-from connect.convert.java_string import scalar_string
-from connect.convert.julian import epoch_day, iso_string
-from connect.convert.values_tokens import SPACE, Tokens
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DATE = re.compile(r"(\d+)-(\d+)-(\d+)")
@@ -228,14 +229,14 @@ def _temporal(token: str) -> Typed | None:
     try:
         match len(text):
             case 10 if found := _DATE.match(text):
-                day = epoch_day(*map(int, found.groups()))
+                day = day_number(*map(int, found.groups()))
                 return Typed((_EPOCH + dt.timedelta(days=day)).date(), s.DATE_SCHEMA)
             case 13 if found := _TIME.match(text):
                 moment = _EPOCH + _clock(*map(int, found.groups()))
                 return Typed(moment.time(), s.TIME_SCHEMA) if moment.date() == _EPOCH.date() else None
             case 24 if found := _TIMESTAMP.match(text):
                 numbers = [int(group) for group in found.groups()]
-                moment = _EPOCH + dt.timedelta(days=epoch_day(*numbers[:3])) + _clock(*numbers[3:])
+                moment = _EPOCH + dt.timedelta(days=day_number(*numbers[:3])) + _clock(*numbers[3:])
                 return Typed(moment, s.TIMESTAMP_SCHEMA)
     except OverflowError:
         return None

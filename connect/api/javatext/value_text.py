@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from connect.api.errors import SchemaError
+from connect.api.javatext.dates import date_string
+from connect.api.javatext.numbers import decimal_text, float_text
 from connect.api.schema import Schema, Type
-from connect.convert.java_text import decimal_text, double_text, float_text
-from connect.convert.julian import date_string
+
+OfBytes = Callable[[bytes], str]
 
 
-def java_string(value: Any, schema: Schema | None = None) -> str:
-    """The text of a value. SchemaError for bytes, which Java prints as an object address."""
+def java_string(value: Any, schema: Schema | None = None, *, of_bytes: OfBytes | None = None) -> str:
+    """The text of a value. `of_bytes` stands in for bytes, which Java prints as an object address; without it they are
+    a SchemaError."""
     match value:
         case None:
             return "null"
@@ -22,11 +25,13 @@ def java_string(value: Any, schema: Schema | None = None) -> str:
             return value
         case dt.date() | dt.time():
             return date_string(value)
+        case bytes() if of_bytes is not None:
+            return of_bytes(value)
         case Mapping():
-            return _mapping(value, schema)
+            return _mapping(value, schema, of_bytes)
         case list() | tuple():
             items = schema.items if schema is not None else None
-            return "[" + ", ".join(java_string(v, items) for v in value) + "]"
+            return "[" + ", ".join(java_string(v, items, of_bytes=of_bytes) for v in value) + "]"
     return scalar_string(value, schema)
 
 
@@ -38,15 +43,18 @@ def scalar_string(value: Any, schema: Schema | None) -> str:
         case int():
             return str(value)
         case float():
-            return float_text(value) if schema is not None and schema.type is Type.FLOAT32 else double_text(value)
+            return float_text(value, schema)
         case Decimal():
             return decimal_text(value)
     raise SchemaError(f"A value of type {type(value).__name__} has no text.", fix="Use the ByteArrayConverter.")
 
 
-def _mapping(value: Mapping[Any, Any], schema: Schema | None) -> str:
+def _mapping(value: Mapping[Any, Any], schema: Schema | None, of_bytes: OfBytes | None) -> str:
+    def text(inner: Any, inner_schema: Schema | None) -> str:
+        return java_string(inner, inner_schema, of_bytes=of_bytes)
+
     if schema is not None and schema.type is Type.STRUCT:
         present = ((f.name, value.get(f.name), f.schema) for f in schema.fields)
-        return "Struct{" + ",".join(f"{n}={java_string(v, s)}" for n, v, s in present if v is not None) + "}"
+        return "Struct{" + ",".join(f"{n}={text(v, s)}" for n, v, s in present if v is not None) + "}"
     keys, items = (schema.keys, schema.items) if schema is not None else (None, None)
-    return "{" + ", ".join(f"{java_string(k, keys)}={java_string(v, items)}" for k, v in value.items()) + "}"
+    return "{" + ", ".join(f"{text(k, keys)}={text(v, items)}" for k, v in value.items()) + "}"
