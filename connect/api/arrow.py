@@ -6,6 +6,7 @@
 | boolean, string, bytes         | bool_, utf8, binary                      |
 | Decimal(scale)                 | decimal128(p, scale), decimal256 above 38 |
 | Date, Time, Timestamp          | date32, time32(ms), timestamp(ms, UTC)   |
+| io.debezium.time.*             | int32, int64 or utf8, see `time_types`   |
 | array, map, struct             | list, map, struct                        |
 
 A Connect schema rides in the Arrow field's metadata only where Arrow has no place for it (name, version, doc, …): the
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
+from connect.api.time_types import TimePrecision, encoded_times, schema_of_times, time_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,15 +70,18 @@ def arrow_schema(schema: s.Schema) -> pa.Schema:
     return pa.schema([_arrow_field(f.name, f.schema, "") for f in fields])
 
 
-def connect_schema(arrow: pa.DataType, *, optional: bool = True, path: str = "") -> s.Schema:
+def connect_schema(
+    arrow: pa.DataType, *, optional: bool = True, path: str = "", times: TimePrecision = TimePrecision.CONNECT
+) -> s.Schema:
     """The Connect schema that holds every value of an Arrow type.
 
-    Unsigned integers widen (uint64 becomes Decimal(0)). SchemaError where a value would lose something: timestamps
-    finer than milliseconds, durations, unions.
+    Unsigned integers widen (uint64 becomes Decimal(0)). `times`: what dates and times become, in structs too.
+    SchemaError where a value would lose something: with Connect's own times those finer than milliseconds, in any case
+    durations and unions.
     """
     import pyarrow.types as t
 
-    base = _simple_schema(arrow)
+    base = schema_of_times(arrow, times) or _simple_schema(arrow)
     if base is None and t.is_decimal(arrow):
         base = s.decimal(arrow.scale, precision=arrow.precision)
     if base is None and (t.is_list(arrow) or t.is_large_list(arrow) or t.is_fixed_size_list(arrow)):
@@ -87,13 +92,33 @@ def connect_schema(arrow: pa.DataType, *, optional: bool = True, path: str = "")
     if base is None and t.is_struct(arrow):
         fields = (arrow.field(i) for i in range(arrow.num_fields))
         base = s.struct(
-            {f.name: connect_schema(f.type, optional=f.nullable, path=f"{path}.{f.name}".lstrip(".")) for f in fields}
+            {
+                f.name: connect_schema(f.type, optional=f.nullable, path=f"{path}.{f.name}".lstrip("."), times=times)
+                for f in fields
+            }
         )
     if base is None and t.is_dictionary(arrow):
         base = connect_schema(arrow.value_type, optional=optional, path=path)
     if base is None:
-        raise SchemaError(f"Arrow type {arrow} has no lossless Connect type.", field=path, fix="Cast it first.")
+        fix = "Cast it first."
+        if t.is_temporal(arrow) and not t.is_duration(arrow):
+            fix = "Cast it first, or have it become one of Debezium's types of times (time.precision.mode=adaptive)."
+        raise SchemaError(f"Arrow type {arrow} has no lossless Connect type.", field=path, fix=fix)
     return base.as_optional(optional)
+
+
+def with_times(array: pa.Array, schema: s.Schema) -> pa.Array:
+    """The array with its dates and times in the form of `connect_schema(array.type, times=...)`, in structs too."""
+    import pyarrow as pa
+
+    if time_type(schema.name) is not None:
+        return encoded_times(array, schema)
+    if not pa.types.is_struct(array.type):
+        return array
+    children = [with_times(child, f.schema) for child, f in zip(array.flatten(), schema.fields, strict=True)]
+    fields = [pa.field(f.name, c.type, f.nullable) for f, c in zip(array.type, children, strict=True)]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 
 
 def _simple_schema(arrow: pa.DataType) -> s.Schema | None:

@@ -62,9 +62,9 @@ def _column_loss(values: Sequence[Any], schema: s.Schema, path: str) -> Loss | N
         case s.Type.STRUCT if all(issubclass(t, Mapping) for t in types):
             return _struct_loss(values, schema, path)
         case s.Type.ARRAY if schema.items is not None:
-            return _member_loss(list(chain.from_iterable(values)), schema.items, f"{path}[]")
+            return member_loss(list(chain.from_iterable(values)), schema.items, f"{path}[]")
         case s.Type.MAP if schema.items is not None and all(issubclass(t, Mapping) for t in types):
-            return _member_loss([v for pairs in values for v in pairs.values()], schema.items, f"{path}.value")
+            return member_loss([v for pairs in values for v in pairs.values()], schema.items, f"{path}.value")
         case s.Type.STRUCT | s.Type.MAP:
             return None  # pairs instead of a mapping: Arrow takes them as they are
     if types <= _KEPT.get(schema.name or schema.type, frozenset()):
@@ -77,12 +77,13 @@ def _column_loss(values: Sequence[Any], schema: s.Schema, path: str) -> Loss | N
 def _struct_loss(rows: Sequence[Mapping[str, Any]], schema: s.Schema, path: str) -> Loss | None:
     unknown: set[str] = set().union(*rows).difference(schema.field_index)
     if unknown:
-        return Loss(_below(path, min(unknown)), "The row has this field, its schema has not.")
-    found = (_member_loss([r.get(f.name) for r in rows], f.schema, _below(path, f.name)) for f in schema.fields)
+        return Loss(below(path, min(unknown)), "The row has this field, its schema has not.")
+    found = (member_loss([r.get(f.name) for r in rows], f.schema, below(path, f.name)) for f in schema.fields)
     return next((loss for loss in found if loss is not None), None)
 
 
-def _member_loss(values: list[Any], schema: s.Schema, path: str) -> Loss | None:
+def member_loss(values: Sequence[Any], schema: s.Schema, path: str) -> Loss | None:
+    """The first loss in values of a member at this path; a null is one where the schema is not optional."""
     if _NULL in set(map(type, values)):
         if not schema.optional:
             return Loss(path, f"There is no value, and the schema requires a {schema.name or schema.type}.")
@@ -114,5 +115,6 @@ def _same(given: object, kept: object) -> bool:
     return False
 
 
-def _below(path: str, name: str) -> str:
+def below(path: str, name: str) -> str:
+    """The dotted path of a field."""
     return f"{path}.{name}" if path else name

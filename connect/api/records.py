@@ -6,14 +6,13 @@ A batch converts between the two forms at most once and without loss; the hot pa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from connect.api.arrow import arrow_type, connect_schema
-from connect.api.errors import SchemaError
-from connect.api.lossless import loss_in
+from connect.api.arrow import connect_schema, with_times
+from connect.api.arrow_rows import arrow_from_rows, rows_from_arrow
 from connect.api.schema import Schema
+from connect.api.time_types import TimePrecision
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +51,7 @@ class Column:
     form is inferred. A null is a tombstone (value) or an absent key. Owned by one task thread.
     """
 
-    __slots__ = ("_arrow", "_length", "_make_arrow", "_make_rows", "_rows", "schema")
+    __slots__ = ("_arrow", "_length", "_make_arrow", "_make_json", "_make_rows", "_rows", "schema")
 
     def __init__(
         self,
@@ -61,20 +60,33 @@ class Column:
         *,
         arrow: Callable[[], pa.Array] | None = None,
         rows: Callable[[], Sequence[Any]] | None = None,
+        json: Callable[[], pa.BinaryArray | None] | None = None,
     ) -> None:
-        """Either maker, or both: a converter that can decode straight into either form gives both."""
+        """Either maker, or both: a converter that can decode straight into either form gives both.
+
+        `json`: see `json_texts`.
+        """
         if arrow is None and rows is None:
             raise ValueError("A Column needs a maker of its Arrow form or of its rows.")
         self.schema = schema
         self._length = length
         self._make_arrow = arrow
         self._make_rows = rows
+        self._make_json = json
         self._arrow: pa.Array | None = None
         self._rows: Sequence[Any] | None = None
 
     @classmethod
-    def from_arrow(cls, array: pa.Array, schema: Schema | None = None) -> Column:
-        """A column over an Arrow array of `arrow_type(schema)`; the schema is derived from the array when left out."""
+    def from_arrow(
+        cls, array: pa.Array, schema: Schema | None = None, *, times: TimePrecision = TimePrecision.CONNECT
+    ) -> Column:
+        """A column over an Arrow array of `arrow_type(schema)`; the schema is derived from the array when left out.
+
+        `times`: what dates and times become in a schema that is derived.
+        """
+        if schema is None and times is not TimePrecision.CONNECT:
+            schema = connect_schema(array.type, times=times)
+            array = with_times(array, schema)
         column = cls(schema or connect_schema(array.type), len(array), arrow=lambda: array)
         column._arrow = array
         return column
@@ -102,29 +114,61 @@ class Column:
     def arrow(self) -> pa.Array:
         """The Arrow array. SchemaError when a Python value does not fit the schema without loss."""
         if self._arrow is None:
-            self._arrow = self._make_arrow() if self._make_arrow else _arrow_from_rows(self.rows(), self.schema)
+            self._arrow = self._make_arrow() if self._make_arrow else arrow_from_rows(self.rows(), self.schema)
         return self._arrow
 
     def rows(self) -> Sequence[Any]:
         """The values in Python form, one per row."""
         if self._rows is None:
-            self._rows = self._make_rows() if self._make_rows else _rows_from_arrow(self.arrow())
+            self._rows = self._make_rows() if self._make_rows else rows_from_arrow(self.arrow())
         return self._rows
+
+    def json_texts(self) -> pa.BinaryArray | None:
+        """The values as the JSON that they were read from, one line each, null for a null row.
+
+        None where they did not come as JSON or were changed since: then `arrow` or `rows` is the way.
+        """
+        return None if self._make_json is None else self._make_json()
 
     def take(self, indices: Sequence[int]) -> Column:
         """The rows at these indices, in that order; the form held now is kept."""
         if self._rows is None and self.is_arrow:
             import pyarrow as pa
 
-            return Column.from_arrow(self.arrow().take(pa.array(indices, pa.int64())), self.schema)
+            picked = pa.array(indices, pa.int64())
+            array = self.arrow().take(picked)
+            return self._part(array, lambda rows: [rows[i] for i in indices], lambda texts: texts.take(picked))
         rows = self.rows()
         return Column.from_rows([rows[i] for i in indices], self.schema)
 
     def slice(self, start: int, stop: int) -> Column:
         """Rows start..stop-1 without a copy of Arrow data."""
         if self._rows is None and self.is_arrow:
-            return Column.from_arrow(self.arrow().slice(start, stop - start), self.schema)
+            array = self.arrow().slice(start, stop - start)
+            return self._part(array, lambda rows: rows[start:stop], lambda texts: texts.slice(start, stop - start))
         return Column.from_rows(self.rows()[start:stop], self.schema)
+
+    def _part(
+        self,
+        array: pa.Array,
+        rows: Callable[[Sequence[Any]], Sequence[Any]],
+        texts: Callable[[pa.BinaryArray], pa.BinaryArray],
+    ) -> Column:
+        """Some rows in the forms that the whole can be had in: a field that a schemaless row lacks is no null there."""
+
+        def json() -> pa.BinaryArray | None:
+            found = self.json_texts()
+            return None if found is None else texts(found)
+
+        part = Column(
+            self.schema,
+            len(array),
+            arrow=lambda: array,
+            rows=None if self._make_rows is None else lambda: rows(self.rows()),
+            json=None if self._make_json is None else json,
+        )
+        part._arrow = array
+        return part
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,53 +292,3 @@ class Batch:
         """All rows but these; the same batch when there are none."""
         gone = frozenset(rows)
         return self.take([i for i in range(len(self)) if i not in gone]) if gone else self
-
-
-def _arrow_from_rows(rows: Sequence[Any], schema: Schema | None) -> pa.Array:
-    import pyarrow as pa
-
-    try:
-        array = pa.array(rows, type=None if schema is None else arrow_type(schema))
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        raise SchemaError(
-            f"A value does not fit its schema: {error}",
-            fix="Make the rows of a topic agree on one type per field, or use a converter with a schema.",
-        ) from error
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    loss = None if schema is None else loss_in(rows, schema)
-    if loss is not None:
-        raise SchemaError(loss.message, field=loss.field)
-    return array
-
-
-def _rows_from_arrow(array: pa.Array) -> Sequence[Any]:
-    import pyarrow as pa
-
-    if pa.types.is_struct(array.type) and array.type.num_fields:
-        # Column by column: a third of the time of going through a scalar per row.
-        names = [field.name for field in array.type]
-        members = zip(*map(_rows_from_arrow, array.flatten()), strict=True)
-        made = [dict(zip(names, row, strict=True)) for row in members]
-        if not array.null_count:
-            return made
-        return [row if valid else None for row, valid in zip(made, array.is_valid().to_pylist(), strict=True)]
-    try:
-        if _in_one_call(array):
-            with suppress(pa.ArrowException):  # text that is not UTF-8: the slow way says what is wrong with it
-                values: Sequence[Any] = array.to_numpy(zero_copy_only=False).tolist()
-                return values
-        rows: Sequence[Any] = array.to_pylist(maps_as_pydicts="strict")
-    except (ValueError, OverflowError, KeyError) as error:
-        raise SchemaError(f"A value of Arrow type {array.type} has no Python form: {error}") from error
-    return rows
-
-
-def _in_one_call(array: pa.Array) -> bool:
-    """NumPy gives these values as Python's own, exactly, without an Arrow scalar for each."""
-    import pyarrow.types as t
-
-    kind = array.type
-    if t.is_string(kind) or t.is_binary(kind):
-        return True
-    exact = t.is_integer(kind) or t.is_float64(kind) or t.is_float32(kind) or t.is_boolean(kind)
-    return exact and not array.null_count

@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from connect import native
 from connect.api.arrow import connect_schema
+from connect.api.arrow_rows import rows_from_arrow
 from connect.api.errors import ConfigError, RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.api.schema import Schema
-from connect.convert.columns import NotColumnarError, rows_of
+from connect.convert.columns import NotColumnarError
 from connect.convert.config import Coercion, JsonConfig
 from connect.convert.header import ColumnHeaderConverter
 from connect.convert.json_decode import decode_columns
@@ -131,9 +133,13 @@ class JsonConverter:
                 # Java's doubles have no -0.0, so its rows are read one by one.
                 java = self._reading.java
                 rows = (lambda: self._decode_rows(payloads, None, enveloped=False)) if java else None
-                return Column(None, len(array), arrow=lambda: array, rows=rows or (lambda: read_rows(payloads)))
+                # What was read is JSON, so its own text, on one line, is the fastest way to write it as such again.
+                texts = None if java else lambda: native.compact_json(payloads)
+                return Column(
+                    None, len(array), arrow=lambda: array, rows=rows or (lambda: read_rows(payloads)), json=texts
+                )
             array = decode_columns(payloads, schema, self._reading)
-            return Column(schema, len(array), arrow=lambda: array, rows=lambda: rows_of(array))
+            return Column(schema, len(array), arrow=lambda: array, rows=lambda: rows_from_arrow(array))
         except (NotColumnarError, SchemaError, RecursionError):
             return None
 

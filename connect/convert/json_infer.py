@@ -24,6 +24,7 @@ from connect.convert.json_text import JsonSyntaxError, read_fast
 
 _MAY_OVERFLOW = r"[0-9]{19}"
 """Digits that orjson may round to a double."""
+_ROWS_OF_A_PART = 1000
 _LONG_INTEGER = re.compile(rb"[:\[,\s]-?[0-9]{16,}[,\]}\s]")
 
 
@@ -63,9 +64,12 @@ def read_rows(data: pa.BinaryArray) -> list[Any]:
     """The Python form of rows that `SchemalessReader.read` has taken, so that all of them are JSON."""
     if pc.any(pc.match_substring_regex(data, _MAY_OVERFLOW)).as_py():
         return [None if row is None else read_fast(row) for row in data.to_pylist()]
-    texts = pc.fill_null(data, b"null")
-    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), b",")
-    rows: list[Any] = orjson.loads(b"[" + joined[0].as_py() + b"]")
+    rows: list[Any] = []
+    # A part at a time: the joined text, and what orjson makes of it on the way, are several times its size.
+    for start in range(0, len(data), _ROWS_OF_A_PART):
+        texts = pc.fill_null(data.slice(start, _ROWS_OF_A_PART), b"null")
+        joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), b",")
+        rows += orjson.loads(b"[" + joined[0].as_py() + b"]")
     return rows
 
 

@@ -64,6 +64,15 @@ def encode_json(data: pa.Array, *, prefix: bytes = b"", suffix: bytes = b"") -> 
     return _array(native.encode_json(data, prefix, suffix))
 
 
+def compact_json(data: pa.BinaryArray) -> pa.BinaryArray | None:
+    """JSON texts without the space between their tokens, so that each is one line; nothing else of them changes.
+
+    What is given must be JSON. Null for a null. None: not here.
+    """
+    native = module()
+    return None if native is None else _array(native.compact_json(data))
+
+
 class Read(NamedTuple):
     """Records of one partition. headers: per record, None when no record has any; next_offset: behind the last one."""
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from hypothesis import strategies as st
 
 from connect.api import schema as s
+from connect.api.time_types import TIME_TYPES
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MS = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
@@ -56,6 +57,23 @@ TYPE_CASES: Final[Mapping[str, TypeCase]] = MappingProxyType(
         "date": TypeCase(s.DATE_SCHEMA, (date(1, 1, 1), date(1582, 10, 4), date(1970, 1, 1), date(9999, 12, 31))),
         "time": TypeCase(s.TIME_SCHEMA, (time(0), time(23, 59, 59, 999000))),
         "timestamp": TypeCase(s.TIMESTAMP_SCHEMA, (_moment(_FIRST_MS), _moment(-1), _moment(0), _moment(_LAST_MS))),
+        "year-1-and-9999": TypeCase(s.TIMESTAMP_SCHEMA.as_optional(), (_moment(_FIRST_MS), None, _moment(_LAST_MS))),
+        "io.debezium.time.Date": TypeCase(TIME_TYPES["Date"], (-719_162, -1, 0, 2_932_896, 2**31 - 1)),
+        "io.debezium.time.Year": TypeCase(TIME_TYPES["Year"], (1, 1901, 9999)),
+        "io.debezium.time.Time": TypeCase(TIME_TYPES["Time"], (0, _DAY_MS - 1)),
+        "io.debezium.time.MicroTime": TypeCase(TIME_TYPES["MicroTime"], (0, 1, _DAY_MS * 1000)),
+        "io.debezium.time.NanoTime": TypeCase(TIME_TYPES["NanoTime"].as_optional(), (0, None, _DAY_MS * 10**6 - 1)),
+        "io.debezium.time.Timestamp": TypeCase(TIME_TYPES["Timestamp"], (_FIRST_MS, -1, _LAST_MS)),
+        "io.debezium.time.MicroTimestamp": TypeCase(
+            TIME_TYPES["MicroTimestamp"], (_FIRST_MS * 1000, -1, 2**53 + 1, _LAST_MS * 1000 + 999)
+        ),
+        "io.debezium.time.NanoTimestamp": TypeCase(TIME_TYPES["NanoTimestamp"], (-(2**63), -1, 2**53 + 1, 2**63 - 1)),
+        "io.debezium.time.ZonedTime": TypeCase(TIME_TYPES["ZonedTime"], ("00:00:00Z", "23:59:59.999999Z")),
+        "io.debezium.time.ZonedTimestamp": TypeCase(
+            TIME_TYPES["ZonedTimestamp"].as_optional(),
+            ("0001-01-01T00:00:00Z", None, "", "9999-12-31T23:59:59.999999999Z"),
+        ),
+        "io.debezium.time.IsoTimestamp": TypeCase(TIME_TYPES["IsoTimestamp"], ("2024-02-29T12:34:56.1Z",)),
         "array": TypeCase(s.array(s.INT64), ([], [2**53 + 1, -1])),
         "array-of-nulls": TypeCase(s.array(s.STRING.as_optional(), optional=True), (None, [], [None, ""])),
         "map": TypeCase(s.map_of(s.STRING, s.FLOAT64), ({}, {"": -0.0, "b": 0.1})),
@@ -107,7 +125,8 @@ def scalar_schemas() -> st.SearchStrategy[s.Schema]:
     logical = [s.DATE_SCHEMA, s.TIME_SCHEMA, s.TIMESTAMP_SCHEMA]
     precisions = st.integers(1, 38)
     decimals = precisions.flatmap(lambda p: st.integers(0, p).map(lambda scale: s.decimal(scale, precision=p)))
-    return st.builds(s.Schema.as_optional, st.sampled_from([*plain, *logical]) | decimals, st.booleans())
+    debezium = st.sampled_from(list(TIME_TYPES.values()))
+    return st.builds(s.Schema.as_optional, st.sampled_from([*plain, *logical]) | decimals | debezium, st.booleans())
 
 
 def struct_schemas(members: st.SearchStrategy[s.Schema] | None = None) -> st.SearchStrategy[s.Schema]:

@@ -116,6 +116,7 @@ def type_rules(database: Database, config: JdbcSourceConfig) -> TypeRules:
         config.timestamp_granularity,
         config.zero_date_handling,
         config.unsigned_bigint,
+        config.time_precision,
     )
 
 

@@ -15,13 +15,16 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type
 from connect.api.errors import SchemaError
 from connect.api.records import Column
-from connectors.jdbc import temporal
+from connectors.jdbc import temporal, typed_times
 from connectors.jdbc.temporal import Misfit, kinds
 from connectors.jdbc.types import ColumnPlan, Raw, value_schema
 
 _WIDEST = 76
 _NO_FIX = "Mend the row, or read a query that casts the column."
-_MICROS_FIX = "Set timestamp.granularity=micros_long (or another of its forms), or round the column in a query."
+_MICROS_FIX = (
+    "Set time.precision.mode=adaptive or timestamp.granularity=micros_long (or others of their values), or round the "
+    "column in a query."
+)
 
 
 V = TypeVar("V")
@@ -126,7 +129,7 @@ def _build(plan: ColumnPlan, values: Sequence[Any] | pa.Array, times: TimeRules)
         case Raw.FLOAT:
             return pa.array(values, arrow_type(plan.schema))
         case Raw.TEXT:
-            return _text(values)
+            return typed_times.zoned_times(_text(values)) if typed_times.has(plan.schema) else _text(values)
         case Raw.BYTES:
             return _bytes(values)
         case Raw.BOOLEAN:
@@ -138,7 +141,7 @@ def _build(plan: ColumnPlan, values: Sequence[Any] | pa.Array, times: TimeRules)
 
 def _moments(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Array:
     if plan.raw is Raw.TIME:
-        return temporal.times(values)
+        return _times(plan, values)
     try:
         return _real_moments(plan, values, times)
     except (Misfit, pa.ArrowException):
@@ -150,9 +153,26 @@ def _moments(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Ar
 
 def _real_moments(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Array:
     if plan.raw is Raw.DATE:
-        return temporal.dates(values)
+        return _dates(plan, temporal.dates(values))
+    return _timestamps(plan, values, times)
+
+
+def _times(plan: ColumnPlan, values: Sequence[Any] | pa.Array) -> pa.Array:
+    if not typed_times.has(plan.schema):
+        return temporal.times(values)
+    return typed_times.times(temporal.micros_of_day(values), plan.schema)
+
+
+def _dates(plan: ColumnPlan, dates: pa.Array) -> pa.Array:
+    return typed_times.dates(dates, plan.schema) if typed_times.has(plan.schema) else dates
+
+
+def _timestamps(plan: ColumnPlan, values: Sequence[Any] | pa.Array, times: TimeRules) -> pa.Array:
     zone = times.zone if plan.raw is Raw.WALL_CLOCK else ZoneInfo("UTC")
-    return temporal.timestamps(temporal.instants(values, zone), times.granularity, times.zone)
+    instants = temporal.instants(values, zone)
+    if typed_times.has(plan.schema):
+        return typed_times.timestamps(instants, plan.schema, plan.second_digits)
+    return temporal.timestamps(instants, times.granularity, times.zone)
 
 
 def _of_arrow(plan: ColumnPlan, array: pa.Array, times: TimeRules) -> pa.Array:
@@ -160,13 +180,13 @@ def _of_arrow(plan: ColumnPlan, array: pa.Array, times: TimeRules) -> pa.Array:
         case Raw.BOOLEAN if not pa.types.is_boolean(array.type):
             return booleans_of_numbers(array)
         case Raw.DATE:
-            return temporal.special_dates(array, times.special)
+            return _dates(plan, temporal.special_dates(array, times.special))
         case Raw.TIME:
-            return temporal.times(array)
+            return _times(plan, array)
         case Raw.WALL_CLOCK | Raw.INSTANT:
-            zone = times.zone if plan.raw is Raw.WALL_CLOCK else ZoneInfo("UTC")
-            array = temporal.special_instants(array, times.special)
-            return temporal.timestamps(temporal.instants(array, zone), times.granularity, times.zone)
+            return _timestamps(plan, temporal.special_instants(array, times.special), times)
+        case Raw.TEXT if typed_times.has(plan.schema):
+            return typed_times.zoned_times(array)
     target = arrow_type(plan.schema)
     return array if array.type == target else array.cast(target)
 

@@ -26,6 +26,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.api.time_types import TimePrecision
 from connectors.jdbc import rules
 from connectors.jdbc.log.keys import LogKeys
 from connectors.jdbc.url import without_password
@@ -311,6 +312,13 @@ class JdbcSourceConfig(LogKeys):
         doc="What timestamps become: connect_logical has milliseconds and refuses finer values; the others are INT64 "
         "or STRING of epoch micro- or nanoseconds, or ISO text in db.timezone.",
     )  # fmt: skip
+    time_precision_mode: Annotated[String, one_of(*TimePrecision, "")] = key(
+        "time.precision.mode", "", importance="low", group=CONNECTOR,
+        doc="Debezium's types of dates and times (io.debezium.time): adaptive takes the smallest that holds the "
+        "column's fractions of a second, adaptive_time_microseconds the same but MicroTime, microseconds, nanoseconds "
+        "and isostring one form for all. Instants become ZonedTimestamp. connect or empty: Connect's types, and "
+        "timestamps as timestamp.granularity says.",
+    )  # fmt: skip
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys, in Confluent's order."""
@@ -345,6 +353,11 @@ class JdbcSourceConfig(LogKeys):
     def quotes_identifiers(self) -> bool:
         """Whether names are quoted in SQL."""
         return self.sql_quote_identifiers and self.quote_sql_identifiers.upper() == "ALWAYS"
+
+    @property
+    def time_precision(self) -> TimePrecision:
+        """time.precision.mode."""
+        return TimePrecision(self.time_precision_mode or TimePrecision.CONNECT)
 
     @property
     def numeric(self) -> str:

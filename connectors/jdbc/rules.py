@@ -104,6 +104,10 @@ def _query_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
 
 
 def _mode_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    if config.time_precision_mode and config.timestamp_granularity != "connect_logical":
+        yield ConfigProblem(
+            "time.precision.mode", "time.precision.mode and timestamp.granularity are exclusive: give one of them."
+        )
     if not config.mode:
         yield ConfigProblem("mode", "Query mode must be specified: mode is bulk, timestamp, incrementing or both.")
     if config.initial_read_parallelism > 1 and (

@@ -173,11 +173,19 @@ def dates(values: Sequence[Any]) -> pa.Array:
 
 def times(values: Sequence[Any] | pa.Array) -> pa.Array:
     """Times of day as time32(ms). Misfit for microseconds, PostgreSQL's 24:00:00 and MySQL's times outside one day."""
-    micros = values.cast(pa.int64()) if isinstance(values, pa.Array) else _micros_of_day(values)
+    return whole(_within_a_day(micros_of_day(values)), 1000, "microseconds").cast(pa.int32()).cast(pa.time32("ms"))
+
+
+def micros_of_day(values: Sequence[Any] | pa.Array) -> pa.Array:
+    """Times as microseconds since midnight; MySQL's may be negative, or longer than a day."""
+    return values.cast(pa.int64()) if isinstance(values, pa.Array) else _micros_of_day(values)
+
+
+def _within_a_day(micros: pa.Array) -> pa.Array:
     least_most = pc.min_max(micros).as_py()
     if least_most["min"] is not None and not 0 <= least_most["min"] <= least_most["max"] < DAY_US:
         raise Misfit("it is not a time of day from 00:00:00 to before 24:00:00")
-    return whole(micros, 1000, "microseconds").cast(pa.int32()).cast(pa.time32("ms"))
+    return micros
 
 
 def times_of_text(text: pa.Array) -> pa.Array:

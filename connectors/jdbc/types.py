@@ -15,6 +15,8 @@ from sqlalchemy import types as t
 from sqlalchemy.dialects.postgresql import DOMAIN
 
 from connect.api import schema as s
+from connect.api import time_types
+from connect.api.time_types import TIME_TYPES, TimePrecision
 
 WIDEST_DECIMAL = 76
 DAY_DIGITS = -5
@@ -72,6 +74,7 @@ class TypeRules:
     granularity: str = "connect_logical"
     special_dates: str = "fail"
     unsigned_bigint: str = "long"
+    precision: TimePrecision = TimePrecision.CONNECT
 
 
 def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeRules) -> ColumnPlan:
@@ -122,12 +125,12 @@ def _classify(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
         case t.Numeric():
             return _numeric(kind, rules)
         case t.Date():
-            return Raw.DATE, s.DATE_SCHEMA, _AS_IS
+            return Raw.DATE, time_types.date_schema(rules.precision), _AS_IS
         case t.DateTime():
             return _date_time(kind, rules)
         # SQLite keeps times as text of the writer's choice; the Java driver passes them on as text, too.
         case t.Time():
-            return (Raw.TEXT, s.STRING, _AS_IS) if rules.dialect == "sqlite" else _time(kind)
+            return (Raw.TEXT, s.STRING, _AS_IS) if rules.dialect == "sqlite" else _time(kind, rules)
         case t.JSON() | t.Uuid() | t.Enum():
             return Raw.TEXT, s.STRING, Projection.TEXT if rules.dialect == "postgresql" else _AS_IS
         case t.String():
@@ -149,7 +152,7 @@ def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
             schema = s.FLOAT64 if "best_fit" in rules.numeric else s.decimal(2, precision=19)
             return Raw.DECIMAL, schema, Projection.NUMBER
         case "YEAR":
-            return Raw.INTEGER, s.INT16, _AS_IS
+            return Raw.INTEGER, s.INT16 if rules.precision is TimePrecision.CONNECT else TIME_TYPES["Year"], _AS_IS
         case "OID":
             return Raw.INTEGER, s.INT64, _AS_IS
     # Everything else that a database has (intervals, networks, ranges, arrays, geometry) keeps all its digits as text.
@@ -226,9 +229,23 @@ def _date_time(kind: t.DateTime, rules: TypeRules) -> _Class:
     # A MySQL TIMESTAMP is an instant; sessions here run in UTC.
     mysql_instant = rules.dialect in {"mysql", "mariadb"} and isinstance(kind, t.TIMESTAMP)
     raw = Raw.INSTANT if kind.timezone or mysql_instant else Raw.WALL_CLOCK
-    return raw, timestamp_schema(rules.granularity), _AS_IS
+    if rules.precision is TimePrecision.CONNECT:
+        return raw, timestamp_schema(rules.granularity), _AS_IS
+    digits = _fraction_digits(kind, rules.dialect)
+    return raw, time_types.timestamp_schema(rules.precision, digits, zoned=raw is Raw.INSTANT), _AS_IS
 
 
-def _time(kind: t.Time) -> _Class:
-    # Connect's Time has no zone; a time with one keeps it as text.
-    return (Raw.TEXT, s.STRING, Projection.TEXT) if kind.timezone else (Raw.TIME, s.TIME_SCHEMA, _AS_IS)
+def _time(kind: t.Time, rules: TypeRules) -> _Class:
+    if kind.timezone:
+        # Connect's Time has no zone; a time with one keeps it as text.
+        plain = rules.precision is TimePrecision.CONNECT
+        return Raw.TEXT, s.STRING if plain else TIME_TYPES["ZonedTime"], Projection.TEXT
+    return Raw.TIME, time_types.time_schema(rules.precision, _fraction_digits(kind, rules.dialect)), _AS_IS
+
+
+def _fraction_digits(kind: t.TypeEngine[Any], dialect: str) -> int:
+    """How many digits of a second the column keeps; 6 where the catalog does not say."""
+    if dialect in {"mysql", "mariadb"}:
+        return getattr(kind, "fsp", None) or 0
+    digits: int | None = getattr(kind, "precision", None)
+    return 6 if digits is None else digits

@@ -57,7 +57,10 @@ class _Reader:
                 return self.read(avro.branches[0], doc=doc)
             return self._union(avro, optional=optional)
         if any(avro is outer for outer in self._open):
-            raise SchemaError(f"The Avro type {avro.name!r} holds itself, for which there is no Connect schema here.")
+            raise SchemaError(
+                f"The Avro type {avro.name!r} holds itself, for which there is no Connect schema here.",
+                fix="Leave that member out of the schema, or read the topic with ByteArrayConverter.",
+            )
         self._open.append(avro)
         base, parameters = self._base(avro)
         self._open.pop()

@@ -136,7 +136,11 @@ class _Reader:
 
     def _referred(self, reference: str, path: str, *, optional: bool, version: int | None) -> Schema:
         if reference in self._open:
-            raise SchemaError(f"The JSON Schema {reference!r} holds itself, for which there is no Connect schema here.")
+            raise SchemaError(
+                f"The JSON Schema {reference!r} holds itself, for which there is no Connect schema here.",
+                field=path,
+                fix="Leave that member out of the schema, or read the topic with ByteArrayConverter.",
+            )
         self._open.append(reference)
         made = self.read(self._target(reference), path, optional=optional, version=version)
         self._open.pop()

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from connect.api.arrow_rows import rows_from_arrow
 from connect.api.errors import SchemaError
 from connect.api.records import Column
 from connect.api.schema import Schema, Type
-from connect.convert.columns import NotColumnarError, rows_of
+from connect.convert.columns import NotColumnarError
 from connect.convert.java_text import json_string
 from connect.convert.json_decode import decode_columns
 from connect.convert.json_encode import encode_columns, may_differ_from_java
@@ -33,7 +34,7 @@ def value_encoder(schema: Schema, writing: Writing, *, is_key: bool) -> Callable
                 return [encode_columns(array, schema, writing)]
             except NotColumnarError:
                 pass
-        return [pa.array(each(rows_of(array), lambda value: write(value).encode()), pa.binary())]
+        return [pa.array(each(rows_from_arrow(array), lambda value: write(value).encode()), pa.binary())]
 
     return encode
 

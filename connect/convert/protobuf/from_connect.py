@@ -5,6 +5,7 @@ from __future__ import annotations
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
+from connect.api.time_types import time_type
 from connect.convert.avro.names import scrubbed
 from connect.convert.protobuf import names as n
 
@@ -128,6 +129,8 @@ class _Writer:
             return self._enum(schema, scope[0])
         if schema.type in {Type.INT8, Type.INT16}:
             options[n.CONNECT_TYPE] = schema.type.value
+        if time_type(schema.name) is not None:
+            options[n.CONNECT_NAME] = str(schema.name)
         kind = schema.parameters.get(n.TYPE, _KINDS[schema.type])
         if not (wrap and schema.optional):
             return kind

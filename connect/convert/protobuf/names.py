@@ -15,6 +15,8 @@ TAG, TYPE, ENUM = f"{NAMESPACE}.Tag", f"{NAMESPACE}.Type", f"{NAMESPACE}.Enum"
 UNION_PREFIX: Final = f"{NAMESPACE}.Union."
 GENERALIZED_UNION, GENERALIZED_ENUM = "org.apache.kafka.connect.data.Union", "org.apache.kafka.connect.data.Enum"
 CONNECT_TYPE: Final = "connect.type"
+CONNECT_NAME: Final = "connect.name"
+"""Ours, for Debezium's types of times alone: Confluent's converter leaves the names of numbers and texts out."""
 
 DECIMAL, DATE = "confluent.type.Decimal", "google.type.Date"
 TIME, TIMESTAMP = "google.type.TimeOfDay", "google.protobuf.Timestamp"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Field, Schema, Type
+from connect.api.time_types import time_type
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
 
@@ -47,7 +48,10 @@ class _Reader:
 
     def message(self, message: ProtoMessage) -> Schema:
         if any(message is outer for outer in self._open):
-            raise SchemaError(f"The message {message.name!r} holds itself, for which there is no Connect schema here.")
+            raise SchemaError(
+                f"The Protobuf message {message.name!r} holds itself, for which there is no Connect schema here.",
+                fix="Leave that member out of the schema, or read the topic with ByteArrayConverter.",
+            )
         self._open.append(message)
         fields = []
         for oneof in message.oneofs:
@@ -62,7 +66,7 @@ class _Reader:
         return s.struct(fields, name=message.name if self._settings.enhanced else message.short_name)
 
     def field(self, field: ProtoField) -> Schema:
-        base = self._base(field)
+        base = _named(self._base(field), field)
         if field.repeated and not is_map(field):
             base = s.array(base.as_optional(), optional=True)
         parameters = {**base.parameters, n.TAG: str(field.number)}
@@ -128,6 +132,14 @@ class _Reader:
             return replace(s.struct(members, name=oneof, optional=True), parameters=marks)
         name = f"{message.name}.{oneof}" if self._settings.enhanced else oneof
         return s.struct(members, name=n.UNION_PREFIX + name, optional=True)
+
+
+def _named(base: Schema, field: ProtoField) -> Schema:
+    """One of Debezium's types of times, where the field says so and has the type's base."""
+    named = time_type(field.parameters.get(n.CONNECT_NAME))
+    if named is None or base.name is not None or named.type is not base.type:
+        return base
+    return replace(base, name=named.name, version=named.version)
 
 
 def _map_name(message: ProtoMessage, settings: n.ProtobufSettings) -> str:

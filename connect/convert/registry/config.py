@@ -101,12 +101,37 @@ class RegistryConfig(Config):
         "schema.registry.basic.auth.user.info", None, group=SECRET_GROUP, importance="low",
         doc="The old name of basic.auth.user.info.",
     )  # fmt: skip
-    bearer_source: Annotated[String, one_of("STATIC_TOKEN")] = key(
+    bearer_source: Annotated[String, one_of("STATIC_TOKEN", "OAUTHBEARER")] = key(
         "bearer.auth.credentials.source", "STATIC_TOKEN", group=SECRET_GROUP, importance="low",
-        doc="Where the bearer token is.",
+        doc="Where the bearer token is: in bearer.auth.token, or (OAUTHBEARER) asked of an OAuth issuer.",
     )  # fmt: skip
     bearer_token: Password | None = key(
         "bearer.auth.token", None, group=SECRET_GROUP, doc="A token to send instead of user and password.",
+    )  # fmt: skip
+    bearer_issuer: String = key(
+        "bearer.auth.issuer.endpoint.url", "", group=SECRET_GROUP, importance="low",
+        doc="OAUTHBEARER: the issuer's token endpoint, asked with the grant client_credentials.",
+    )  # fmt: skip
+    bearer_client_id: String = key(
+        "bearer.auth.client.id", "", group=SECRET_GROUP, importance="low", doc="OAUTHBEARER: the client's id.",
+    )  # fmt: skip
+    bearer_client_secret: Password | None = key(
+        "bearer.auth.client.secret", None, group=SECRET_GROUP, importance="low", doc="OAUTHBEARER: its secret.",
+    )  # fmt: skip
+    bearer_scope: String = key(
+        "bearer.auth.scope", "", group=SECRET_GROUP, importance="low", doc="OAUTHBEARER: the scope to ask for.",
+    )  # fmt: skip
+    bearer_expiry_buffer_s: Annotated[Int, at_least(0)] = key(
+        "bearer.auth.cache.expiry.buffer.seconds", 300, group=SECRET_GROUP, importance="low",
+        doc="OAUTHBEARER: how long before its end a token is asked for anew.",
+    )  # fmt: skip
+    bearer_logical_cluster: String = key(
+        "bearer.auth.logical.cluster", "", group=SECRET_GROUP, importance="low",
+        doc="Sent with a bearer token as the header target-sr-cluster.",
+    )  # fmt: skip
+    bearer_identity_pool: String = key(
+        "bearer.auth.identity.pool.id", "", group=SECRET_GROUP, importance="low",
+        doc="Sent with a bearer token as the header Confluent-Identity-Pool-Id.",
     )  # fmt: skip
     connect_timeout_ms: Annotated[Int, at_least(1)] = key(
         "http.connect.timeout.ms", 60_000, importance="low", group=CLIENT, doc="How long to wait for a connection.",
@@ -138,3 +163,10 @@ class RegistryConfig(Config):
             yield ConfigProblem(
                 "basic.auth.user.info", f"{message}basic.auth.credentials.source=USER_INFO needs user:password here."
             )
+        if self.bearer_source == "OAUTHBEARER":
+            given = {
+                "bearer.auth.issuer.endpoint.url": self.bearer_issuer, "bearer.auth.client.id": self.bearer_client_id,
+                "bearer.auth.client.secret": self.bearer_client_secret,
+            }  # fmt: skip
+            for name in (name for name, value in given.items() if not value):
+                yield ConfigProblem(name, f"bearer.auth.credentials.source=OAUTHBEARER needs {name}.")

@@ -10,10 +10,10 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from connect.api.arrow_rows import rows_from_arrow
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.api.schema import Schema
-from connect.convert.columns import rows_of
 from connect.convert.registry.client import Registered, RegistryClient
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.framing import IdRun, frame, runs_by_id
@@ -171,7 +171,7 @@ class RegistryConverter:
 
 def _column(data: pa.BinaryArray, reading: Reading) -> Column:
     array = _decoded(data, reading)
-    return Column(reading.schema, len(array), arrow=lambda: array, rows=lambda: rows_of(array))
+    return Column(reading.schema, len(array), arrow=lambda: array, rows=lambda: rows_from_arrow(array))
 
 
 def _decoded(data: pa.BinaryArray, reading: Reading) -> pa.Array:

@@ -16,12 +16,15 @@ import urllib3
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.convert.registry.config import RegistryConfig
+from connect.convert.registry.oauth import OAuthTokens, TokenRefusedError
 
 _MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
 _NOT_FOUND: Final = frozenset({40401, 40402, 40403})
 """Error codes of Confluent's registry for no such subject, version or schema; any other 404 is of something else."""
 _PREFIX: Final = "schema.registry."
+_JKS: Final = frozenset({b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"})
+"""How key stores of Java's own types begin, JKS and JCEKS."""
 
 
 class RegistryError(ConnectError):
@@ -54,6 +57,11 @@ class Transport:
         self._headers = {"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE}
         self._headers |= config.with_prefix("request.header.")
         self._authorizations = [_authorization(config, url) for url in urls]
+        self._tokens = OAuthTokens(config, self._pool) if config.bearer_source == "OAUTHBEARER" else None
+        if self._tokens is not None or config.bearer_token is not None:
+            own = {"target-sr-cluster": config.bearer_logical_cluster,
+                   "Confluent-Identity-Pool-Id": config.bearer_identity_pool}  # fmt: skip
+            self._headers |= {name: value for name, value in own.items() if value}
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The parsed answer. RegistryError when it refuses; RetriableError when no address answers."""
@@ -73,11 +81,8 @@ class Transport:
     def _once(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         reasons = []
         for address, authorization in zip(self._addresses, self._authorizations, strict=True):
-            headers = {**self._headers, **({"Authorization": authorization} if authorization else {})}
             try:
-                answer = self._pool.request(
-                    method, address + path, headers=headers, body=None if body is None else json.dumps(body).encode()
-                )
+                answer = self._answer(method, address + path, body, authorization)
             except urllib3.exceptions.HTTPError as error:
                 reasons.append(f"{address}: {_reason(error)}")
                 continue
@@ -91,9 +96,25 @@ class Transport:
             fix="Check schema.registry.url and that the registry runs.",
         )
 
+    def _answer(
+        self, method: str, url: str, body: Mapping[str, Any] | None, authorization: str | None
+    ) -> urllib3.BaseHTTPResponse:
+        data = None if body is None else json.dumps(body).encode()
+        if self._tokens is None:
+            own = {"Authorization": authorization} if authorization else {}
+            return self._pool.request(method, url, headers={**self._headers, **own}, body=data)
+        for _ in range(2):
+            headers = {**self._headers, "Authorization": f"Bearer {self._tokens.token()}"}
+            answer = self._pool.request(method, url, headers=headers, body=data)
+            if answer.status != 401:
+                break
+            # It may have been withdrawn before its time.
+            self._tokens.forget()
+        return answer
+
 
 def _may_pass(error: Exception) -> bool:
-    return isinstance(error, RetriableError) and not isinstance(error, RegistryUnusableError)
+    return isinstance(error, RetriableError) and not isinstance(error, RegistryUnusableError | TokenRefusedError)
 
 
 def _is_verdict(answer: urllib3.BaseHTTPResponse) -> bool:
@@ -114,7 +135,8 @@ def _parsed(answer: urllib3.BaseHTTPResponse, address: str) -> Any:
         word = "who this is (401)" if answer.status == 401 else "this user the right (403)"
         raise RegistryUnusableError(
             f"The schema registry at {address} does not grant {word}.", key="basic.auth.user.info",
-            fix="Set basic.auth.credentials.source=USER_INFO and basic.auth.user.info, or ask for the right.",
+            fix="Set basic.auth.credentials.source=USER_INFO and basic.auth.user.info, or the keys bearer.auth.*, or "
+            "ask for the right.",
         )  # fmt: skip
     code, message = _error_body(answer)
     if answer.status in {409, 422, 500} or code in _NOT_FOUND:
@@ -191,9 +213,14 @@ def _context(given: Mapping[str, str]) -> ssl.SSLContext:
 def _pem(location: str, key: str) -> str:
     with Path(location).open("rb") as file:
         start = file.read(4)
-    if start[:4] == b"\xfe\xed\xfe\xed" or start[:1] == b"\x30":
+    is_jks = start[:4] in _JKS
+    if is_jks or start[:1] == b"\x30":
         raise ConfigError(
-            f"{_PREFIX}{key} names a Java keystore (JKS or PKCS12).", key=_PREFIX + key,
-            fix="Make a PEM file of it: openssl pkcs12 -in store.p12 -nodes -out store.pem",
+            f"{_PREFIX}{key} names a Java key store ({'JKS' if is_jks else 'PKCS12'}), and only PEM files are read.",
+            key=_PREFIX + key,
+            fix="Make a PEM file of it and name that: "
+            + ("keytool -importkeystore -srckeystore store.jks -destkeystore store.p12 -deststoretype PKCS12, then "
+               if is_jks else "")
+            + "openssl pkcs12 -in store.p12 -nodes -out store.pem.",
         )  # fmt: skip
     return location

@@ -1,5 +1,6 @@
 // The Python module connect.native._connect; what its functions do is told in _connect.pyi.
 #include "arrow.h"
+#include "json_compact.h"
 #include "json_decode.h"
 #include "json_encode.h"
 #include "kafka_consume.h"
@@ -8,6 +9,7 @@ namespace {
 
 PyMethodDef kMethods[] = {
     {"decode_json", native::json_decode, METH_VARARGS, nullptr},
+    {"compact_json", native::json_compact, METH_VARARGS, nullptr},
     {"encode_json", native::json_encode, METH_VARARGS, nullptr},
     {"bind_librdkafka", native::bind_librdkafka, METH_VARARGS, nullptr},
     {"consume", native::consume, METH_VARARGS, nullptr},

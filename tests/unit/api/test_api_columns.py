@@ -230,3 +230,17 @@ def test_text_that_is_not_utf8_is_told_so() -> None:
     buffers = [None, pa.py_buffer(b"\x00\x00\x00\x00\x01\x00\x00\x00"), pa.py_buffer(b"\xff")]
     with pytest.raises(SchemaError, match="can't decode byte 0xff"):
         Column.from_arrow(pa.Array.from_buffers(pa.string(), 1, buffers)).rows()
+
+
+def test_a_part_of_schemaless_rows_has_no_fields_that_a_row_lacks() -> None:
+    rows = [{"a": 1}, {"b": 2.5}, None, {"a": 3, "b": 4.0}]
+    texts = pa.array([b'{"a":1}', b'{"b":2.5}', None, b'{"a":3,"b":4.0}'], pa.binary())
+    array = pa.array(rows, pa.struct([("a", pa.int64()), ("b", pa.float64())]))
+    for cut, wanted in ((lambda c: c.slice(1, 4), [1, 2, 3]), (lambda c: c.take([0, 3]), [0, 3])):
+        whole = Column(None, 4, arrow=lambda: array, rows=lambda: rows, json=lambda: texts)
+        part = cut(whole)
+        assert part.schema is None
+        assert list(part.rows()) == [rows[i] for i in wanted]
+        assert part.arrow().to_pylist() == array.take(wanted).to_pylist()
+        assert part.json_texts().to_pylist() == texts.take(wanted).to_pylist()
+    assert Column.from_rows(rows, None).json_texts() is None

@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
-from connect.api.schema import Schema
+from connect.api.schema import Field, Schema, Type
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
+from connect.testing.equality import difference
+from connect.testing.strategies import TYPE_CASES
 
 pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("both_ways")]
 
@@ -72,6 +74,17 @@ def test_columns_and_rows_are_written_as_the_same_json(
     if decimals == "BASE64":
         assert by_columns.to_pylist() == by_rows.to_pylist()
     assert same(loaded(by_columns), loaded(by_rows))
+
+
+@pytest.mark.parametrize("name", TYPE_CASES)
+def test_edge_values_and_their_schema_come_back(name: str) -> None:
+    case = TYPE_CASES[name]
+    schema = Schema(Type.STRUCT, fields=(Field("v", case.schema),))
+    rows = [{"v": value} for value in case.values]
+    for column in (Column.from_rows(rows, schema), arrow_column(schema, rows)):
+        (read,) = converter().decode("t", converter().encode("t", column))
+        assert read.schema == schema
+        assert difference(rows, list(read.rows())) is None
 
 
 @THOROUGH

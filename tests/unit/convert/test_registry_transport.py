@@ -31,6 +31,8 @@ class Server:
 
     def __init__(self, answers: Answers, certificate: Path | None = None, client_ca: Path | None = None) -> None:
         self.asked: list[tuple[str, str, str | None]] = []
+        self.bodies: list[bytes] = []
+        self.answers = answers
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -44,7 +46,7 @@ class Server:
                 self.wfile.write(data)
 
             def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
+                server.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
                 self.do_GET()
 
             def log_message(self, *args: object) -> None:
@@ -142,6 +144,54 @@ def test_a_bearer_token_is_sent(serve: MakeServer) -> None:
     assert server.asked[0][2] == "Bearer abc"
 
 
+OAUTH = {
+    "bearer_auth_credentials_source": "OAUTHBEARER", "bearer_auth_client_id": "me",
+    "bearer_auth_client_secret": "s:cret", "bearer_auth_scope": "all", "bearer_auth_logical_cluster": "lsrc-1",
+}  # fmt: skip
+
+
+def token(name: str, lasts_s: int = 3600) -> tuple[int, Any]:
+    return 200, {"access_token": name, "expires_in": lasts_s, "token_type": "Bearer"}
+
+
+def test_a_token_of_an_oauth_issuer_is_asked_for_once_and_sent(serve: MakeServer) -> None:
+    issuer, server = serve([token("t1")]), serve([(200, SCHEMA)])
+    asking = client(server.url, bearer_auth_issuer_endpoint_url=f"{issuer.url}/token", **OAUTH)
+    asking.by_id(1)
+    asking.by_id(2)
+    assert [who for _, _, who in server.asked] == ["Bearer t1", "Bearer t1"]
+    assert issuer.asked == [("POST", "/token", "Basic " + base64.b64encode(b"me:s%3Acret").decode())]
+    assert issuer.bodies == [b"grant_type=client_credentials&scope=all"]
+
+
+def test_a_token_that_ends_or_is_withdrawn_is_asked_for_anew(serve: MakeServer) -> None:
+    issuer, server = serve([token("t1", 0), token("t2"), token("t3")]), serve([(200, SCHEMA)])
+    asking = client(server.url, bearer_auth_issuer_endpoint_url=issuer.url, **OAUTH)
+    asking.by_id(1)
+    asking.by_id(2)
+    server.answers[:] = [(401, {"error_code": 401, "message": "expired"}), (200, SCHEMA)]
+    asking.by_id(3)
+    assert [who for _, _, who in server.asked] == ["Bearer t1", "Bearer t2", "Bearer t2", "Bearer t3"]
+
+
+def test_an_issuer_that_refuses_is_told_without_the_secret_and_is_not_about_rows(serve: MakeServer) -> None:
+    issuer, server = serve([(401, {"error": "invalid_client"})]), serve([(200, SCHEMA)])
+    with pytest.raises(RetriableError, match="gives no token: HTTP 401 invalid_client") as failure:
+        client(server.url, bearer_auth_issuer_endpoint_url=issuer.url, **OAUTH).by_id(1)
+    assert "s:cret" not in str(failure.value)
+    assert (len(issuer.asked), server.asked) == (1, [])
+    issuer = serve([(503, {}), token("t1")])
+    assert client(server.url, bearer_auth_issuer_endpoint_url=issuer.url, **OAUTH).by_id(1)
+
+
+def test_what_oauth_needs_is_told_at_once() -> None:
+    with pytest.raises(ConfigError) as broken:
+        RegistryConfig.parse({"schema.registry.url": "http://a", "bearer.auth.credentials.source": "OAUTHBEARER"})
+    assert {p.key for p in broken.value.problems} == {
+        "bearer.auth.issuer.endpoint.url", "bearer.auth.client.id", "bearer.auth.client.secret",
+    }  # fmt: skip
+
+
 def test_a_refused_user_is_told_without_the_password(serve: MakeServer) -> None:
     server = serve([(401, {"error_code": 40101, "message": "Unauthorized"})])
     url = server.url.replace("http://", "http://me:hunter2@")
@@ -217,10 +267,14 @@ def test_a_client_certificate_is_shown(serve: MakeServer, tmp_path: Path) -> Non
     assert client(url, schema_registry_ssl_keystore_location=str(mine), **trust).by_id(1)
 
 
-def test_a_java_keystore_is_refused_with_the_command_that_helps(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("start", "said"), [(b"\xfe\xed\xfe\xed", r"\(JKS\).*keytool -importkeystore .*openssl pkcs12"),
+                        (b"\x30\x82\x01\x02", r"\(PKCS12\).*that: openssl pkcs12")],
+)  # fmt: skip
+def test_a_java_key_store_is_refused_with_the_command_that_helps(tmp_path: Path, start: bytes, said: str) -> None:
     store = tmp_path / "store.jks"
-    store.write_bytes(b"\xfe\xed\xfe\xed\x00")
-    with pytest.raises(ConfigError, match="openssl pkcs12"):
+    store.write_bytes(start + b"\x00")
+    with pytest.raises(ConfigError, match=said):
         client("https://localhost:1", schema_registry_ssl_truststore_location=str(store))
 
 

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from proto_codec import NULLABLE, compiled, decoded, encoded, peer, rows_of
 
 from connect.api import schema as s
+from connect.api.time_types import TIME_TYPES
 from connect.convert.protobuf.from_connect import proto_text
+from connect.convert.protobuf.names import ProtobufSettings
+from connect.convert.protobuf.to_connect import connect_of
 from connect.testing.equality import difference
 from connect.testing.strategies import TYPE_CASES, scalar_schemas, struct_schemas, values
 
@@ -76,6 +79,18 @@ def test_edge_values_come_back(name: str) -> None:
     _, array, failures = decoded(message, encoded(schema, rows, message=message))
     assert failures == {}
     assert difference(rows, rows_of(array)) is None
+
+
+def test_debeziums_types_of_times_come_back_with_their_names() -> None:
+    members = {f"v{i}": schema.as_optional(i % 2 == 0) for i, schema in enumerate(TIME_TYPES.values())}
+    lists = {"list": s.array(TIME_TYPES["MicroTime"]), "map": s.map_of(s.STRING, TIME_TYPES["ZonedTimestamp"])}
+    for settings_given in (NULLABLE, ProtobufSettings(wrapper_for_nullables=True)):
+        read = connect_of(compiled(proto_text(s.struct({**members, **lists}), settings_given)).first, settings_given)
+        for name, schema in members.items():
+            found = read.field(name)
+            assert (found.type, found.name, found.version) == (schema.type, schema.name, 1)
+        assert read.field("list").items.name == TIME_TYPES["MicroTime"].name
+        assert read.field("map").items.name == TIME_TYPES["ZonedTimestamp"].name
 
 
 @FEW

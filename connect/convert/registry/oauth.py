@@ -1,0 +1,100 @@
+"""Tokens of an OAuth issuer for requests to a schema registry: OAuth 2.0's client credentials (RFC 6749, 4.4).
+
+Source of the settings: io.confluent.kafka.schemaregistry.client.SchemaRegistryClientConfig 8.3.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from typing import Any, Final
+from urllib.parse import quote_plus, urlencode
+
+import urllib3
+
+from connect.api.errors import RetriableError
+from connect.convert.registry.config import RegistryConfig
+
+_ISSUER: Final = "bearer.auth.issuer.endpoint.url"
+_TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class TokenRefusedError(RetriableError):
+    """The issuer gives this worker no token. Retriable, as it is never about the rows."""
+
+
+class OAuthTokens:
+    """The token in use, asked for anew before it ends. Owned by one task thread."""
+
+    def __init__(self, config: RegistryConfig, pool: urllib3.PoolManager) -> None:
+        assert config.bearer_client_secret is not None, "checked by RegistryConfig"
+        self._issuer = config.bearer_issuer
+        self._form = {"grant_type": "client_credentials"} | (
+            {"scope": config.bearer_scope} if config.bearer_scope else {}
+        )
+        secret = config.bearer_client_secret.get_secret_value()
+        # RFC 6749, 2.3.1: both parts are form-encoded before they are joined.
+        self._authorization = urllib3.make_headers(
+            basic_auth=f"{quote_plus(config.bearer_client_id)}:{quote_plus(secret)}"
+        )["authorization"]
+        self._pool = pool
+        self._spare_s = config.bearer_expiry_buffer_s
+        self._token = ""
+        self._until_s = 0.0
+
+    def token(self) -> str:
+        """A token that is good for a while. RetriableError when the issuer gives none."""
+        if not self._token or time.monotonic() >= self._until_s:
+            answer = self._asked()
+            self._token = str(answer["access_token"])
+            lasts_s = _lifetime_s(answer)
+            # A token that lasts for less than the buffer is used for half of its life.
+            self._until_s = time.monotonic() + max(lasts_s - self._spare_s, lasts_s / 2)
+        return self._token
+
+    def forget(self) -> None:
+        """The registry refused the token: ask for another one."""
+        self._token = ""
+
+    def _asked(self) -> dict[str, Any]:
+        headers = {"Authorization": self._authorization, "Content-Type": "application/x-www-form-urlencoded",
+                   "Accept": "application/json"}  # fmt: skip
+        try:
+            answer = self._pool.request("POST", self._issuer, headers=headers, body=urlencode(self._form))
+        except urllib3.exceptions.HTTPError as error:
+            raise RetriableError(
+                f"The OAuth issuer {self._issuer} of the schema registry does not answer ({type(error).__name__}).",
+                key=_ISSUER, fix="Check the address and that the issuer runs.",
+            ) from None  # fmt: skip
+        if answer.status in _TRANSIENT:
+            raise RetriableError(f"The OAuth issuer {self._issuer} failed with HTTP {answer.status}.", key=_ISSUER)
+        found = _parsed(answer.data)
+        if answer.status >= 300 or not isinstance(found.get("access_token"), str):
+            said = " ".join(str(found[name]) for name in ("error", "error_description") if name in found)
+            raise TokenRefusedError(
+                f"The OAuth issuer {self._issuer} gives no token: HTTP {answer.status} {said}".rstrip() + ".",
+                key=_ISSUER, fix="Check bearer.auth.client.id, bearer.auth.client.secret and bearer.auth.scope.",
+            )  # fmt: skip
+        return found
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _lifetime_s(answer: dict[str, Any]) -> float:
+    """What the answer says, else what the token itself says (RFC 7519's `exp`), else a minute."""
+    given = answer.get("expires_in")
+    if isinstance(given, int | float):
+        return float(given)
+    parts = str(answer["access_token"]).split(".")
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return max(0.0, float(claims["exp"]) - time.time())
+    except (IndexError, ValueError, KeyError, TypeError):
+        return 60.0
