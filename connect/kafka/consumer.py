@@ -57,7 +57,7 @@ class BatchConsumer:
     `max_poll_bytes` bounds what one poll gathers: with it and `queued.max.messages.kbytes` memory stays bounded.
     """
 
-    def __init__(self, settings: Settings, *, max_poll_bytes: int = 8_388_608) -> None:
+    def __init__(self, settings: Settings, *, max_poll_bytes: int = 4_194_304) -> None:
         self._cooperative = "cooperative" in str(settings.get("partition.assignment.strategy", "")) or (
             settings.get("group.protocol") == "consumer"
         )

@@ -49,6 +49,8 @@ _CONSUMER: Final[Mapping[str, Value]] = {
     "auto.offset.reset": "earliest",
     "partition.assignment.strategy": "cooperative-sticky",
     "queued.max.messages.kbytes": 16_384,
+    # One answer of a broker, over all its partitions; librdkafka would hold 50 MiB beside that queue.
+    "fetch.max.bytes": 16_777_216,
     # librdkafka's 1 s pause after a full local queue would starve a sink that reads fast.
     "fetch.queue.backoff.ms": 50,
 }

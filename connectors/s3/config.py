@@ -58,8 +58,8 @@ def _check_path_format(value: str) -> str:
 
 
 class S3SinkConfig(ConnectorConfig):
-    """Confluent's S3 sink settings, and four of ours: rotate.size.bytes, rotate.idle.ms, exactly.once,
-    s3.request.timeout.ms."""
+    """Confluent's S3 sink settings, and five of ours: rotate.size.bytes, rotate.idle.ms, buffer.max.bytes,
+    exactly.once, s3.request.timeout.ms."""
 
     bucket: Annotated[String, non_empty] = key(
         "s3.bucket.name", doc="The bucket, which must exist.", importance="high", group="S3"
@@ -177,6 +177,14 @@ class S3SinkConfig(ConnectorConfig):
         "partitioner.max.open.files", -1, doc="Files of a topic partition end before one more would be open.",
         importance="low", group="Rotation",
     )  # fmt: skip
+    buffer_max_bytes: Annotated[Long, off_or_positive] = key(
+        "buffer.max.bytes",
+        268_435_456,
+        doc="When a task's open files hold more bytes than this, the largest topic partition's end early, so that "
+        "memory is bounded whatever flush.size is; -1: no bound. Counts only where files that end early are still "
+        "exactly-once: with enable.conditional.writes=true, or exactly.once=false.",
+        group="Rotation",
+    )
     exactly_once: Boolean = key(
         "exactly.once",
         True,
@@ -265,6 +273,12 @@ class S3SinkConfig(ConnectorConfig):
     def is_time_partitioned(self) -> bool:
         """Paths depend on the time of a record."""
         return self.partitioner_class in TIME_PARTITIONERS
+
+    @property
+    def open_bytes_max(self) -> int | None:
+        """buffer.max.bytes where it counts; None: no bound."""
+        counts = self.conditional_writes or not self.exactly_once
+        return self.buffer_max_bytes if counts and self.buffer_max_bytes != -1 else None
 
     @property
     def has_wall_clock_rotation(self) -> bool:

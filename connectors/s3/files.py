@@ -97,7 +97,12 @@ class PartitionFiles:
     def buffered_bytes(self) -> int:
         """Encoded and waiting bytes, ended files included."""
         ended: int = sum(f.body.data.size for rotation in self._ended for f in rotation.files)
-        return ended + sum(f.encoder.size_bytes for f in self._open.values())
+        return ended + self.open_bytes
+
+    @property
+    def open_bytes(self) -> int:
+        """Bytes of files that have not ended."""
+        return sum(f.encoder.size_bytes for f in self._open.values())
 
     def take(self, admitted: Admitted) -> None:
         """Buffer rows; files end where the rules say.

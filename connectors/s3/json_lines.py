@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -31,25 +31,53 @@ _PLAIN: Final = frozenset({
     s.Type.FLOAT32, s.Type.FLOAT64, s.Type.BOOLEAN, s.Type.STRING,
 })  # fmt: skip
 
+_ROWS_OF_A_PART: Final = 1000
+
 ToJson = Callable[[Any], Any]
 
 
 def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
     """One JSON text per row as large_binary, null where the value is null."""
-    import pyarrow as pa
-
     schema = values.schema
+    if schema is None:
+        own = _own_texts(values)
+        if own is not None:
+            return own
     if schema is not None and _is_flat(schema) and values.is_arrow and _is_finite(values.arrow()):
         return _vectorised(values.arrow())
     convert = None if schema is None else _converter(schema, numeric_decimals=numeric_decimals)
     # Nested and schemaless values go row by row: Arrow would add the fields that a row lacks as nulls.
-    rows = values.rows()
-    try:
-        lines = [None if v is None else orjson.dumps(convert(v) if convert else v) for v in rows]
-    except orjson.JSONEncodeError:
-        # orjson refuses integers beyond 64 bits, which JSON allows.
-        lines = [None if v is None else _dumps(convert(v) if convert else v) for v in rows]
-    return pa.array(lines, pa.large_binary())
+    return _by_rows(values.rows(), convert)
+
+
+def _own_texts(values: Column) -> pa.Array | None:
+    """The text that schemaless values were read from; None where there is none, or they were changed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = values.json_texts()
+    if texts is None:
+        return None
+    array = values.arrow()
+    if array.null_count > texts.null_count:  # the JSON null
+        texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))
+    return texts.cast(pa.large_binary())
+
+
+def _by_rows(rows: Sequence[Any], convert: ToJson | None) -> pa.Array:
+    """A part at a time: each row's text is an object of Python's until its part is done."""
+    import pyarrow as pa
+
+    parts = []
+    for start in range(0, max(1, len(rows)), _ROWS_OF_A_PART):
+        part = rows[start : start + _ROWS_OF_A_PART]
+        try:
+            lines = [None if v is None else orjson.dumps(convert(v) if convert else v) for v in part]
+        except orjson.JSONEncodeError:
+            # orjson refuses integers beyond 64 bits, which JSON allows.
+            lines = [None if v is None else _dumps(convert(v) if convert else v) for v in part]
+        parts.append(pa.array(lines, pa.large_binary()))
+    return pa.concat_arrays(parts)
 
 
 def _dumps(value: Any) -> bytes:

@@ -81,6 +81,7 @@ class S3SinkTask:
         files.take(admitted)
         self._note_rows(partition, admitted.facts.length)
         self._end_due()
+        self._end_largest()
         try:
             self._upload(deadline)
         except RetriableError:
@@ -132,6 +133,15 @@ class S3SinkTask:
                 self._since[partition] = OpenSince(now, since.last_row_ms)
             if not files.has_open_files:
                 del self._since[partition]
+
+    def _end_largest(self) -> None:
+        """Keep to buffer.max.bytes; what was polled last waits for the rest of its poll, and is no file yet."""
+        most = self._config.open_bytes_max
+        if most is None:
+            return
+        while sum(files.open_bytes for files in self._files.values()) > most:
+            largest = max(self._files.values(), key=lambda files: files.open_bytes)
+            largest.end_files()
 
     def _upload(self, deadline: Deadline) -> None:
         while ready := [file for files in self._files.values() for file in files.to_create()]:

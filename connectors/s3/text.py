@@ -102,19 +102,17 @@ class TextEncoder:
     """One open file in memory. Owned by the task thread."""
 
     def __init__(self, separator: bytes, compression: Compression) -> None:
-        import pyarrow as pa
-
         self._separator = separator
         self._compression = compression
-        self._sink: Any = pa.BufferOutputStream()
+        # Where it grows it is moved by the kernel, not copied: at no time are there two of it.
+        self._data = bytearray()
         self._gzip = zlib.compressobj(compression.level, zlib.DEFLATED, _GZIP) if compression.is_gzip else None
         self._lengths: list[Any] = []
 
     @property
     def size_bytes(self) -> int:
         """Encoded bytes."""
-        size: int = self._sink.tell()
-        return size
+        return len(self._data)
 
     def write(self, rows: pa.Array, schema: pa.Schema | None) -> None:  # noqa: ARG002 - text has no schema
         """Append values, which are bytes without nulls."""
@@ -127,16 +125,16 @@ class TextEncoder:
         _, offsets, data = joined.buffers()
         ends = memoryview(offsets).cast("q")
         first, last = ends[joined.offset], ends[joined.offset + len(joined)]
-        text = data.slice(first, last - first) if data is not None else b""
-        self._sink.write(self._gzip.compress(text) if self._gzip is not None else text)
+        text = memoryview(data)[first:last] if data is not None else b""
+        self._data += self._gzip.compress(text) if self._gzip is not None else text
 
     def end(self) -> TextBody:
         """Finish the compression."""
         import pyarrow as pa
 
         if self._gzip is not None:
-            self._sink.write(self._gzip.flush())
-        return TextBody(self._sink.getvalue(), pa.chunked_array(self._lengths, pa.int64()), self._compression)
+            self._data += self._gzip.flush()
+        return TextBody(pa.py_buffer(self._data), pa.chunked_array(self._lengths, pa.int64()), self._compression)
 
 
 @dataclass(frozen=True, slots=True)

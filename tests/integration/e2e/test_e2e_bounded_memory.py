@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from pathlib import Path
 
 import psutil
@@ -17,8 +18,9 @@ from test_e2e_bad_records import committed
 ROWS = 1_000_000
 ROW_BYTES = 1024
 LIMIT_MIB = 256
-ROWS_OF_A_FILE = 10_000
-"""10 MiB: a file is held until it is complete, and while it is written to S3."""
+ROWS_OF_A_FILE = 20_000
+"""20 MiB: a file is held until it is complete, and while it is written to S3."""
+FORMATS = ("io.confluent.connect.s3.format.parquet.ParquetFormat", "io.confluent.connect.s3.format.json.JsonFormat")
 PLAIN_JSON = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
@@ -51,9 +53,13 @@ def small_worker(kafka, tmp_path):
     worker.stop()
 
 
-def test_a_gigabyte_becomes_parquet_in_a_host_of_256_mib(small_worker, kafka, s3, s3_bucket, unique, gigabyte):
+@pytest.mark.parametrize("file_format", FORMATS, ids=["parquet", "json"])
+def test_a_gigabyte_becomes_files_in_a_host_of_256_mib(
+    small_worker, kafka, s3, s3_bucket, unique, gigabyte, file_format
+):
     name = f"{unique}-sink"
-    config = sink_config(s3, s3_bucket, unique, gigabyte, **PLAIN_JSON) | {"flush.size": str(ROWS_OF_A_FILE)}
+    config = sink_config(s3, s3_bucket, unique, gigabyte, **PLAIN_JSON)
+    config |= {"flush.size": str(ROWS_OF_A_FILE), "format.class": file_format}
     assert small_worker.create(name, config).status_code == 201
     peaks: dict[int, float] = {}
 
@@ -62,8 +68,10 @@ def test_a_gigabyte_becomes_parquet_in_a_host_of_256_mib(small_worker, kafka, s3
             peaks[host] = max(peaks.get(host, 0.0), peak_mib(host))
         return bool(peaks) and committed(kafka, name, gigabyte) == ROWS
 
+    began = time.monotonic()
     wait_for(moved, 240, f"{ROWS} records in S3, peaks so far {peaks}")
-    print(f"peaks of the task hosts {[round(peak) for peak in peaks.values()]} MiB")  # noqa: T201 - a figure
+    peak = [round(peak) for peak in peaks.values()]
+    print(f"peaks of the task hosts {peak} MiB, {ROWS / (time.monotonic() - began):,.0f} rows/s")  # noqa: T201 - a figure
     history = requests.get(f"{small_worker.url}/connectors/{name}/history", timeout=60).text
     assert "task.host.memory.limit" not in history
     assert max(peaks.values()) < LIMIT_MIB

@@ -265,3 +265,17 @@ def test_schemaless_types_that_contradict_each_other_start_a_new_file():
 def test_text_needs_no_schema():
     prepared = JsonFormat(Compression()).prepare(batch([{"a": 1}]))
     assert merged_schema(None, prepared) is None
+
+
+def test_what_was_read_as_json_is_written_as_it_was_on_one_line():
+    texts = pa.array([b'{"a":1.50}', b"null", None], pa.binary())
+    array = pa.array([{"a": 1.5}, None, None])
+    column = Column(None, 3, arrow=lambda: array, rows=lambda: pytest.fail("no row is needed"), json=lambda: texts)
+    assert json_lines(column, numeric_decimals=False).to_pylist() == [b'{"a":1.50}', None, None]
+
+
+def test_rows_are_written_in_parts_without_a_gap():
+    rows = [None if i % 7 == 0 else {"i": i} for i in range(2345)]
+    lines = json_lines(Column.from_rows(rows, None), numeric_decimals=False).to_pylist()
+    assert [None if line is None else orjson.loads(line) for line in lines] == rows
+    assert json_lines(Column.from_rows([], None), numeric_decimals=False).to_pylist() == []

@@ -114,9 +114,9 @@ def config(store: Store, **others: str) -> S3SinkConfig:
     })  # fmt: skip
 
 
-def rows(start: int, stop: int) -> Batch:
+def rows(start: int, stop: int, place: TopicPartition = TP) -> Batch:
     values = Column.from_rows([str(n).encode() for n in range(start, stop)], s.BYTES)
-    return Batch("t", values, consumed=Consumed(TP, pa.array(range(start, stop), pa.int64()), stop))
+    return Batch("t", values, consumed=Consumed(place, pa.array(range(start, stop), pa.int64()), stop))
 
 
 def open_task(store: Store, **others: str) -> S3SinkTask:
@@ -227,3 +227,31 @@ def test_no_thread_is_left_after_close(store):
     task.close()
     own = [thread for thread in threading.enumerate() if "process_request" not in thread.name]
     assert len(own) <= before
+
+
+def test_open_files_are_held_to_their_bytes_and_the_largest_end_first(store):
+    gauges: dict[str, float] = {}
+    task = open_task(store, flush_size="1000000", buffer_max_bytes="100")
+    task._ctx.gauge = gauges.__setitem__  # type: ignore[method-assign]
+    small, large = TopicPartition("t", 1), TopicPartition("t", 2)
+    task.put(rows(100, 103, small), Deadline.after(10))
+    for start in range(100, 200, 10):
+        task.put(rows(start, start + 10, large), Deadline.after(10))
+        assert gauges["buffered_bytes"] <= 100
+    durable = task.flush(Deadline.after(10))
+    assert set(durable) == {large}
+    assert b"".join(body for _, (body, _) in sorted(store.objects.items())).split() == [
+        str(n).encode() for n in range(100, durable[large])
+    ]
+    assert all("2B2%2B" in key or "+2+" in key for key in store.objects), list(store.objects)
+    task.close()
+
+
+def test_without_conditional_writes_files_keep_their_ends_whatever_they_hold(store):
+    # A file that ends where memory does is written again as another one after a restart.
+    task = open_task(store, flush_size="1000000", buffer_max_bytes="1", enable_conditional_writes="false")
+    task.put(rows(0, 50), Deadline.after(10))
+    task.put(rows(50, 60), Deadline.after(10))
+    assert task.flush(Deadline.after(10)) == {}
+    assert store.objects == {}
+    task.close()
