@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from connect.api.errors import ConfigError, RejectedRowsError, RetriableError, S
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
 from connect.transforms.extra_config import PythonFunctionConfig
+from connect.transforms.row_columns import StructColumns, copied
 from connect.transforms.sides import Side, null_rows
 from connect.transforms.structs import PerSchema, is_struct, rebuilt, struct_array
 
@@ -37,16 +38,39 @@ class _PerRow:
         """The rows for which the function gave a value, in order; nulls are not asked about and stay."""
         column = self._side.of(batch)
         made = None if column.schema is None else self._schema_of(column.schema)
+        columns = StructColumns.of(column)
+        # Rows made here are the function's own; those of a column may be wanted again.
+        kept, values, rejected = self._called(map(copied, column.rows()) if columns is None else columns.rows())
+        if made is not None and made.type is Type.STRUCT:
+            rejected |= self._not_dicts(kept, values)
+        if rejected:
+            raise RejectedRowsError(rejected)
+        if not kept:
+            return []
+        changed = Column.from_rows(values, made)
+        if made is not None and made.type is Type.STRUCT:
+            try:
+                changed = _checked(changed) if columns is None else columns.changed(values, kept, made)
+            except SchemaError as error:
+                rejected = self._misfits(made, kept, values)
+                if not rejected:
+                    raise
+                raise RejectedRowsError(rejected) from error
+        return [self._side.put(batch if len(kept) == len(batch) else batch.take(kept), changed)]
+
+    def _called(self, rows: Iterable[Any]) -> tuple[list[int], list[Any], dict[int, Exception]]:
+        """The rows that stay, what they became, and those for which the function raised."""
         kept: list[int] = []
         values: list[Any] = []
         rejected: dict[int, Exception] = {}
-        for i, row in enumerate(column.rows()):
+        call = self._call
+        for i, row in enumerate(rows):
             if row is None:
                 kept.append(i)
                 values.append(None)
                 continue
             try:
-                value = self._one(row, made)
+                value = call(row)
             except RetriableError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever a user's function raises is about this row
@@ -55,33 +79,18 @@ class _PerRow:
             if value is not None:
                 kept.append(i)
                 values.append(value)
-        if rejected:
-            raise RejectedRowsError(rejected)
-        if not kept:
-            return []
-        changed = Column.from_rows(values, made)
-        if made is not None and made.type is Type.STRUCT:
-            self._hold_to(made, changed, kept)
-        return [self._side.put(batch.take(kept), changed)]
+        return kept, values, rejected
 
-    def _hold_to(self, schema: Schema, column: Column, kept: list[int]) -> None:
-        """RejectedRowsError names the rows that do not fit the schema; they are looked for when one does not."""
-        try:
-            column.arrow()
-        except SchemaError as error:
-            whole = error
-        else:
-            return
+    def _misfits(self, schema: Schema, kept: Sequence[int], values: Sequence[Any]) -> dict[int, Exception]:
+        """The rows that do not fit the schema, which are looked for when one does not."""
         rejected: dict[int, Exception] = {}
-        for i, row in zip(kept, column.rows(), strict=True):
+        for i, row in zip(kept, values, strict=True):
             try:
                 if row is not None:
                     _check(self._name, row, schema)
             except SchemaError as error:
                 rejected[i] = error
-        if not rejected:
-            raise whole
-        raise RejectedRowsError(rejected)
+        return rejected
 
     def _failed(self, error: Exception) -> Exception:
         if isinstance(error, SchemaError):
@@ -90,15 +99,14 @@ class _PerRow:
         failed.__cause__ = error
         return failed
 
-    def _one(self, row: Any, made: Schema | None) -> Any:
-        value = self._call(dict(row) if isinstance(row, dict) else row)
-        if value is None or made is None or made.type is not Type.STRUCT:
-            return value
-        if not isinstance(value, dict):
-            raise FunctionFailedError(
+    def _not_dicts(self, kept: Sequence[int], values: Sequence[Any]) -> dict[int, Exception]:
+        return {
+            i: FunctionFailedError(
                 f"{self._name} gave a {type(value).__name__}; it must give a dict, or None to drop the row."
             )
-        return value
+            for i, value in zip(kept, values, strict=True)
+            if value is not None and not isinstance(value, dict)
+        }
 
     def _schema(self, schema: Schema) -> Schema:
         if schema.type is not Type.STRUCT:
@@ -185,6 +193,12 @@ class _PerBatch:
         if schema is None:
             return Column.from_rows(Column.from_arrow(array, schema_made.as_optional()).rows(), None)
         return Column.from_arrow(array, schema_made)
+
+
+def _checked(column: Column) -> Column:
+    """The column, whose rows fit its schema; else a SchemaError."""
+    column.arrow()
+    return column
 
 
 def _named(name: str, array: pa.Array, before: Schema | None) -> Column:

@@ -19,6 +19,7 @@ from rich.table import Table
 from connect.services import KafkaService
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
+from tests.bench.profile_table import profile_table
 from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
@@ -47,6 +48,7 @@ def main() -> int:
             logs = log_entries(kafka, CONSOLE.print)
             options.out.with_name(f"{options.out.stem}-log.json").write_text(json.dumps(logs, indent=1) + "\n")
             CONSOLE.print(log_table(logs))
+            CONSOLE.print(profile_table(logs))
         if options.only in {None, "cluster"}:
             found = cluster_entries(kafka, folder, lambda topic: new_topic(kafka, topic), CONSOLE.print)
             out = options.out.with_name(f"{options.out.stem}-cluster.json")
@@ -77,13 +79,7 @@ def show(results: list[dict]) -> None:
             *("" if r[name] is None else f"{r[name]:.2f}" for name in ("ratio", "cpu_ratio")),
         )  # fmt: skip
     CONSOLE.print(table)
-    profiles = Table(
-        "name", "cpu s/M rows", "of which (task: a step of the task thread)", title="Where the CPU time goes"
-    )
-    for r in results:
-        parts = ", ".join(f"{name} {cpu_s:.2f}" for name, cpu_s in r["profile"].items())
-        profiles.add_row(r["name"], f"{r['cpu_s_per_mrow']:.2f}", parts)
-    CONSOLE.print(profiles)
+    CONSOLE.print(profile_table(results))
 
 
 if __name__ == "__main__":

@@ -33,11 +33,18 @@ AND_FILTER = {
     "predicates": "tombstone",
     "predicates.tombstone.type": f"{TRANSFORMS}.predicates.RecordIsTombstone",
 }
+BY_ROW = {
+    "transforms": "function",
+    "transforms.function.type": "connect.transforms.PythonFunction$Value",
+    "transforms.function.function": "tests.bench.row_function:total",
+    "transforms.function.fields": "total:float64",
+}
 PRODUCER = {
     "producer.override.linger.ms": "50",
     "producer.override.batch.size": "262144",
     "producer.override.compression.type": "lz4",
 }
+JSON_LINES = {"name": "sink-lines", "format.class": "io.confluent.connect.s3.format.json.JsonFormat"}
 FROM_START = {"consumer.override.auto.offset.reset": "earliest"}
 JAVA = "Java Kafka Connect 4.1"
 
@@ -88,6 +95,9 @@ def measure_throughput(bench: Bench) -> Iterator[dict]:
     java_source, java_sink = _java(bench, filled)
     ours = run("memory_to_kafka", {**bench.base, **_with(AND_FILTER), "topic": new_topic(kafka, "smts")})
     yield entry("in-memory source -> 3 SMTs -> JSON, lz4", ours, JAVA, java_source, must=250_000)
+    by_row = {"connector": json.dumps({**BY_ROW, **PRODUCER}), "topic": new_topic(kafka, "by-row")}
+    ours = run("memory_to_kafka", {**bench.base, **by_row})
+    yield entry("in-memory source -> Python function per row -> JSON, lz4", ours, None, None, must=130_000)
     yield _avro(bench)
 
     ours = run("kafka_to_null", {**bench.base, "topic": filled, "connector": json.dumps(INSERT_AND_RENAME)})
@@ -142,8 +152,10 @@ def _files(bench: Bench, filled: str, java_sink: Figure | None) -> Iterator[dict
             "access_key_id": endpoint.access_key_id, "secret_access_key": endpoint.secret_access_key,
         }  # fmt: skip
         ours = run("kafka_to_s3", settings)
+        lines = run("kafka_to_s3", {**settings, "connector": json.dumps(JSON_LINES)})
     raw = run("raw_consume", {**bench.base, "topic": filled})
     yield entry("Kafka JSON -> Parquet zstd in S3", ours, "librdkafka consume(), thrown away", raw, must=200_000)
+    yield entry("Kafka JSON -> JSON lines in S3", lines, "librdkafka consume(), thrown away", raw)
     if java_sink is not None:
         name = f"{JAVA}, 2 SMTs -> null sink: it has no Parquet writer"
         yield entry("Kafka JSON -> Parquet zstd in S3, beside Java", ours, name, java_sink, must=200_000)

@@ -63,13 +63,16 @@ def log_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[dict]:
         "p99 ms": latency.p99_ms,
     }  # fmt: skip
     entries = [{"name": f"PostgreSQL log, {n}", "ours": value, "target": TARGETS.get(n)} for n, value in found.items()]
+    entries[0]["profile"] = figure.profile
     try:
         mariadb = measure_mariadb(kafka)
     except ArtifactError as error:
         say(f"MariaDB's log is left out: {error}")
         return entries
     beside = {"changes/s": mariadb.rows_per_s, "cpu s per million changes": mariadb.cpu_s_per_mrow}
-    return [*entries, *({"name": f"MariaDB log, {n}", "ours": v, "target": None} for n, v in beside.items())]
+    more = [{"name": f"MariaDB log, {n}", "ours": v, "target": None} for n, v in beside.items()]
+    more[0]["profile"] = mariadb.profile
+    return [*entries, *more]
 
 
 def log_table(entries: list[dict]) -> Table:

@@ -38,3 +38,9 @@ def one_row(batch):
 
 def nonsense(batch):
     return 7
+
+
+def changes_in_place(row):
+    row["tags"].append("new")
+    row["in"]["x"] = 7
+    return row if row["n"] % 2 else None

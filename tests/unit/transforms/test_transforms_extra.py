@@ -253,6 +253,18 @@ def test_a_function_per_row_adds_drops_and_fails_for_its_row_alone() -> None:
     assert made.values.rows() == [{"n": 4, "t": "t4", "twice": 8}]
 
 
+def test_what_a_function_changes_in_place_counts_and_what_it_leaves_keeps_its_column() -> None:
+    inner = s.struct({"x": s.INT32})
+    schema = s.struct({"n": s.INT64, "note": s.STRING.as_optional(), "tags": s.array(s.STRING), "in": inner})
+    rows = [{"n": n, "note": None if n == 3 else "é", "tags": ["a"], "in": {"x": n}} for n in (1, 2, 3)]
+    found = same("PythonFunction$Value", rows, schema, function="extra_functions:changes_in_place")
+    assert values(found) == [
+        {"n": 1, "note": "é", "tags": ["a", "new"], "in": {"x": 7}},
+        {"n": 3, "note": None, "tags": ["a", "new"], "in": {"x": 7}},
+    ]
+    assert [row["tags"] for row in rows] == [["a"]] * 3
+
+
 @pytest.mark.parametrize(
     ("function", "mode", "said"),
     [

@@ -1,0 +1,78 @@
+"""Rows for a function that changes some of their fields, over columns of which the unchanged ones are kept. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from operator import is_
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.arrow import arrow_type
+from connect.api.arrow_rows import arrow_from_rows, member_array, members_of, rows_from_arrow, struct_rows
+from connect.api.records import Column
+from connect.api.schema import Schema, Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_CONTAINERS: Final = frozenset({list, dict})
+_NESTED: Final = frozenset({Type.ARRAY, Type.MAP, Type.STRUCT})
+
+
+@dataclass(frozen=True, slots=True)
+class StructColumns:
+    """A batch's columns with their values in the Python form."""
+
+    schema: Schema
+    arrays: Sequence[pa.Array]
+    values: Sequence[Sequence[Any]]
+
+    @classmethod
+    def of(cls, column: Column) -> StructColumns | None:
+        """None where there are no columns, or a row is null."""
+        schema = column.schema
+        if schema is None or schema.type is not Type.STRUCT or not schema.fields or not column.is_arrow:
+            return None
+        array = column.arrow()
+        if array.null_count:
+            return None
+        arrays = array.flatten()
+        return cls(schema, arrays, [rows_from_arrow(array) for array in arrays])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A new dict per row."""
+        return iter(struct_rows([field.name for field in self.schema.fields], self.values))
+
+    def changed(self, rows: Sequence[Any], kept: Sequence[int], schema: Schema) -> Column:
+        """The rows that a function made of those at `kept`, by the schema it declares. SchemaError: one does not fit.
+
+        A field whose values are the very objects that were given keeps its column.
+        """
+        import pyarrow as pa
+
+        if not set().union(*rows) <= schema.field_index.keys():
+            return Column.from_arrow(arrow_from_rows(rows, schema), schema)  # which names the field
+        places = {field.name: i for i, field in enumerate(self.schema.fields) if field.schema.type not in _NESTED}
+        picked = None if len(kept) == len(self.values[0]) else pa.array(kept, pa.int64())
+        arrays = []
+        for field in schema.fields:
+            made, place = members_of(rows, field.name), places.get(field.name)
+            if place is not None and self.schema.fields[place] == field and self._is_same(made, place, kept):
+                arrays.append(self.arrays[place] if picked is None else self.arrays[place].take(picked))
+            else:
+                arrays.append(member_array(made, field.schema, field.name))
+        return Column.from_arrow(pa.StructArray.from_arrays(arrays, fields=list(arrow_type(schema))), schema)
+
+    def _is_same(self, made: Sequence[Any], place: int, kept: Sequence[int]) -> bool:
+        given = self.values[place]
+        if len(kept) < len(given):
+            given = [given[i] for i in kept]
+        return all(map(is_, made, given))
+
+
+def copied(row: Any) -> Any:
+    """A row that a function may change, also inside: the rows beside it may have to be tried again."""
+    if not isinstance(row, dict):
+        return deepcopy(row) if isinstance(row, list) else row
+    return {name: deepcopy(value) if type(value) in _CONTAINERS else value for name, value in row.items()}

@@ -1,0 +1,11 @@
+"""A user's transform, row by row: one field computed, one changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def total(row: dict[str, Any]) -> dict[str, Any]:
+    row["total"] = row["quantity"] * row["price"] * (1 - row["discount"])
+    row["sku"] = row["sku"].lower()
+    return row
