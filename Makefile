@@ -13,7 +13,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test bench chaos clean
+.PHONY: help setup demo check test bench chaos sanitize clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,11 +36,14 @@ test: check ## Every test, on real Kafka and S3
 bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)
 
-chaos: setup ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress; a gigabyte
+chaos: sanitize ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress; a gigabyte
 	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/integration
 	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
 		tests/integration/jdbc/test_jdbc_first_read.py
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done
+
+sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedBehaviorSanitizer (needs g++)
+	$(BIN)/python -m tests.sanitize.sanitize_native $(ARGS)
 
 clean: ## Remove what setup made
 	rm -rf $(VENV) build *.egg-info connect/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,59 @@
+"""`make sanitize`: the native code's tests with AddressSanitizer and UndefinedBehaviorSanitizer watching it.
+
+The module is built apart, with g++, and takes the place of the installed one in a Python that has loaded the
+sanitizers first. What they find ends the run with the place in the source. Leaks are not looked for: the interpreter
+itself keeps memory to its end.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+SOURCES = Path("connect/native/src")
+TESTS = (
+    "tests/unit/convert/test_native_json_decode.py",
+    "tests/unit/convert/test_native_json_encode.py",
+    "tests/unit/convert/test_convert_json.py",
+    "tests/unit/convert/test_convert_json_property.py",
+    "tests/unit/native",
+    "tests/integration/kafka/test_kafka_consumer.py",
+)
+FLAGS = ("-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
+
+
+def main(arguments: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        module = Path(folder) / "_connect.so"
+        build(module)
+        environment = {
+            **os.environ,
+            "LD_PRELOAD": " ".join(runtime(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")),
+            "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:strict_string_checks=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+            # Each object of Python's has a block of its own, whose edges are watched.
+            "PYTHONMALLOC": "malloc",
+            "CONNECT_NATIVE": "on",
+        }
+        argv = [sys.executable, "-m", "tests.sanitize.sanitized_pytest", str(module), *(arguments or TESTS)]
+        return subprocess.run(argv, env=environment, check=False).returncode
+
+
+def build(module: Path) -> None:
+    """The native code with both sanitizers in it."""
+    argv = ["g++", *FLAGS, "-fsanitize=address,undefined", f"-I{sysconfig.get_path('include')}", "-o", str(module)]
+    subprocess.run([*argv, *map(str, sorted(SOURCES.glob("*.cpp"))), "-ldl"], check=True)
+
+
+def runtime(name: str) -> str:
+    """The path of one of the compiler's libraries."""
+    argv = ["g++", f"-print-file-name={name}"]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
