@@ -17,6 +17,8 @@ from connect.services.ports import free_ports
 from connect.services.process import Command, SupervisedProcess
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
+FEW_PARTITIONS = {"slots": "6", "offset.storage.partitions": "2", "status.storage.partitions": "2"}
+"""Of internal topics that live for one test: the 90 that a worker makes cost a broker more than the test."""
 
 
 def wait_for(condition: Callable[[], Any], timeout_s: float, what: str, pause_s: float = 0.1) -> Any:
@@ -45,7 +47,8 @@ class WorkerProcess:
             "config.storage.topic": f"{name}-configs", "offset.storage.topic": f"{name}-offsets",
             "status.storage.topic": f"{name}-status", "config.storage.replication.factor": "1",
             "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
-            "key.converter": JSON, "value.converter": JSON, "offset.flush.interval.ms": "500", **settings,
+            "key.converter": JSON, "value.converter": JSON, "offset.flush.interval.ms": "500",
+            **FEW_PARTITIONS, **settings,
         }  # fmt: skip
         self._file = folder / "worker.properties"
         self._file.write_text("".join(f"{k}={v}\n" for k, v in properties.items()))

@@ -3,6 +3,7 @@
 import pytest
 import yaml
 from cluster_worker import JSON_CONVERTER, WorkerProcess
+from e2e_worker import FEW_PARTITIONS
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def worker_keys(kafka, unique):
         "value.converter.schemas.enable": "false",
         "offset.flush.interval.ms": "500",
         "task.shutdown.graceful.timeout.ms": "2000",
-        "offset.storage.partitions": "2",
+        **FEW_PARTITIONS,
     }
     for name in ("config", "offset", "status"):
         keys[f"{name}.storage.topic"] = f"{unique}-{name}s"

@@ -62,7 +62,7 @@ def test_missing_topics_are_refused_where_none_may_be_made(worker_keys, start_wo
     assert f"Topic '{worker_keys[CONFIG]}' for connector configurations, named by '{CONFIG}', does not exist" in said
     for key, partitions in ((CONFIG, 1), (OFFSET, 2), (STATUS, 1)):
         make_topic(worker_keys[key], partitions)
-    make_topic(f"{worker_keys['group.id']}-slots", 60)
+    make_topic(f"{worker_keys['group.id']}-slots", int(worker_keys["slots"]))
     assert start_worker(**off).ready().get("/connectors") == []
 
 

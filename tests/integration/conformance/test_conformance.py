@@ -29,6 +29,7 @@ SHOWN_CHARACTERS = 1500
 WORKER = {
     "offset.flush.interval.ms": "1000", "exactly.once.source.support": "disabled", "config.providers": "file",
     "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+    "slots": "60", "offset.storage.partitions": "25", "status.storage.partitions": "5",
 }  # fmt: skip
 
 pytestmark = [
