@@ -18,6 +18,7 @@ from connectors.jdbc.mysql_arrow import MySqlArrow
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
 from connectors.jdbc.rules import driver_properties
+from connectors.jdbc.tls import take_tls
 from connectors.jdbc.types import Raw
 from connectors.jdbc.url import is_jdbc, translate
 
@@ -34,7 +35,8 @@ class Database:
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         # Statements that prepare each session.
         self.session = _statements(self.dialect_name, config.statement_timeout_ms)
-        self._engine = _engine(url, config, self.session)
+        url, self._tls = take_tls(url)
+        self._engine = _engine(url, config, self.session, self._tls)
         dbapi = self._engine.dialect.dbapi
         self._driver_error: tuple[type[Exception], ...] = (dbapi.Error if dbapi else sa.exc.DBAPIError,)
         self._postgres: PostgresArrow | None = None
@@ -80,10 +82,10 @@ class Database:
         return bool(getattr(self.connection.dialect, "is_mariadb", False))
 
     @property
-    def driver_arguments(self) -> dict[str, str | int]:
+    def driver_arguments(self) -> dict[str, Any]:
         """What the driver connects with, for connections of another kind. Holds the password."""
-        given = self._engine.dialect.create_connect_args(self._engine.url)[1]
-        return {name: value for name, value in given.items() if isinstance(value, str | int)}
+        given = {**self._engine.dialect.create_connect_args(self._engine.url)[1], **self._tls}
+        return {name: value for name, value in given.items() if isinstance(value, str | int) or name == "ssl"}
 
     def inspector(self) -> sa.Inspector:
         """The catalog, read anew."""
@@ -223,8 +225,8 @@ def _existing_file(url: sa.URL) -> sa.URL:
     return url.set(database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true", **url.query})
 
 
-def _engine(url: sa.URL, config: JdbcSourceConfig, session: tuple[str, ...]) -> sa.Engine:
-    options: dict[str, Any] = {}
+def _engine(url: sa.URL, config: JdbcSourceConfig, session: tuple[str, ...], tls: dict[str, Any]) -> sa.Engine:
+    options: dict[str, Any] = {"connect_args": tls}
     if config.isolation_mode != "DEFAULT":
         options["isolation_level"] = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")
     if url.get_backend_name() == "sqlite":

@@ -17,7 +17,7 @@ _POSTGRES_DROPPED = {
 _MYSQL_DROPPED = {
     "zeroDateTimeBehavior", "serverTimezone", "connectionTimeZone", "useCursorFetch", "defaultFetchSize", "useUnicode",
     "rewriteBatchedStatements", "autoReconnect", "tinyInt1isBit", "useLegacyDatetimeCode", "allowPublicKeyRetrieval",
-    "yearIsDateType", "useServerPrepStmts", "cachePrepStmts", "nullCatalogMeansCurrent", "tcpKeepAlive", "useSSL",
+    "yearIsDateType", "useServerPrepStmts", "cachePrepStmts", "nullCatalogMeansCurrent", "tcpKeepAlive",
     "characterEncoding", "sendFractionalSeconds", "timezone", "permitMysqlScheme", "useMysqlMetadata",
     "prepStmtCacheSize", "prepStmtCacheSqlLimit", "maxReconnects", "connectionCollation",
 }  # fmt: skip
@@ -61,6 +61,27 @@ def _session_target(value: str) -> str:
     return _SESSION_TARGETS[value]
 
 
+_MYSQL_SSL_MODES = {
+    "disable": "disabled", "disabled": "disabled", "preferred": "preferred", "trust": "required",
+    "required": "required", "verify-ca": "verify_ca", "verify_ca": "verify_ca", "verify-full": "verify_identity",
+    "verify_identity": "verify_identity",
+}  # fmt: skip
+
+
+def _mysql_ssl_mode(value: str) -> str:
+    if value.lower() not in _MYSQL_SSL_MODES:
+        raise ValueError(f"must be one of {', '.join(_MYSQL_SSL_MODES)}")
+    return _MYSQL_SSL_MODES[value.lower()]
+
+
+def _encrypted(value: str) -> str:
+    return "required" if value.lower() == "true" else "preferred"
+
+
+def _verified(value: str) -> str:
+    return "verify_identity" if value.lower() == "true" else "preferred"
+
+
 def _same(value: str) -> str:
     return value
 
@@ -77,7 +98,13 @@ _POSTGRES: dict[str, _Rename] = {
 _MYSQL: dict[str, _Rename] = {
     "connectTimeout": ("connect_timeout", _seconds_of_ms), "socketTimeout": ("read_timeout", _seconds_of_ms),
     "serverSslCert": ("ssl_ca", _same), "keyStore": ("ssl_cert", _same), "unix_socket": ("unix_socket", _same),
-    "localSocket": ("unix_socket", _same),
+    "localSocket": ("unix_socket", _same), "sslMode": ("ssl_mode", _mysql_ssl_mode), "useSSL": ("ssl_mode", _encrypted),
+    "ssl_key": ("ssl_key", _same),
+}  # fmt: skip
+# MariaDB's driver verifies where MySQL's only encrypts.
+_MARIADB: dict[str, _Rename] = {
+    **_MYSQL, "useSSL": ("ssl_mode", _verified), "useSsl": ("ssl_mode", _verified),
+    "trustServerCertificate": ("ssl_trust", _same),
 }  # fmt: skip
 _SQLITE: dict[str, _Rename] = {"busy_timeout": ("timeout", _exact_seconds_of_ms)}
 
@@ -93,7 +120,7 @@ class _Family:
 _FAMILIES = {
     "postgresql": _Family("postgresql+psycopg", 5432, _POSTGRES, frozenset(_POSTGRES_DROPPED)),
     "mysql": _Family("mysql+pymysql", 3306, _MYSQL, frozenset(_MYSQL_DROPPED)),
-    "mariadb": _Family("mariadb+pymysql", 3306, _MYSQL, frozenset(_MYSQL_DROPPED)),
+    "mariadb": _Family("mariadb+pymysql", 3306, _MARIADB, frozenset(_MYSQL_DROPPED)),
     "sqlite": _Family("sqlite", 0, _SQLITE, frozenset(_SQLITE_DROPPED)),
 }
 

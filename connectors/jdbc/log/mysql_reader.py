@@ -6,9 +6,8 @@ Owned by the reading thread.
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +15,15 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConfigProblem, ConnectError
 from connect.api.records import Batch
-from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
 from connectors.jdbc.log.binlog_position import BinlogPosition, read_binlog_offset
-from connectors.jdbc.log.heartbeat import Heartbeat
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table
+from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
 from connectors.jdbc.pages import PageRules
 from connectors.jdbc.query import select, table_source
-from connectors.jdbc.tables import TableFilter, TableName
+from connectors.jdbc.tables import TableName
 
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
@@ -54,17 +52,13 @@ class MySqlLog:
 
     retained_bytes = 0
 
-    def __init__(
-        self, config: JdbcTaskConfig, tables: Sequence[TableName], offset: Mapping[str, Any] | None,
-        stopping: threading.Event,
-    ) -> None:  # fmt: skip
+    def __init__(self, session: LogSession, offset: Mapping[str, Any] | None) -> None:
         """Connects to nothing. ConnectError: the stored offset is none of mode=log."""
-        self._config = config
-        self._names = tables
-        self._database = Database(config)
-        self._stream = BinlogStream(self._database.driver_arguments, self._database.border, stopping)
-        self._heartbeat = Heartbeat(config)
-        self.position = None if offset is None else _position(offset)
+        self._session = session
+        self._config = session.config
+        self._database = session.database
+        self._stream = BinlogStream(self._database.driver_arguments, self._database.border, session.stopping)
+        self.position = resumed(offset, read_binlog_offset)
         self.stored_lsn = 0
 
     def batches(self) -> Iterator[Batch | None]:
@@ -84,25 +78,27 @@ class MySqlLog:
         mariadb = database.is_mariadb
         connector = "mariadb" if mariadb else "mysql"
         database.end_transaction()
-        tables = {name: plan_table(database, name, config, connector) for name in self._names}
+        tables = {name: plan_table(database, name, config, connector) for name in self._session.tables}
         if self.position is None or self.position.snapshot_done is not None:
             yield from self._tables(tables, connector, mariadb=mariadb)
         while config.snapshot_mode == "initial_only":
             yield None
         assert self.position is not None
-        listed, chosen = frozenset(self._names), TableFilter.of(config)
         events = BinlogEvents(
             config,
             connector,
             self.position,
             tables=tables,
             plan=lambda name: plan_table(database, name, config, connector),
-            chosen=lambda name: (
-                name in listed or (chosen.selects(name) and name.schema == database.schema_of_connection)
-            ),
+            chosen=self._chooses,
         )
         self._stream.start(self.position, mariadb=mariadb)
         yield from self._log(events)
+
+    def _chooses(self, name: TableName) -> bool:
+        # The log holds every database's changes, and a filter names tables of one.
+        is_listed = name in self._session.tables
+        return is_listed or (name.schema == self._database.schema_of_connection and self._session.chooses(name))
 
     def _tables(
         self, tables: Mapping[TableName, BinlogTable], connector: str, *, mariadb: bool
@@ -131,7 +127,7 @@ class MySqlLog:
             self.position = replace(self.position, snapshot_done=(*self.position.snapshot_done, name.full))
         self._database.end_transaction()
         self.position = replace(self.position, snapshot_done=None)
-        yield replace(self._heartbeat.nothing(), position=events.source_position(self.position))
+        yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
 
     def _begin_snapshot(self, *, mariadb: bool) -> BinlogPosition:
         """A transaction that sees the tables as they are at one place of the log, and the place."""
@@ -162,16 +158,25 @@ class MySqlLog:
 
     def _log(self, events: BinlogEvents) -> Iterator[Batch | None]:
         limit = self._config.max_batch_size
+        spent_s = 0.0
         while True:
+            waits_s = [min(spent_s, COLLECT_S)]
             event = self._stream.next(_WAIT_S)
+            begun_s = time.monotonic()
             while event is not None:
                 events.take(event)
                 event = None if events.has(limit) else self._stream.next(0.0)
+                if event is None and waits_s and not events.has(limit):
+                    # Not woken by each of them.
+                    self._session.stopping.wait(waits_s.pop())
+                    begun_s = time.monotonic()
+                    event = self._stream.next(0.0)
             for batch in events.batches(limit):
                 self.position = events.position
                 yield batch
             self.position = events.position
-            beat = self._heartbeat.due((self.position.file, self.position.pos))
+            spent_s = time.monotonic() - begun_s
+            beat = self._session.heartbeat.due((self.position.file, self.position.pos))
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))
             yield None
@@ -192,12 +197,3 @@ class MySqlLog:
 def _status_statement(connection: sa.Connection) -> str:
     version = connection.dialect.server_version_info or (0,)
     return "SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS"
-
-
-def _position(offset: Mapping[str, Any]) -> BinlogPosition:
-    try:
-        return read_binlog_offset(offset)
-    except (ValueError, TypeError, IndexError) as error:
-        raise ConnectError(
-            f"The stored offset cannot be used with mode=log: {error}.", fix="Reset the connector's offsets."
-        ) from error

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +12,7 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch
-from connectors.jdbc.config import JdbcTaskConfig
-from connectors.jdbc.database import Database
 from connectors.jdbc.log import pg_slot
-from connectors.jdbc.log.heartbeat import Heartbeat
 from connectors.jdbc.log.pg_changes import ChangeEvents
 from connectors.jdbc.log.pg_snapshot import TableSnapshot
 from connectors.jdbc.log.pg_stream import ReplicationStream
@@ -24,11 +20,10 @@ from connectors.jdbc.log.pg_tables import LogTables
 from connectors.jdbc.log.pg_text import SESSION
 from connectors.jdbc.log.pgoutput import LogState
 from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, read_offset, text_of_lsn
-from connectors.jdbc.tables import TableFilter, TableName
+from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
 
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
-_COLLECT_S = 0.02
 _WATCH_S = 10.0
 _NO_SNAPSHOT = {"no_data", "never"}
 
@@ -36,22 +31,17 @@ _NO_SNAPSHOT = {"no_data", "never"}
 class PostgresLog:
     """One connector's way through one server. `position` is behind everything that `batches` gave."""
 
-    def __init__(
-        self, config: JdbcTaskConfig, tables: Sequence[TableName], offset: Mapping[str, Any] | None,
-        stopping: threading.Event,
-    ) -> None:  # fmt: skip
+    def __init__(self, session: LogSession, offset: Mapping[str, Any] | None) -> None:
         """Connects to nothing. ConnectError: the stored offset is none of mode=log."""
-        self._config = config
-        self._names = tables
-        self._stopping = stopping
-        self._database = Database(config)
+        self._session = session
+        self._config = session.config
+        self._database = session.database
         arguments = {**self._database.driver_arguments, **SESSION}
-        self._stream = ReplicationStream(arguments, self._database.border, stopping)
+        self._stream = ReplicationStream(arguments, self._database.border, session.stopping)
         self._snapshot = TableSnapshot(arguments, self._database.border)
-        self._heartbeat = Heartbeat(config)
         self._watch_at_s = 0.0
         self._warned = False
-        self.position = None if offset is None else _position(offset)
+        self.position = resumed(offset, read_offset)
         self.stored_lsn = 0
         """All before it is in Kafka, with its offset; set by the task."""
         self.retained_bytes = 0
@@ -59,11 +49,11 @@ class PostgresLog:
     def batches(self) -> Iterator[Batch | None]:
         """Batches in order; None where there is nothing now, so that the caller can look after other things."""
         config = self._config
-        pg_slot.ensure_publication(self._database, config, self._names)
+        pg_slot.ensure_publication(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
         tables = LogTables(self._database, config)
-        events = ChangeEvents(tables, config, name, _chosen(config, self._names))
+        events = ChangeEvents(tables, config, name, self._session.chooses)
         exported = self._place()
         assert self.position is not None
         if self.position.snapshot is not None:
@@ -110,7 +100,7 @@ class PostgresLog:
         assert self.position.snapshot is not None
         xid, clock_us = self._snapshot.begin(exported)
         place = self.position.snapshot
-        for name in self._names:
+        for name in self._session.tables:
             if name.full in place.done:
                 continue
             table = tables.plan(tables.describe(name))
@@ -126,7 +116,7 @@ class PostgresLog:
             self.position = replace(self.position, snapshot=place)
         self._snapshot.close()
         self.position = replace(self.position, snapshot=None)
-        yield replace(self._heartbeat.nothing(), position=events.source_position(self.position))
+        yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
 
     def _log(self, events: ChangeEvents) -> Iterator[Batch | None]:
         assert self.position is not None
@@ -134,20 +124,19 @@ class PostgresLog:
         spent_s = 0.0
         while True:
             self.tend()
-            messages = self._stream.read(self._config.max_batch_size, _WAIT_S, min(spent_s, _COLLECT_S))
+            messages = self._stream.read(self._config.max_batch_size, _WAIT_S, min(spent_s, COLLECT_S))
             begun_s = time.monotonic()
             if messages:
                 for batch, position in events.of_log(messages, state, self.position):
                     self.position = position
                     if batch is not None:
                         yield batch
-                # A batch costs much the same however small it is: let as much come as was handled meanwhile.
                 spent_s = time.monotonic() - begun_s
             elif not state.is_open and self._stream.server_end > self.position.commit_lsn:
                 # All that the server has read was nothing for us: it need not keep it.
                 state.commit_end_lsn = self._stream.server_end
                 self.position = replace(self.position, commit_lsn=self._stream.server_end)
-            beat = self._heartbeat.due(self.position.commit_lsn)
+            beat = self._session.heartbeat.due(self.position.commit_lsn)
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))
             yield None
@@ -181,23 +170,9 @@ class PostgresLog:
         """Leave the server; the slot stays, unless slot.drop.on.stop."""
         self._snapshot.close()
         self._stream.close()
-        if self._config.slot_drop_on_stop and self._stopping.is_set():
+        if self._config.slot_drop_on_stop and self._session.stopping.is_set():
             pg_slot.drop_slot(self._database, self._config.slot_name)
         self._database.close()
-
-
-def _chosen(config: JdbcTaskConfig, names: Sequence[TableName]) -> Any:
-    listed, chosen = frozenset(names), TableFilter.of(config)
-    return lambda name: name in listed or chosen.selects(name)
-
-
-def _position(offset: Mapping[str, Any]) -> LogPosition:
-    try:
-        return read_offset(offset)
-    except (ValueError, TypeError, IndexError) as error:
-        raise ConnectError(
-            f"The stored offset cannot be used with mode=log: {error}.", fix="Reset the connector's offsets."
-        ) from error
 
 
 def _gap(slot: pg_slot.Slot | None, position: LogPosition, name: str) -> ConnectError | None:

@@ -67,6 +67,8 @@ class ReplicationStream:
 
     def start(self, slot: str, lsn_text: str, publication: str) -> None:
         """Ask for the log from here on."""
+        # What a connection before this one had seen may lie behind changes that come again.
+        self.server_end = self._seen = 0
         quoted = publication.replace('"', '""').replace("'", "''")
         self._command(
             f'START_REPLICATION SLOT "{slot}" LOGICAL {lsn_text} '

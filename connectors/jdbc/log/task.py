@@ -16,6 +16,7 @@ from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.log.mysql_reader import MySqlLog
 from connectors.jdbc.log.pg_reader import PostgresLog
 from connectors.jdbc.log.position import partition_of
+from connectors.jdbc.log.session import LogSession
 from connectors.jdbc.tables import from_text
 from connectors.jdbc.url import family
 
@@ -48,7 +49,7 @@ class JdbcLogTask:
         self._ctx = ctx
         offset = ctx.stored_offset(partition_of(self._config.topic_prefix))
         kind = PostgresLog if family(self._config.connection_url) == "postgresql" else MySqlLog
-        log = kind(self._config, from_text(self._config.tables), offset, self._stopping)
+        log = kind(LogSession(self._config, from_text(self._config.tables), self._stopping), offset)
         self._reading = _Reading(log, self._stopping)
 
     def poll(self, deadline: Deadline) -> Batch | None:

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from connect.services import KafkaService
 from connect.services.errors import ArtifactError
-from connect.services.postgres import PostgresService
+from connect.services.postgres import PostgresService, _binary
 from tests.bench.log.log_mariadb import measure_mariadb
 from tests.bench.log.log_tables import Database
 from tests.bench.measure import Figure
@@ -51,6 +51,8 @@ def log_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[dict]:
         return []
     with service:
         database = Database(service.endpoint)
+        ceiling = _ceiling(database)
+        say(f"pg_recvlogical, to nowhere: {ceiling:,.0f} changes/s")
         figure = _sustained(kafka, database)
         say(f"mode=log: {figure.rows_per_s:,.0f} changes/s, {figure.cpu_s_per_mrow:.2f} cpu s per million")
         latency = _latency(kafka, database)
@@ -58,9 +60,9 @@ def log_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[dict]:
             f"mode=log at {latency.rows_per_s:,.0f} changes/s: p50 {latency.p50_ms:.0f} ms, p99 {latency.p99_ms:.0f} ms"
         )
     found = {
-        "changes/s": figure.rows_per_s, "cpu s per million changes": figure.cpu_s_per_mrow,
-        "RSS MB": figure.max_rss_mb, "steady changes/s": latency.rows_per_s, "p50 ms": latency.p50_ms,
-        "p99 ms": latency.p99_ms,
+        "changes/s": figure.rows_per_s, "changes/s of pg_recvlogical, to nowhere": ceiling,
+        "cpu s per million changes": figure.cpu_s_per_mrow, "RSS MB": figure.max_rss_mb,
+        "steady changes/s": latency.rows_per_s, "p50 ms": latency.p50_ms, "p99 ms": latency.p99_ms,
     }  # fmt: skip
     entries = [{"name": f"PostgreSQL log, {n}", "ours": value, "target": TARGETS.get(n)} for n, value in found.items()]
     entries[0]["profile"] = figure.profile
@@ -91,6 +93,24 @@ def _sustained(kafka: KafkaService, database: Database) -> Figure:
     figure = run("source_to_kafka", _job(kafka, database, name, CHANGES))
     database.forget(name)
     return figure
+
+
+def _ceiling(database: Database) -> float:
+    """What the server gives to its own client, which throws it away."""
+    name = f"log_{uuid.uuid4().hex[:6]}"
+    database.prepare(name)
+    database.fill(CHANGES)
+    e = database.endpoint
+    argv = [
+        str(_binary("pg_recvlogical")), "-h", e.host, "-p", str(e.port), "-U", e.user, "-d", e.database, "--start",
+        "--slot", name, "-o", "proto_version=1", "-o", f"publication_names={name}", "-f", os.devnull, "--no-loop",
+        "--endpos", database.end(),
+    ]  # fmt: skip
+    begun_s = time.monotonic()
+    subprocess.run(argv, env={**os.environ, "PGPASSWORD": e.password}, check=True, timeout=300)
+    spent_s = time.monotonic() - begun_s
+    database.forget(name)
+    return CHANGES / spent_s
 
 
 def _latency(kafka: KafkaService, database: Database) -> Latency:

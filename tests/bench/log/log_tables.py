@@ -61,6 +61,12 @@ class Database:
                 update = f"UPDATE {TABLE} SET state = state + 1, changed = now() WHERE id BETWEEN {first} AND {last}"
                 connection.execute(update)
 
+    def end(self) -> str:
+        """Where the server's log ends."""
+        with self.connect() as connection:
+            (lsn,) = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone() or ("",)
+            return str(lsn)
+
     def write_one(self) -> None:
         """A row that no steady writer writes."""
         with self.connect() as connection:

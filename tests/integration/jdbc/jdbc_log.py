@@ -46,14 +46,19 @@ class LogRun:
         with suppress(RetriableError):
             batch = self.task.poll(Deadline.after(timeout_s))
         if batch is not None:
-            self.store.store(batch)
-            assert batch.position is not None
-            assert all(isinstance(v, str | int) for v in batch.position.offset.values()), "primitives only"
-            self.task.stored([batch.position])
-            self.batches.append(batch)
-            keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
-            self.events += [(batch.topic, k, v) for k, v in zip(keys, batch.values.rows(), strict=True)]
+            self.take(batch)
         return batch
+
+    def take(self, batch: Batch) -> None:
+        """Store what was polled, as a flush would."""
+        assert self.task is not None
+        self.store.store(batch)
+        assert batch.position is not None
+        assert all(isinstance(v, str | int) for v in batch.position.offset.values()), "primitives only"
+        self.task.stored([batch.position])
+        self.batches.append(batch)
+        keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
+        self.events += [(batch.topic, k, v) for k, v in zip(keys, batch.values.rows(), strict=True)]
 
     def until(self, done: Callable[[], object]) -> None:
         """Poll until it is so."""

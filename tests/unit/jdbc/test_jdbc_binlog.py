@@ -152,9 +152,11 @@ def test_rows_of_inserts_updates_and_deletes():
         binlog.rows(_event(25, head + b"\x01" + two))
     with pytest.raises(ConnectError, match="does not have the columns"):
         layout.images([one[:-1], two])
+    with pytest.raises(ConnectError, match="does not have the columns"):
+        layout.images([one] * 40 + [one[:-1]])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_values_are_found_whatever_the_rows_hold(data):
     widths = data.draw(st.lists(st.sampled_from([Width(1), Width(8), Width(prefix=1), Width(prefix=2)]), min_size=1))
@@ -170,9 +172,13 @@ def test_values_are_found_whatever_the_rows_hold(data):
         parts = [(len(v).to_bytes(w.prefix, "little") if w.prefix else b"") + v for v, w in pairs]
         stored.append(nulls.to_bytes((len(widths) + 7) // 8, "little") + b"".join(parts))
     split = data.draw(st.integers(0, len(rows)))
-    images = RowLayout(widths).images([b"".join(stored[:split]), b"".join(stored[split:])])
+    parts = [b"".join(stored[:split]), b"".join(stored[split:])]
+    images = RowLayout(widths).images(parts)
     assert _told(images) == [list(row) for row in rows]
     assert images.per_event.tolist() == [split, len(rows) - split]
+    many = RowLayout(widths).images(parts * 16)
+    assert _told(many) == [list(row) for row in rows] * 16
+    assert many.per_event.tolist() == images.per_event.tolist() * 16
 
 
 def test_compressed_events_are_refused_with_the_setting():

@@ -34,6 +34,20 @@ from connectors.jdbc.url import DatabaseUrl, family, translate, without_password
         ),
         ("jdbc:mysql://db/shop?serverTimezone=UTC", DatabaseUrl("mysql+pymysql", "db", 3306, "shop")),
         (
+            "jdbc:mariadb://db/shop?useSSL=true&serverSslCert=/ca.pem&trustServerCertificate=true",
+            DatabaseUrl(
+                "mariadb+pymysql",
+                "db",
+                3306,
+                "shop",
+                query={"ssl_mode": "verify_identity", "ssl_ca": "/ca.pem", "ssl_trust": "true"},
+            ),
+        ),
+        (
+            "jdbc:mysql://db/shop?sslMode=VERIFY_CA",
+            DatabaseUrl("mysql+pymysql", "db", 3306, "shop", query={"ssl_mode": "verify_ca"}),
+        ),
+        (
             "jdbc:mariadb://db:3307/shop?connectTimeout=5000",
             DatabaseUrl("mariadb+pymysql", "db", 3307, "shop", query={"connect_timeout": "5"}),
         ),

@@ -1,0 +1,47 @@
+"""What the readers of every log share: settings, a connection for questions, heartbeats, the place to go on from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.config import JdbcTaskConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.log.heartbeat import Heartbeat
+from connectors.jdbc.tables import TableFilter, TableName
+
+P = TypeVar("P")
+COLLECT_S = 0.02
+"""A chunk costs much the same however small it is: it gets as long to grow as the last one took, this at most."""
+
+
+class LogSession:
+    """One task's view of its server. Owned by the reading thread; `stopping` is set by another."""
+
+    def __init__(self, config: JdbcTaskConfig, tables: Sequence[TableName], stopping: threading.Event) -> None:
+        """Connects to nothing."""
+        self.config = config
+        self.tables = tables
+        self.stopping = stopping
+        self.database = Database(config)
+        self.heartbeat = Heartbeat(config)
+        self._listed = frozenset(tables)
+        self._filter = TableFilter.of(config)
+
+    def chooses(self, table: TableName) -> bool:
+        """Whether the log's changes of a table are wanted: it was there at the start, or the filter selects it."""
+        return table in self._listed or self._filter.selects(table)
+
+
+def resumed(offset: Mapping[str, Any] | None, read: Callable[[Mapping[str, Any]], P]) -> P | None:
+    """The place of a stored offset. ConnectError: it is none of mode=log."""
+    if offset is None:
+        return None
+    try:
+        return read(offset)
+    except (ValueError, TypeError, IndexError) as error:
+        raise ConnectError(
+            f"The stored offset cannot be used with mode=log: {error}.", fix="Reset the connector's offsets."
+        ) from error

@@ -1,0 +1,58 @@
+"""TLS to MariaDB and MySQL: one context for every connection, from the parameters of the URL.
+
+PostgreSQL needs none of this: libpq takes its parameters (sslmode, sslrootcert, …) as they are.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConfigError
+
+_DRIVERS: Final = frozenset({"mysql+pymysql", "mariadb+pymysql"})
+_OURS: Final = frozenset({"ssl_ca", "ssl_cert", "ssl_key", "ssl_mode", "ssl_trust", "ssl_check_hostname"})
+_YES: Final = frozenset({"true", "1", "yes"})
+
+
+def take_tls(url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
+    """The URL without its parameters of TLS, and they as an argument of PyMySQL. ConfigError: unusable ones."""
+    given = {name: str(value) for name, value in url.query.items() if name.startswith("ssl_")}
+    if url.drivername not in _DRIVERS or not given or given.keys() - _OURS:
+        # What is not known here is the driver's to read.
+        return url, {}
+    mode = given.get("ssl_mode") or _default_mode(given)
+    rest = url.difference_update_query(given)
+    if mode == "disabled":
+        return rest, {"ssl_disabled": True}
+    if mode == "preferred":
+        return rest, {}
+    if mode.startswith("verify") and given.get("ssl_trust", "").lower() in _YES:
+        mode = "required"
+    return rest, {"ssl": _context(given, mode)}
+
+
+def _default_mode(given: dict[str, str]) -> str:
+    if "ssl_ca" not in given:
+        return "required" if "ssl_cert" in given or "ssl_key" in given else "preferred"
+    return "verify_identity" if given.get("ssl_check_hostname", "true").lower() in _YES else "verify_ca"
+
+
+def _context(given: dict[str, str], mode: str) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=given.get("ssl_ca"))
+        if "ssl_cert" in given:
+            context.load_cert_chain(given["ssl_cert"], given.get("ssl_key"))
+    except OSError as error:
+        raise ConfigError(
+            f"The certificates of connection.url cannot be used: {error}.",
+            key="connection.url",
+            fix="serverSslCert (ssl_ca), ssl_cert and ssl_key name PEM files that the worker can read.",
+        ) from None
+    # The certificates that a server makes for itself lack what strict verification asks for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.check_hostname = mode == "verify_identity"
+    context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("verify") else ssl.CERT_NONE
+    return context

@@ -1,0 +1,274 @@
+"""What a user reads when a database refuses, and that what passes by itself is waited for and loses no row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+import sqlalchemy as sa
+from jdbc_drive import OffsetStore, batches, rows
+from jdbc_log import LogRun, log_run
+from jdbc_server import DRIVERS, FULL, Server
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, RetriableError, SchemaError
+
+BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}
+postgres_only = pytest.mark.parametrize("server", ["postgres"], indirect=True)
+
+
+def _engine_of(server: Server, user: str) -> sa.Engine:
+    e = server.endpoint
+    return sa.create_engine(
+        sa.URL.create(DRIVERS[server.name], user, "canary-4711", e.host, e.port, e.database), poolclass=sa.NullPool
+    )
+
+
+def _until(attempt: Callable[[], list[dict]], wanted: list[dict]) -> list[str]:
+    """Try until the rows are there, and what was said meanwhile."""
+    deadline, found, said = Deadline.after(20), [], []
+    while found != wanted:
+        assert deadline.wait(0.02), (found, said)
+        try:
+            found += attempt()
+        except RetriableError as error:
+            said.append(error.message)
+    return said
+
+
+def test_a_server_that_has_no_connection_left_is_tried_again(server: Server):
+    user = f"{server.table}_few"
+    limit = {"postgres": "PASSWORD 'canary-4711' CONNECTION LIMIT 3", "mariadb": "IDENTIFIED BY 'canary-4711'"}
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY)",
+        "INSERT INTO {t} VALUES (1)",
+        f"CREATE USER {user} {limit[server.name]}" + " WITH MAX_USER_CONNECTIONS 3" * (server.name == "mariadb"),
+        f"GRANT SELECT ON {{t}} TO {user}",
+    )
+    planned = server.connector(
+        **BY_ID, offset__mode="confluent", connection__user=user, connection__password="canary-4711"
+    )
+    (config,) = planned.task_configs(1)
+    engine = _engine_of(server, user)
+    held = [engine.connect() for _ in range(3)]
+    store, opened = OffsetStore(), []
+
+    def read() -> list[dict]:
+        task = planned.task(config)
+        try:
+            task.open(store)
+            opened.append(1)
+            return rows(batches(task, store, at_most=1))
+        finally:
+            task.close()
+
+    with pytest.raises(RetriableError, match=r"too many connections|max_user_connections") as error:
+        read()
+    assert "canary-4711" not in str(error.value)
+    for connection in held:
+        connection.close()
+    _until(read, [{"id": 1}])
+
+
+def test_a_table_that_another_has_locked_is_waited_for(server: Server):
+    other = f"{server.table}_other"
+    for name in (server.table, other):
+        server.run(f"CREATE TABLE {name} (id INT PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
+    settings = {"connection__options": "-clock_timeout=200"} if server.name == "postgres" else {}
+    lock = {"postgres": "LOCK TABLE {t} IN ACCESS EXCLUSIVE MODE", "mariadb": "LOCK TABLES {t} WRITE"}
+    store = OffsetStore()
+    if server.name == "mariadb":
+        server.run("SET GLOBAL lock_wait_timeout=1")
+    task = server.opened(
+        store, **BY_ID, offset__mode="confluent", table__whitelist=f"{server.table},{other}", **settings
+    )
+    with server.engine.connect() as locking:
+        locking.exec_driver_sql(lock[server.name].format(t=server.table))
+        said: list[str] = []
+        topics: list[str] = []
+        deadline = Deadline.after(15)
+        while not said or not topics:
+            assert deadline.wait(0.02)
+            try:
+                topics += [batch.topic for batch in batches(task, store, at_most=1)]
+            except RetriableError as error:
+                said.append(error.message)
+        assert "lock timeout" in said[0] or "Lock wait timeout" in said[0]
+        assert set(topics) == {f"db-{other}"}
+        locking.exec_driver_sql("UNLOCK TABLES") if server.name == "mariadb" else locking.rollback()
+    if server.name == "mariadb":
+        server.run("SET GLOBAL lock_wait_timeout=86400")
+    _until(lambda: rows(batches(task, store, at_most=1)), [{"id": 1}])
+    task.close()
+
+
+VALUES = {
+    "postgres": ("NUMERIC(10,2)", "'NaN'", "1.5", r"amount.*(NaN|fit)"),
+    "mariadb": ("BIGINT UNSIGNED", "18446744073709551615", "15", r"amount.*bigint\.unsigned\.handling\.mode=precise"),
+}
+
+
+def test_a_value_that_no_type_fits_stops_its_table_alone_and_is_told_by_column(server: Server, caplog):
+    kind, bad, good, told = VALUES[server.name]
+    other = f"{server.table}_other"
+    server.run(f"CREATE TABLE {{t}} (id INT PRIMARY KEY, amount {kind})", f"INSERT INTO {{t}} VALUES (1, {bad})")
+    server.run(f"CREATE TABLE {other} (id INT PRIMARY KEY)", f"INSERT INTO {other} VALUES (1)")
+    store = OffsetStore()
+    settings = {**BY_ID, "offset__mode": "confluent", "table__poll__interval__ms": 100}
+    task = server.opened(store, **settings, table__whitelist=f"{server.table},{other}")
+    topics: list[str] = []
+    deadline = Deadline.after(15)
+    while store.gauges.get("tables_failed") != 1 or not topics:
+        assert deadline.wait(0.02)
+        topics += [batch.topic for batch in batches(task, store, at_most=1)]
+    assert topics == [f"db-{other}"]
+    (line,) = {record.getMessage() for record in caplog.records if "left aside" in record.getMessage()}
+    assert server.table in line
+    alone = server.opened(OffsetStore(), **settings)
+    with pytest.raises(SchemaError, match=told):
+        batches(alone, OffsetStore())
+    alone.close()
+    server.run(f"UPDATE {{t}} SET amount = {good}")
+    found: list[dict] = []
+    deadline = Deadline.after(15)
+    while not found:
+        assert deadline.wait(0.02)
+        found = rows(batches(task, store, at_most=1))
+    task.close()
+    assert [row["id"] for row in found] == [1]
+
+
+@postgres_only
+def test_rows_of_a_clock_that_went_back_by_less_than_the_settle_time_come_once(server: Server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL)", "INSERT INTO {t} VALUES (1, now())")
+    settings = {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"}
+    store = OffsetStore()
+    task = server.opened(store, **settings, timestamp__granularity="micros_long", settle__time__ms=60_000)
+    _until(lambda: [{"id": row["id"]} for row in rows(batches(task, store, at_most=1))], [{"id": 1}])
+    server.run("INSERT INTO {t} VALUES (2, now() - interval '50 seconds')")
+    _until(lambda: [{"id": row["id"]} for row in rows(batches(task, store, at_most=1))], [{"id": 2}])
+    server.run("INSERT INTO {t} VALUES (3, now())")
+    _until(lambda: [{"id": row["id"]} for row in rows(batches(task, store, at_most=1))], [{"id": 3}])
+    task.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "member"),
+    [
+        (BY_ID, {"incrementing": "0 OR 1=1; DROP TABLE {t}"}),
+        (
+            {"mode": "timestamp", "timestamp__column__name": "ts"},
+            {"timestamp": "1'; DROP TABLE {t}; --", "timestamp_nanos": 0},
+        ),
+    ],
+)
+def test_an_offset_that_is_no_number_is_none_and_never_sql(server: Server, settings, member):
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY, ts TIMESTAMP NOT NULL)", "INSERT INTO {t} VALUES (1, '2024-01-01')"
+    )
+    store = OffsetStore()
+    partition = {"protocol": "1", "table": FULL[server.name].format(server.table)}
+    store.offsets[json.dumps(partition)] = json.dumps(
+        {name: value.format(t=server.table) if isinstance(value, str) else value for name, value in member.items()}
+    )
+    task = server.opened(store, **settings)
+    # As where there is no offset: from the beginning.
+    _until(lambda: [{"id": row["id"]} for row in rows(batches(task, store, at_most=1))], [{"id": 1}])
+    task.close()
+    with server.engine.connect() as connection:
+        assert connection.exec_driver_sql(f"SELECT count(*) FROM {server.table}").scalar() == 1
+
+
+def _cut(server: Server) -> bool:
+    """End the connections that read the log; False when there is none."""
+    found = {
+        "postgres": "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots "
+        f"WHERE slot_name = '{server.table}' AND active_pid IS NOT NULL",
+        "mariadb": "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%%'",
+    }
+    with server.engine.connect() as connection:
+        ids = connection.exec_driver_sql(found[server.name]).all()
+        for (number,) in ids if server.name == "mariadb" else ():
+            connection.exec_driver_sql(f"KILL {number}")
+    return bool(ids)
+
+
+def test_a_log_whose_connection_is_cut_again_and_again_is_read_on_without_a_gap(server: Server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "INSERT INTO {t} VALUES (0)")
+    cuts, said = 0, []
+    with log_run(server, max__batch__size=7) as run:
+        run.open()
+        run.until_events(1)
+        for first in range(1, 61, 20):
+            server.run(*(f"INSERT INTO {{t}} VALUES ({i}), ({i + 1})" for i in range(first, first + 20, 2)))
+            run.until(lambda first=first: len(run.events) > first)
+            cuts += _cut(server)
+            deadline = Deadline.after(20)
+            while len(said) < cuts:
+                assert not deadline.expired
+                said += _refusal(run)
+        run.until_events(61)
+        assert [value["after"]["id"] for _, _, value in run.events] == list(range(61))
+    assert cuts >= 2
+    assert all("failed" in text for text in said)
+
+
+def _refusal(run: LogRun) -> list[str]:
+    """What a poll failed with; what it gave instead counts."""
+    try:
+        batch = run.task.poll(Deadline.after(0.2))
+    except RetriableError as error:
+        return [error.message]
+    if batch is not None:
+        run.take(batch)
+    return []
+
+
+def test_a_table_that_may_not_be_read_keeps_the_log_from_being_begun(server: Server):
+    user = f"{server.table}_user"
+    right = {"postgres": "", "mariadb": f"GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO {user}"}[server.name]
+    password = "PASSWORD" if server.name == "postgres" else "IDENTIFIED BY"
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY)",
+        "CREATE TABLE {t}_closed (id INT PRIMARY KEY)",
+        f"CREATE USER {user} {password} 'canary-4711'" + " REPLICATION" * (server.name == "postgres"),
+        f"GRANT SELECT ON {{t}} TO {user}",
+        f"GRANT INSERT ON {{t}}_closed TO {user}",
+        *([right] if right else []),
+    )
+    planned = server.connector(
+        mode="log", topic__prefix="p", slot__name=server.table, publication__name=server.table,
+        table__whitelist=f"{server.table},{server.table}_closed", connection__user=user,
+        connection__password="canary-4711",
+    )  # fmt: skip
+    with pytest.raises(ConfigError) as error:
+        planned.check(Deadline.after(10))
+    (problem,) = error.value.problems
+    assert problem.key == "table.whitelist"
+    assert f"{server.table}_closed" in problem.message
+    assert "denied" in problem.message
+
+
+@postgres_only
+def test_names_and_offsets_of_the_log_are_never_sql(server: Server):
+    server.run("CREATE TABLE {t} (id TEXT PRIMARY KEY)", "INSERT INTO {t} VALUES ('a'), ('z')")
+    evil = f"p\"; DROP TABLE {server.table}; --'"
+    with log_run(server, publication__name=evil) as run:
+        place = {"snapshot": True, "last_snapshot_record": False, "snapshot_done": "[]", "lsn": 1, "lsn_commit": 1}
+        key = json.dumps([f"b') ; DROP TABLE {server.table}; --"])
+        run.open()
+        run.until_events(2)
+        run.close()
+        (partition,) = run.store.offsets
+        stored = json.loads(run.store.offsets[partition])
+        run.store.offsets[partition] = json.dumps(
+            {**place, **stored, "snapshot": True, "snapshot_table": f"public.{server.table}", "snapshot_key": key}
+        )
+        run.open()
+        run.until_events(3)
+        server.run("INSERT INTO {t} VALUES ('new')")
+        run.until_events(4)
+        assert [value["after"]["id"] for _, _, value in run.events] == ["a", "z", "z", "new"]
+        with server.engine.begin() as connection:
+            connection.execute(sa.text("DROP PUBLICATION " + '"' + evil.replace('"', '""') + '"'))
