@@ -1,7 +1,8 @@
-"""Arrow columns into librdkafka without a Python object per row: its message arrays are filled by NumPy.
+"""Arrow columns into librdkafka without a Python object per row.
 
-Source: rd_kafka_message_t and rd_kafka_vu_t in rdkafka.h 2.16. librdkafka copies every row (RD_KAFKA_MSG_F_COPY), so
-the Arrow buffers are free again when `enqueue` returns.
+Native code hands over pointers to the rows (`connect.native.Rows`). Without it, and for rows with headers or
+timestamps, message arrays are filled by NumPy, and librdkafka copies every row (RD_KAFKA_MSG_F_COPY).
+Source: rd_kafka_message_t and rd_kafka_vu_t in rdkafka.h 2.16.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from connect.kafka.raw import RawBatch, RawHeaders
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from connect.native import Rows
 
 Words = npt.NDArray[np.uint64]
 
@@ -61,6 +64,8 @@ class ColumnarPath:
     def enqueue(self, batch: RawBatch, start: int) -> int:
         """Queue rows from `start` on."""
         plain = batch.headers is None and batch.timestamps_ms is None
+        if plain and self._native.rows is not None:
+            return self._enqueue_native(self._native.rows, batch, start)
         call = self._enqueue_plain if plain else self._enqueue_full
         done = start
         while done < len(batch):
@@ -79,6 +84,8 @@ class ColumnarPath:
         """Serve what there is."""
         while self._native.serve():
             pass
+        if self._native.rows is not None:
+            self._native.rows.settle()
 
     def drain(self, rows: int, timeout_s: float) -> None:
         """See `ProducerPath`."""
@@ -124,6 +131,15 @@ class ColumnarPath:
         """Free the client."""
         self._native.close()
 
+    def _enqueue_native(self, rows: Rows, batch: RawBatch, start: int) -> int:
+        values = _byte_strings(batch.values)
+        keys = None if batch.keys is None else _byte_strings(batch.keys)
+        partition = _ANY_PARTITION if batch.partition is None else batch.partition
+        taken, refusal = rows.send(self._native.topic(batch.topic), partition, values, keys, start)
+        if refusal:
+            self._raise_unless_full(refusal)
+        return taken
+
     def _enqueue_plain(self, batch: RawBatch) -> int:
         messages = np.zeros(len(batch), _MESSAGE)
         messages["payload"], messages["len"] = _places(batch.values)
@@ -140,6 +156,12 @@ class ColumnarPath:
 
     def _enqueue_full(self, batch: RawBatch) -> int:
         """Rows with timestamps or headers, which batches of messages cannot carry: one call per row."""
+        taken = self._produce_rows(batch)
+        if self._native.rows is not None and taken:
+            self._native.rows.queued(batch.slice(0, taken).size_bytes)
+        return taken
+
+    def _produce_rows(self, batch: RawBatch) -> int:
         fields, starts, _keep = self._fields(batch)
         produce, client = self._lib.rd_kafka_produceva, self._native.handle
         base, size = fields.ctypes.data, _FIELD.itemsize
@@ -208,12 +230,8 @@ def _address(text: bytes) -> np.uint64:
 
 def _places(array: pa.Array) -> tuple[Words, Words]:
     """Address and length of each value; address 0 where it is null."""
-    import pyarrow as pa
-
+    array = _byte_strings(array)
     kind = array.type
-    if not (_is_wide(kind) or pa.types.is_binary(kind) or pa.types.is_string(kind)):
-        array = array.cast(pa.large_binary())
-        kind = array.type
     _, offsets_buffer, data = array.buffers()
     width = np.int64 if _is_wide(kind) else np.int32
     offsets = np.frombuffer(offsets_buffer, width, len(array) + 1, array.offset * np.dtype(width).itemsize)
@@ -225,6 +243,15 @@ def _places(array: pa.Array) -> tuple[Words, Words]:
         addresses[gone] = 0
         lengths[gone] = 0
     return addresses, lengths
+
+
+def _byte_strings(array: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    kind = array.type
+    if _is_wide(kind) or pa.types.is_binary(kind) or pa.types.is_string(kind):
+        return array
+    return array.cast(pa.large_binary())
 
 
 def _is_wide(kind: pa.DataType) -> bool:

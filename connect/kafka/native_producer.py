@@ -10,6 +10,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
+from connect import native
 from connect.kafka.client_log import client_logger
 from connect.kafka.librdkafka import (
     EVENT_DELIVERY,
@@ -17,6 +18,7 @@ from connect.kafka.librdkafka import (
     EVENT_LOG,
     error,
     library,
+    library_path,
     meet_brokers,
     raise_error,
 )
@@ -27,6 +29,11 @@ _PURGE_ALL: Final = 0x3
 _TEXT_BYTES: Final = 512
 _TICK_MS: Final = 5
 """Acknowledged rows make no event, so their number has to be asked for."""
+_LIBRARY_LINGER_MS: Final = 5000.0
+"""librdkafka's own linger.ms where native code sends in its place: should that fail, rows leave by then."""
+_LIBRARY_DEFAULT_LINGER_MS: Final = 5.0
+_BATCH_BYTES: Final = 1_000_000
+"""librdkafka's batch.size."""
 _LEVELS: Final = (
     logging.CRITICAL, logging.CRITICAL, logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.INFO,
     logging.DEBUG,
@@ -39,6 +46,8 @@ class NativeProducer:
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._lib = library()
+        self.rows: native.Rows | None = None
+        """Queues rows without a copy; None: this takes native code, which is not there."""
         self._client = self._made(settings)
         self._queue = self._lib.rd_kafka_queue_get_main(self._client)
         self._lib.rd_kafka_set_log_queue(self._client, self._queue)
@@ -96,6 +105,8 @@ class NativeProducer:
 
     def drain(self, rows: int, timeout_s: float) -> None:
         """Serve events until at most `rows` are outstanding or the time is over."""
+        if rows == 0 and self.rows is not None:
+            self.rows.hurry()
         end_s = time.monotonic() + timeout_s
         while self.outstanding() > rows and time.monotonic() < end_s:
             self.serve(_TICK_MS)
@@ -124,16 +135,25 @@ class NativeProducer:
 
     def close(self) -> None:
         """Free everything; what is outstanding is lost."""
+        if self.rows is not None:
+            self.rows.stop()
         for topic in self._topics.values():
             self._lib.rd_kafka_topic_destroy(topic)
         self._topics.clear()
         self._lib.rd_kafka_queue_destroy(self._queue)
         self._lib.rd_kafka_destroy(self._client)
+        if self.rows is not None:
+            self.rows.close()
 
     def _made(self, settings: Mapping[str, str | int | float | bool]) -> int:
         conf = self._lib.rd_kafka_conf_new()
         text = ctypes.create_string_buffer(_TEXT_BYTES)
         own = {**settings, "log.queue": True, "delivery.report.only.error": True}
+        linger_ms = float(settings.get("linger.ms", _LIBRARY_DEFAULT_LINGER_MS))
+        if native.module() is not None:
+            native.bind_librdkafka(library_path())
+            self.rows = native.Rows(conf)
+            own["linger.ms"] = _library_linger_ms(settings, linger_ms)
         for key, value in own.items():
             if self._lib.rd_kafka_conf_set(conf, key.encode(), _text(value).encode(), text, _TEXT_BYTES):
                 self._lib.rd_kafka_conf_destroy(conf)
@@ -143,6 +163,9 @@ class NativeProducer:
         if not client:
             self._lib.rd_kafka_conf_destroy(conf)
             raise error(KafkaError._INVALID_ARG, reason=text.value.decode(errors="replace"))  # noqa: SLF001
+        if self.rows is not None:
+            batch_bytes = int(settings.get("batch.size", _BATCH_BYTES))
+            self.rows.start(int(client), linger_ms=linger_ms, batch_bytes=batch_bytes)
         return int(client)
 
     def _note_failure(self, event: int) -> None:
@@ -160,6 +183,14 @@ class NativeProducer:
         if found == 0:
             texts = [(part.value or b"").decode(errors="replace") for part in (facility, line)]
             self._log.log(_LEVELS[min(level.value, len(_LEVELS) - 1)], "%s %s", *texts)
+
+
+def _library_linger_ms(settings: Mapping[str, str | int | float | bool], linger_ms: float) -> float:
+    # Rows may not time out while they linger, which librdkafka refuses.
+    ends = [float(settings.get("message.timeout.ms", 0))]
+    if "transactional.id" in settings:
+        ends.append(float(settings.get("transaction.timeout.ms", 60_000)))
+    return max(linger_ms, min(_LIBRARY_LINGER_MS, *(end / 2 for end in ends if end > 0), _LIBRARY_LINGER_MS))
 
 
 def _text(value: str | float | bool) -> str:

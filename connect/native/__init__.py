@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import deque
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -105,6 +106,56 @@ def consume(queue: int, most: int, *, wait_s: float, fill_s: float) -> Consumed:
     """
     batches, errors = _built().consume(queue, most, int(wait_s * 1000), int(fill_s * 1000))
     return Consumed([_read(batch) for batch in batches], errors)
+
+
+class Rows:
+    """Rows on their way into one librdkafka producer without a copy, and its linger.ms (see kafka_linger.h).
+
+    Owned by the producer's thread. Order of calls: made from the rd_kafka_conf_t, `start` with the client, anything,
+    `stop`, the client is destroyed, `close`.
+    """
+
+    def __init__(self, conf: int) -> None:
+        self._native = _built()
+        self._linger = self._native.linger_new(conf)
+        self._sent: deque[object] = deque()
+
+    def start(self, client: int, *, linger_ms: float, batch_bytes: int) -> None:
+        """`batch_bytes`: from how many bytes of a partition on librdkafka sends by itself."""
+        self._native.linger_start(self._linger, client, linger_ms, batch_bytes)
+
+    def send(self, topic: int, partition: int, values: pa.Array, keys: pa.Array | None, start: int) -> tuple[int, int]:
+        """Queue rows from `start` on until one is refused: how many were taken, and librdkafka's code (0: none was).
+
+        Columns of binary or string, large or not. Their memory is kept, and must not be changed, until `settle` after
+        librdkafka is done with the rows.
+        """
+        taken, refusal, sent = self._native.produce(self._linger, topic, partition, values, keys, start, len(values))
+        self._sent.append(sent)
+        self.settle()
+        return taken, refusal
+
+    def queued(self, size_bytes: int) -> None:
+        """Rows were queued in another way."""
+        self._native.linger_queued(self._linger, size_bytes)
+
+    def hurry(self) -> None:
+        """No more rows come for now."""
+        self._native.linger_hurry(self._linger)
+
+    def settle(self) -> None:
+        """Let go of the rows that librdkafka is done with."""
+        self._sent = deque(sent for sent in self._sent if self._native.open_rows(sent))
+
+    def stop(self) -> None:
+        """Nothing is sent any more."""
+        self._native.linger_stop(self._linger)
+
+    def close(self) -> None:
+        """The client is gone, and with it every pointer to a row."""
+        for sent in self._sent:
+            self._native.forget_rows(sent)
+        self._sent.clear()
 
 
 def _read(batch: Sequence[Any]) -> Read:

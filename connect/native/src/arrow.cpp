@@ -39,7 +39,7 @@ void release_schema(ArrowSchema* schema) {
 void release_array(ArrowArray* array) {
   release_children(array);
   auto* parts = static_cast<ArrayParts*>(array->private_data);
-  for (void* buffer : parts->buffers) std::free(buffer);
+  for (void* buffer : parts->buffers) give_back(buffer);
   delete parts;
   array->release = nullptr;
 }
@@ -92,7 +92,7 @@ void free_array(PyObject* capsule) { free_capsule<ArrowArray>(capsule, "arrow_ar
 }  // namespace
 
 Made::~Made() {
-  for (void* buffer : buffers) std::free(buffer);
+  for (void* buffer : buffers) give_back(buffer);
 }
 
 PyObject* to_capsules(Made&& made) {

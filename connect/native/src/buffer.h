@@ -8,6 +8,11 @@
 
 namespace native {
 
+// Memory as of std::malloc, but large blocks are kept for the next taker: from the system each would come page by page
+// and zeroed, which costs as much as filling it.
+void* resized(void* block, size_t used_bytes, size_t wanted_bytes);  // nullptr without memory: `block` stays.
+void give_back(void* block);
+
 template <typename T>
 class Buffer {
  public:
@@ -18,7 +23,7 @@ class Buffer {
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
-  ~Buffer() { std::free(data_); }
+  ~Buffer() { give_back(data_); }
 
   T* data() { return data_; }
   const T* data() const { return data_; }
@@ -47,7 +52,7 @@ class Buffer {
     for (size_t i = 0; i < count; ++i) data_[size_ + i] = value;
     size_ += count;
   }
-  // The memory, to be freed with std::free; never null, as Arrow wants an address for an empty buffer too.
+  // The memory, to be freed with `give_back`; never null, as Arrow wants an address for an empty buffer too.
   T* take() {
     if (data_ == nullptr) grow(1);
     size_ = capacity_ = 0;
@@ -58,7 +63,7 @@ class Buffer {
   void grow(size_t least) {
     size_t wanted = capacity_ * 2 > least ? capacity_ * 2 : least;
     if (wanted < 64 / sizeof(T) + 1) wanted = 64 / sizeof(T) + 1;
-    void* moved = std::realloc(data_, wanted * sizeof(T));
+    void* moved = resized(data_, size_ * sizeof(T), wanted * sizeof(T));
     if (moved == nullptr) throw std::bad_alloc();
     data_ = static_cast<T*>(moved);
     capacity_ = wanted;

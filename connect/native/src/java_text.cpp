@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "text_scan.h"
 
@@ -89,6 +90,50 @@ uint8_t* put_digits(uint8_t* to, const Digits& number) {
   return reinterpret_cast<uint8_t*>(std::to_chars(chars, chars + 6, number.exponent).ptr);
 }
 
+// Two digits each of 00 to 99.
+struct Pairs {
+  char text[200];
+  constexpr Pairs() : text() {
+    for (int i = 0; i < 100; ++i) {
+      text[2 * i] = static_cast<char>('0' + i / 10);
+      text[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+  }
+};
+constexpr Pairs kPairs;
+
+uint8_t* put_whole(uint8_t* to, uint64_t value) {
+  char text[20];
+  char* from = text + sizeof text;
+  for (; value >= 100; value /= 100) std::memcpy(from -= 2, kPairs.text + 2 * (value % 100), 2);
+  if (value >= 10) {
+    std::memcpy(from -= 2, kPairs.text + 2 * value, 2);
+  } else {
+    *--from = static_cast<char>('0' + value);
+  }
+  const auto count = static_cast<size_t>(text + sizeof text - from);
+  std::memcpy(to, from, count);
+  return to + count;
+}
+
+// A number that is written plainly and has four digits behind the point at most; null for any other. At most 15 digits
+// that read back as the number are the shortest ones, as no two such texts are the same double.
+uint8_t* put_short(uint8_t* to, double value) {
+  constexpr double kScale = 10'000;
+  if (!(value >= 1e-3 && value < 1e7)) return nullptr;
+  const double scaled = value * kScale;
+  const auto whole = static_cast<uint64_t>(scaled);
+  if (static_cast<double>(whole) != scaled || scaled / kScale != value) return nullptr;
+  to = put_whole(to, whole / 10'000);
+  *to++ = '.';
+  const uint64_t fraction = whole % 10'000;
+  std::memcpy(to, kPairs.text + 2 * (fraction / 100), 2);
+  std::memcpy(to + 2, kPairs.text + 2 * (fraction % 100), 2);
+  int digits = 4;
+  while (digits > 1 && to[digits - 1] == '0') --digits;
+  return to + digits;
+}
+
 template <typename Float>
 void put_float_of(Text* text, Float value) {
   if (std::isnan(value)) return put(text, "\"NaN\"", 5);
@@ -96,6 +141,9 @@ void put_float_of(Text* text, Float value) {
   text->reserve(kMostNumber);
   uint8_t* to = text->end();
   if (std::signbit(value)) *to++ = '-';
+  if constexpr (std::is_same_v<Float, double>) {
+    if (uint8_t* end = put_short(to, std::fabs(value))) return text->set_end(end);
+  }
   text->set_end(put_digits(to, digits_of_value(std::fabs(value))));
 }
 
@@ -145,8 +193,9 @@ void put(Text* text, const char* chars, size_t count) { text->append(reinterpret
 
 void put_int(Text* text, int64_t value) {
   text->reserve(kMostNumber);
-  auto* to = reinterpret_cast<char*>(text->end());
-  text->set_end(reinterpret_cast<uint8_t*>(std::to_chars(to, to + kMostNumber, value).ptr));
+  uint8_t* to = text->end();
+  if (value < 0) *to++ = '-';
+  text->set_end(put_whole(to, value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value)));
 }
 
 void put_double(Text* text, double value) { put_float_of(text, value); }

@@ -1,8 +1,6 @@
 // Records of librdkafka into Arrow columns, one batch per partition, without a Python object per record.
 #include "kafka_consume.h"
 
-#include <dlfcn.h>
-
 #include <cstring>
 #include <memory>
 #include <new>
@@ -14,16 +12,7 @@
 namespace native {
 namespace {
 
-KafkaLibrary kafka;  // Written once, with the GIL held, before anything is consumed.
-
 constexpr int64_t kMostBytes = 1 << 30;  // Of the values or keys of one batch, whose offsets have 32 bits.
-
-template <typename Function>
-bool find(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  if (*function == nullptr) PyErr_Format(PyExc_OSError, "librdkafka has no function %s", name);
-  return *function != nullptr;
-}
 
 // The messages of one call, freed in the end whatever happens.
 class Messages {
@@ -247,22 +236,6 @@ PyObject* result_of(const Messages& messages, Groups* groups) {
 }
 
 }  // namespace
-
-PyObject* bind_librdkafka(PyObject*, PyObject* args) {
-  const char* path;
-  if (!PyArg_ParseTuple(args, "s", &path)) return nullptr;
-  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return PyErr_Format(PyExc_OSError, "%s", dlerror());
-  const bool found = find(library, "rd_kafka_consume_batch_queue", &kafka.consume_batch_queue) &&
-                     find(library, "rd_kafka_message_destroy", &kafka.message_destroy) &&
-                     find(library, "rd_kafka_topic_name", &kafka.topic_name) &&
-                     find(library, "rd_kafka_message_timestamp", &kafka.message_timestamp) &&
-                     find(library, "rd_kafka_message_headers", &kafka.message_headers) &&
-                     find(library, "rd_kafka_header_get_all", &kafka.header_get_all) &&
-                     find(library, "rd_kafka_message_errstr", &kafka.message_errstr);
-  if (!found) return nullptr;
-  Py_RETURN_NONE;
-}
 
 PyObject* consume(PyObject*, PyObject* args) {
   unsigned long long queue;

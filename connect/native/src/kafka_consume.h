@@ -4,8 +4,7 @@
 
 namespace native {
 
-// See `bind_librdkafka` and `consume` in _connect.pyi.
-PyObject* bind_librdkafka(PyObject* self, PyObject* args);
+// See `consume` in _connect.pyi.
 PyObject* consume(PyObject* self, PyObject* args);
 
 }  // namespace native

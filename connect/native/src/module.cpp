@@ -4,6 +4,9 @@
 #include "json_decode.h"
 #include "json_encode.h"
 #include "kafka_consume.h"
+#include "kafka_library.h"
+#include "kafka_linger.h"
+#include "kafka_produce.h"
 
 namespace {
 
@@ -13,6 +16,14 @@ PyMethodDef kMethods[] = {
     {"encode_json", native::json_encode, METH_VARARGS, nullptr},
     {"bind_librdkafka", native::bind_librdkafka, METH_VARARGS, nullptr},
     {"consume", native::consume, METH_VARARGS, nullptr},
+    {"produce", native::produce, METH_VARARGS, nullptr},
+    {"open_rows", native::open_rows, METH_VARARGS, nullptr},
+    {"forget_rows", native::forget_rows, METH_VARARGS, nullptr},
+    {"linger_new", native::linger_new, METH_VARARGS, nullptr},
+    {"linger_start", native::linger_start, METH_VARARGS, nullptr},
+    {"linger_queued", native::linger_queued, METH_VARARGS, nullptr},
+    {"linger_hurry", native::linger_hurry, METH_VARARGS, nullptr},
+    {"linger_stop", native::linger_stop, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -19,6 +19,9 @@ struct KafkaMessage {  // rd_kafka_message_t
   void* opaque;
 };
 
+using OnNew = int32_t(void* client, const void* conf, void* opaque, char* error, size_t error_size);
+using OnAcknowledgement = int32_t(void* client, KafkaMessage* message, void* opaque);
+
 struct KafkaLibrary {
   ssize_t (*consume_batch_queue)(void* queue, int timeout_ms, KafkaMessage** messages, size_t most);
   void (*message_destroy)(KafkaMessage* message);
@@ -27,8 +30,17 @@ struct KafkaLibrary {
   int32_t (*message_headers)(const KafkaMessage* message, void** headers);
   int32_t (*header_get_all)(const void* headers, size_t at, const char** name, const void** value, size_t* size);
   const char* (*message_errstr)(const KafkaMessage* message);
+  int (*produce_batch)(void* topic, int32_t partition, int flags, KafkaMessage* messages, int count);
+  int (*outq_len)(void* client);
+  int32_t (*flush)(void* client, int timeout_ms);
+  int32_t (*conf_add_on_new)(void* conf, const char* name, OnNew* on_new, void* opaque);
+  int32_t (*add_on_acknowledgement)(void* client, const char* name, OnAcknowledgement* called, void* opaque);
 };
 
+// The one librdkafka of this process; `bind_librdkafka` fills it, with the GIL held, before anything else is called.
+extern KafkaLibrary kafka;
+
 constexpr int32_t kNoTimestamp = 0;
+constexpr int32_t kQueueFull = -184;
 
 }  // namespace native

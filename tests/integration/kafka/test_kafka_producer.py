@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 from kafka_drive import in_s, read_values
 
+from connect import native
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.errors import FencedError, PartlySentError
@@ -12,9 +13,13 @@ from connect.kafka.raw import RawBatch
 pytestmark = pytest.mark.usefixtures("kafka")
 
 
-@pytest.fixture(params=["columnar", "plain"])
-def path(request):
-    return request.param
+@pytest.fixture(params=["columnar", "columnar, copying", "plain"])
+def path(request, monkeypatch):
+    """How rows get into librdkafka: by native code, by NumPy, or one by one."""
+    name, _, copying = request.param.partition(", ")
+    if copying:
+        monkeypatch.setattr(native, "module", lambda: None)
+    return name
 
 
 def test_records_come_back_as_they_were_sent(clients, topic_name, path):

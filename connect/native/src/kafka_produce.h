@@ -1,0 +1,12 @@
+#pragma once
+
+#include "arrow.h"
+
+namespace native {
+
+// See the functions of these names in _connect.pyi.
+PyObject* produce(PyObject* self, PyObject* args);
+PyObject* open_rows(PyObject* self, PyObject* args);
+PyObject* forget_rows(PyObject* self, PyObject* args);
+
+}  // namespace native
