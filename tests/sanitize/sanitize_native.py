@@ -21,7 +21,9 @@ TESTS = (
     "tests/unit/convert/test_convert_json.py",
     "tests/unit/convert/test_convert_json_property.py",
     "tests/unit/native",
+    "tests/unit/kafka/test_kafka_linger.py",
     "tests/integration/kafka/test_kafka_consumer.py",
+    "tests/integration/kafka/test_kafka_producer.py",
 )
 FLAGS = ("-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
 
@@ -46,7 +48,7 @@ def main(arguments: list[str]) -> int:
 def build(module: Path) -> None:
     """The native code with both sanitizers in it."""
     argv = ["g++", *FLAGS, "-fsanitize=address,undefined", f"-I{sysconfig.get_path('include')}", "-o", str(module)]
-    subprocess.run([*argv, *map(str, sorted(SOURCES.glob("*.cpp"))), "-ldl"], check=True)
+    subprocess.run([*argv, *map(str, sorted(SOURCES.glob("*.cpp"))), "-ldl", "-pthread"], check=True)
 
 
 def runtime(name: str) -> str:

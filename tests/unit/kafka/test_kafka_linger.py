@@ -12,6 +12,7 @@ from connect.api.errors import RetriableError
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 
+pytestmark = pytest.mark.thorough
 MOCK = {"test.mock.num.brokers": 1, "acks": "all", "enable.idempotence": True, "partitioner": "murmur2_random"}
 
 
