@@ -1,0 +1,109 @@
+"""Chunks of a binary log, cut anywhere and read again after crashes, give every change once and in order."""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy.dialects import mysql as m
+
+from connectors.jdbc.columns import RowFormat, TimeRules
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.log.binlog import Event
+from connectors.jdbc.log.binlog_events import BinlogEvents
+from connectors.jdbc.log.binlog_position import BinlogPosition, read_binlog_offset
+from connectors.jdbc.log.binlog_values import LoggedColumn
+from connectors.jdbc.log.envelope import EventFormat
+from connectors.jdbc.log.mysql_tables import BinlogTable, binlog_source
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import TypeRules, plan_column
+from connectors.jdbc.zone import zone
+
+CONFIG = JdbcSourceConfig.parse(
+    {"connection.url": "jdbc:mariadb://h/db", "mode": "log", "topic.prefix": "p", "table.whitelist": "a,b"}
+)
+NAMES = ("a", "b", "unchosen")
+
+
+def _table(name: str) -> BinlogTable:
+    plans = [plan_column("id", m.INTEGER(), False, TypeRules("mariadb"))]
+    form = RowFormat(f"db.{name}", f"p.db.{name}.Value", plans, TimeRules(zone("UTC"), "micros_long"))
+    events = EventFormat(f"p.db.{name}", form.schema, ("id",), binlog_source("mariadb"))
+    return BinlogTable(TableName("db", name), form, events, (LoggedColumn("id"),))
+
+
+TABLES = {table.name: table for table in map(_table, NAMES[:2])}
+
+
+def _event(kind: int, body: bytes, end: int) -> Event:
+    return Event.of(struct.pack("<IBIIIH", 5, kind, 1, 19 + len(body), end, 0) + body)
+
+
+def _transaction(number: int, statements: list[tuple[str, str, list[int]]]) -> list[Event]:
+    """`statements`: table, operation, and the ids of an event's rows."""
+    events = [_event(162, struct.pack("<QIB", number, 0, 0) + bytes(6), number * 100)]
+    for name, operation, ids in statements:
+        table = struct.pack("<IHH", NAMES.index(name) + 1, 0, 0)
+        said = b"".join(bytes((len(text),)) + text.encode() + b"\0" for text in ("db", name))
+        events.append(_event(19, table + said + b"\x01\x03\x00\x00", number * 100))
+        kind = {"c": 23, "u": 24, "d": 25}[operation]
+        images = [i for number in ids for i in ([number, number] if operation == "u" else [number])]
+        rows = b"".join(b"\0" + struct.pack("<i", image) for image in images)
+        events.append(_event(kind, table + b"\x01" + b"\x01" * (2 if operation == "u" else 1) + rows, number * 100))
+    return [*events, _event(16, bytes(8), number * 100 + 50)]
+
+
+@st.composite
+def logs(draw):
+    """Transactions of the log, and what each chosen table's events must be."""
+    transactions, wanted, next_id = [], defaultdict(list), 1
+    shapes = st.lists(
+        st.tuples(st.sampled_from(NAMES), st.sampled_from("cud"), st.integers(1, 5)), min_size=1, max_size=4
+    )
+    for number, statements in enumerate(draw(st.lists(shapes, min_size=1, max_size=6)), 1):
+        made = []
+        for name, operation, count in statements:
+            ids = list(range(next_id, next_id + count))
+            next_id += count
+            made.append((name, operation, ids))
+            if name in NAMES[:2]:
+                wanted[f"p.db.{name}"] += [(operation, i) for i in ids]
+        transactions.append(_transaction(number, made))
+    return transactions, wanted
+
+
+def _told(batch) -> list[tuple[str, int]]:
+    values = [value for value in batch.values.rows() if value is not None]
+    return [(v["op"], (v["after"] or v["before"])["id"]) for v in values]
+
+
+@settings(max_examples=25, deadline=None)
+@given(logs(), st.data())
+def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_crashes(log, data):
+    transactions, wanted = log
+    got = defaultdict(list)
+    position, limit = BinlogPosition("f", 4), data.draw(st.integers(1, 7))
+    for crashes_after in [*data.draw(st.lists(st.integers(0, 4), max_size=4)), 10_000]:
+        events = BinlogEvents(
+            CONFIG, "mariadb", position, tables=TABLES, plan=TABLES.__getitem__, chosen=lambda name: name in TABLES
+        )
+        done = int(position.gtids.get("0", "0-1-0").rsplit("-", 1)[1])
+        delivered = 0
+        for event in (e for transaction in transactions[done:] for e in transaction):
+            events.take(event)
+            if not data.draw(st.booleans()):
+                continue
+            for batch in events.batches(limit):
+                if delivered == crashes_after:
+                    break
+                delivered += 1
+                got[batch.topic] += _told(batch)
+                assert len(_told(batch)) <= limit
+                position = read_binlog_offset(batch.position.offset)
+            if delivered == crashes_after:
+                break
+    for batch in events.batches(limit):
+        got[batch.topic] += _told(batch)
+    assert got == wanted
