@@ -1,0 +1,174 @@
+"""Servers that are killed and started again while they are read, and a standby that takes over: every row once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from jdbc_drive import OffsetStore, batches, rows
+from jdbc_log import log_run
+from jdbc_server import DRIVERS, Server
+from test_jdbc_log import MANY
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connect.services import ArtifactError
+from connect.services.mariadb import MariaDbService
+from connect.services.postgres import PostgresService
+from connect.services.process import Command, run_to_end
+from connect.services.sql import SqlEndpoint, as_plain_user
+
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
+SERVICES = {"postgres": PostgresService, "mariadb": MariaDbService}
+ROWS = 30_000
+
+
+def _prepared(service: PostgresService | MariaDbService) -> PostgresService | MariaDbService:
+    try:
+        service.prepare()
+    except ArtifactError as missing:
+        pytest.skip(str(missing))
+    return service
+
+
+@contextmanager
+def _as_server(name: str, e: SqlEndpoint, table: str) -> Iterator[Server]:
+    url = sa.URL.create(DRIVERS[name], e.user, e.password, e.host, e.port, e.database)
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    yield Server(name, e, engine, table)
+    engine.dispose()
+
+
+def _read_all(task, store: OffsetStore, enough: Callable[[Counter], bool], at: dict[int, Callable[[], None]]) -> list:
+    """Read until there is enough; `at`: what happens when so many rows are there. What was said meanwhile."""
+    came: Counter = Counter()
+    said: list[str] = []
+    deadline = Deadline.after(120)
+    while not enough(came):
+        assert deadline.wait(0.01), (len(came), said[-3:])
+        try:
+            came.update(row["id"] for row in rows(batches(task, store, at_most=1)))
+        except RetriableError as error:
+            said.append(error.message)
+        for least in [least for least in at if len(came) >= least]:
+            at.pop(least)()
+    assert max(came.values()) == 1
+    return said
+
+
+@pytest.mark.parametrize("reader", ["auto", "generic"])
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_server_that_is_killed_while_a_table_is_read_is_waited_for(name: str, reader: str, unique: str):
+    service = _prepared(SERVICES[name]())
+    with service, _as_server(name, service.endpoint, unique) as server:
+        server.run(
+            "CREATE TABLE {t} (id INT PRIMARY KEY, name VARCHAR(40))",
+            f"INSERT INTO {{t}} SELECT i, concat('row ', i) FROM {MANY[name].format(ROWS)}",
+        )
+        store = OffsetStore()
+        task = server.opened(
+            store, mode="incrementing", incrementing__column__name="id", batch__max__rows=500, reader=reader
+        )
+
+        def restart() -> None:
+            service.kill()
+            service.start()
+
+        said = _read_all(task, store, lambda came: len(came) == ROWS, {3000: restart, 12_000: restart})
+        task.close()
+    assert len(said) >= 1, "a restart that nobody noticed shows nothing"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_server_that_is_killed_while_its_log_is_read_is_waited_for(name: str, unique: str):
+    service = _prepared(SERVICES[name]())
+    with service, _as_server(name, service.endpoint, unique) as server:
+        server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "INSERT INTO {t} VALUES (0)")
+        with log_run(server, max__batch__size=100) as run:
+            run.open()
+            run.until_events(1)
+            for first in (1, 2001, 4001):
+                many = MANY[name].format(2000)
+                server.run(f"INSERT INTO {{t}} SELECT {first - 1} + i FROM {many}")
+                run.until(lambda first=first: len(run.events) > first + 300)
+                service.kill()
+                service.start()
+            run.until(lambda: len(run.events) >= 6001)
+            run.poll(1.0)
+            assert sorted(value["after"]["id"] for _, _, value in run.events) == list(range(6001))
+
+
+class Standby(PostgresService):
+    """Follows another PostgreSQL; reads only."""
+
+    def __init__(self, primary: SqlEndpoint) -> None:
+        super().__init__()
+        self._primary = primary
+
+    def _create(self, folder: Path, data: Path, deadline_s: float) -> None:
+        e = self._primary
+        (folder / "password").write_text(e.password)
+        source = f"host={e.host} port={e.port} user={e.user} password={e.password}"
+        binary = max(Path("/usr/lib/postgresql").glob("*/bin/pg_basebackup"))
+        argv = [str(binary), "-D", str(data), "-d", source, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"]
+        log = folder / f"{self.name}.log"
+        log.touch()
+        command = Command(as_plain_user(folder, "postgres", argv), folder, log)
+        assert run_to_end(command, deadline_s=deadline_s, doing="pg_basebackup"), log.read_text()
+
+
+def _said_by(e: SqlEndpoint, statement: str) -> object:
+    with psycopg.connect(
+        host=e.host, port=e.port, user=e.user, password=e.password, dbname=e.database, autocommit=True
+    ) as connection:
+        row = connection.execute(statement).fetchone()
+    return row and row[0]
+
+
+def _wait_for(e: SqlEndpoint, statement: str, wanted: object) -> None:
+    deadline = Deadline.after(60)
+    while True:
+        with suppress(psycopg.OperationalError):
+            if _said_by(e, statement) == wanted:
+                return
+        assert deadline.wait(0.05), statement
+
+
+MODES = {
+    "incrementing": {"mode": "incrementing", "incrementing__column__name": "id"},
+    "both": {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_standby_is_read_when_the_primary_dies_and_followed_when_it_takes_over(mode: str, unique: str):
+    primary = _prepared(PostgresService())
+    with primary, _as_server("postgres", primary.endpoint, unique) as server:
+        server.run(
+            "CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL)",
+            "INSERT INTO {t} SELECT i, now() FROM generate_series(1, 5000) i",
+        )
+        with Standby(primary.endpoint) as standby:
+            second = standby.endpoint
+            _wait_for(second, f"SELECT count(*) FROM {unique}", 5000)
+            store = OffsetStore()
+            e = primary.endpoint
+            task = server.opened(
+                store, **MODES[mode], batch__max__rows=500, timestamp__granularity="micros_long",
+                connection__url=f"jdbc:postgresql://{e.host}:{e.port},{second.host}:{second.port}/{e.database}",
+            )  # fmt: skip
+
+            def take_over() -> None:
+                _said_by(second, "SELECT pg_promote()")
+                _wait_for(second, "SELECT pg_is_in_recovery()", False)
+                _said_by(second, f"INSERT INTO {unique} SELECT i, now() FROM generate_series(5001, 6000) i RETURNING 1")
+
+            said = _read_all(task, store, lambda came: len(came) == 6000, {1500: primary.kill, 5000: take_over})
+            task.close()
+            assert said
+            assert _said_by(second, "SELECT pg_is_in_recovery()") is False
