@@ -43,10 +43,12 @@ def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
         own = _own_texts(values)
         if own is not None:
             return own
+        if values.is_arrow and _says_all(values.arrow()):
+            return _vectorised(values.arrow())
     if schema is not None and _is_flat(schema) and values.is_arrow and _is_finite(values.arrow()):
         return _vectorised(values.arrow())
     convert = None if schema is None else _converter(schema, numeric_decimals=numeric_decimals)
-    # Nested and schemaless values go row by row: Arrow would add the fields that a row lacks as nulls.
+    # Nested values go row by row, and schemaless ones where a row may lack a field.
     return _by_rows(values.rows(), convert)
 
 
@@ -62,6 +64,29 @@ def _own_texts(values: Column) -> pa.Array | None:
     if array.null_count > texts.null_count:  # the JSON null
         texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))
     return texts.cast(pa.large_binary())
+
+
+def _says_all(array: pa.Array) -> bool:
+    """Whether the columns of schemaless rows are the rows: a null may be a field that is not there, and a fraction
+    without one may be a whole number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as t
+
+    if not t.is_struct(array.type) or not array.type.num_fields or array.null_count:
+        return False
+    for column in pa.RecordBatch.from_struct_array(array).columns:
+        kind = column.type
+        if column.null_count or not (
+            t.is_integer(kind) or t.is_string(kind) or t.is_boolean(kind) or t.is_float64(kind)
+        ):
+            return False
+        if (
+            t.is_float64(kind)
+            and not pc.all(pc.and_(pc.is_finite(column), pc.not_equal(pc.floor(column), column))).as_py()
+        ):
+            return False
+    return True
 
 
 def _by_rows(rows: Sequence[Any], convert: ToJson | None) -> pa.Array:

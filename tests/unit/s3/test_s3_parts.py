@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.convert.config import JsonConfig
+from connect.convert.json_converter import JsonConverter
 from connectors.s3.formats import merged_schema
 from connectors.s3.json_lines import json_lines
 from connectors.s3.layout import Extent, Layout, Place, directory
@@ -279,3 +281,24 @@ def test_rows_are_written_in_parts_without_a_gap():
     lines = json_lines(Column.from_rows(rows, None), numeric_decimals=False).to_pylist()
     assert [None if line is None else orjson.loads(line) for line in lines] == rows
     assert json_lines(Column.from_rows([], None), numeric_decimals=False).to_pylist() == []
+
+
+LOOSE_ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"n": st.integers(-(2**53), 2**53), "t": st.text(max_size=4), "b": st.booleans()},
+        optional={"f": st.floats(-1e6, 1e6) | st.integers(0, 3), "o": st.none() | st.text(max_size=2)},
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(rows=LOOSE_ROWS)
+def test_schemaless_rows_are_written_alike_with_and_without_columns(rows):
+    converter = JsonConverter(JsonConfig.parse({"schemas.enable": "false"}))
+    (read,) = converter.decode("t", pa.array([orjson.dumps(row) for row in rows], pa.binary()))
+    columns = Column(None, len(rows), arrow=read.arrow, rows=read.rows)
+    lines = json_lines(columns, numeric_decimals=False).to_pylist()
+    assert [orjson.loads(line) for line in lines] == rows
+    kinds = [[type(value) for _, value in sorted(orjson.loads(line).items())] for line in lines]
+    assert kinds == [[type(value) for _, value in sorted(row.items())] for row in rows]
