@@ -77,6 +77,10 @@ class S3SinkTask:
         self._upload(deadline)
         admitted = self._intake.admit(batch)
         partition = batch.consumed.topic_partition
+        for other, known in self._files.items():
+            if other != partition:
+                # What was polled at once comes at once: no more of theirs is on its way.
+                known.settle()
         files = self._files.setdefault(partition, PartitionFiles(partition, self._rules, self._intake.format))
         files.take(admitted)
         self._note_rows(partition, admitted.facts.length)

@@ -247,6 +247,18 @@ def test_open_files_are_held_to_their_bytes_and_the_largest_end_first(store):
     task.close()
 
 
+def test_what_many_partitions_were_given_last_counts_too(store):
+    task = open_task(store, flush_size="1000000", buffer_max_bytes="100")
+    places = [TopicPartition("t", n) for n in range(20)]
+    for place in places:
+        task.put(rows(100, 107, place), Deadline.after(10))
+    # 28 bytes each: three fit, and the one that was given last waits for the rest of its poll.
+    assert len(store.objects) == 16
+    durable = task.flush(Deadline.after(10))
+    assert durable == dict.fromkeys(places[:16], 107)
+    task.close()
+
+
 def test_without_conditional_writes_files_keep_their_ends_whatever_they_hold(store):
     # A file that ends where memory does is written again as another one after a restart.
     task = open_task(store, flush_size="1000000", buffer_max_bytes="1", enable_conditional_writes="false")
