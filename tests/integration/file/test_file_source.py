@@ -251,7 +251,7 @@ def test_a_quiet_file_is_looked_at_less_and_less_until_there_is_a_line(path: Pat
     assert life.task.poll(Deadline(float("inf"), quiet)) is None
     assert quiet.seen[0] <= 0.05
     assert quiet.seen == sorted(quiet.seen)
-    assert quiet.seen[-1] == 0.5
+    assert quiet.seen[-1] == 1.0
 
     path.write_bytes(b"a\n")
     assert life.poll() == ["a"]
