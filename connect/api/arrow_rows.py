@@ -5,9 +5,10 @@ Back is lossless or a SchemaError that names the field.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import repeat
 from operator import add, itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -47,7 +48,18 @@ def rows_from_arrow(array: pa.Array) -> Sequence[Any]:
 
 def struct_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """A dict per row of these columns, of which there is at least one."""
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    if len(set(map(len, columns))) != 1 or len(names) != len(columns):
+        raise ValueError(f"{len(names)} names for columns of {[len(column) for column in columns]} values.")
+    return list(map(_maker(tuple(names)), *columns))
+
+
+@lru_cache(maxsize=256)
+def _maker(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
+    """A function from values to the dict of these names: made as source, it takes half the time of dict(zip(...))."""
+    given = [f"a{i}" for i in range(len(names))]
+    members = ", ".join(f"{name!r}: {value}" for name, value in zip(names, given, strict=True))
+    made: Callable[..., dict[str, Any]] = eval(f"lambda {', '.join(given)}: {{{members}}}", {})  # noqa: S307 - of reprs
+    return made
 
 
 def _in_one_call(array: pa.Array) -> list[Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from operator import is_
+from operator import is_, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.arrow import arrow_type
@@ -57,18 +57,21 @@ class StructColumns:
         picked = None if len(kept) == len(self.values[0]) else pa.array(kept, pa.int64())
         arrays = []
         for field in schema.fields:
-            made, place = members_of(rows, field.name), places.get(field.name)
-            if place is not None and self.schema.fields[place] == field and self._is_same(made, place, kept):
+            place = places.get(field.name)
+            if place is not None and self.schema.fields[place] == field and self._is_same(rows, place, kept):
                 arrays.append(self.arrays[place] if picked is None else self.arrays[place].take(picked))
             else:
-                arrays.append(member_array(made, field.schema, field.name))
+                arrays.append(member_array(members_of(rows, field.name), field.schema, field.name))
         return Column.from_arrow(pa.StructArray.from_arrays(arrays, fields=list(arrow_type(schema))), schema)
 
-    def _is_same(self, made: Sequence[Any], place: int, kept: Sequence[int]) -> bool:
+    def _is_same(self, rows: Sequence[Any], place: int, kept: Sequence[int]) -> bool:
         given = self.values[place]
         if len(kept) < len(given):
             given = [given[i] for i in kept]
-        return all(map(is_, made, given))
+        try:
+            return all(map(is_, map(itemgetter(self.schema.fields[place].name), rows), given))
+        except KeyError:
+            return False
 
 
 def copied(row: Any) -> Any:

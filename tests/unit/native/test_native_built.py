@@ -19,6 +19,7 @@ def test_the_native_code_was_built_where_there_is_a_compiler() -> None:
     assert found is not None, f"{compiler} is there, and connect.native._connect was not built: run pip install -v -e ."
 
 
+@pytest.mark.thorough
 def test_it_is_left_out_on_demand_and_says_so() -> None:
     code = "import logging; logging.basicConfig(level='INFO'); from connect import native; print(native.module())"
     done = subprocess.run(

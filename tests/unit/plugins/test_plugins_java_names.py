@@ -7,6 +7,8 @@ import pytest
 from connect.api.plugin import PluginKind
 from connect.plugins import Catalog
 
+pytestmark = pytest.mark.thorough
+
 KAFKA, CONFLUENT = "org.apache.kafka.connect.", "io.confluent.connect."
 TRANSFORMS = f"{KAFKA}transforms."
 BOTH_SIDES = (
