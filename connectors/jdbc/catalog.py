@@ -75,8 +75,12 @@ def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]
     return found
 
 
+class NoTableError(ConnectError):
+    """The table does not exist."""
+
+
 def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
-    """The shape of a table. ConnectError when it does not exist."""
+    """The shape of a table. NoTableError when it does not exist."""
     rules = type_rules(database, config)
     inspector = database.inspector()
     fix = "Create it, or take it out of the table filter."
@@ -86,7 +90,7 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
             primary = tuple(inspector.get_pk_constraint(table.name, schema=table.schema)["constrained_columns"] or ())
             indexes = inspector.get_indexes(table.name, schema=table.schema)
         except sa.exc.NoSuchTableError:
-            raise ConnectError(f"Table {table.full} does not exist.", fix=fix) from None
+            raise NoTableError(f"Table {table.full} does not exist.", fix=fix) from None
     shapes = _geometries(database, table) if any(isinstance(c["type"], sa.types.NullType) for c in columns) else ()
     plans = tuple(
         plan_column(c["name"], sa.LargeBinary() if c["name"] in shapes else c["type"], bool(c["nullable"]), rules)

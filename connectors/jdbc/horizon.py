@@ -69,6 +69,21 @@ class _Limited:
         self._settle_us = settle_us
         self._longest_us = longest_us
         self._warned: frozenset[str] = frozenset()
+        self._latest_us = 0
+        self._is_back = False
+
+    def watch_clock(self, now_us: int) -> None:
+        """Warn once when the database's clock goes back by more than the settle time allows for."""
+        back_us = self._latest_us - now_us
+        if back_us > self._settle_us and not self._is_back:
+            _log.warning(
+                "The database's clock went back by %.1f s, which is more than settle.time.ms: until it has caught up, "
+                "rows can get timestamps that were read already, and are missed.",
+                back_us / 1e6,
+            )
+            self._is_back = True
+        elif back_us <= 0:
+            self._latest_us, self._is_back = now_us, False
 
     def _of(self, now_us: int, started: Mapping[str, int]) -> Observation:
         settled = min((now_us, *started.values()))
@@ -105,6 +120,7 @@ class PostgresHorizon(_Limited):
         rows = database.rows(sa.text(_POSTGRES_OPEN), _DOING)
         database.end_transaction()
         now = _moment(rows[0][0])
+        self.watch_clock(now)
         work = [OpenWork(str(name), None if at is None else _moment(at)) for _, name, at, _ in rows if name is not None]
         standby = bool(rows[0][3])
         observation = self._of(now - (_STANDBY_US if standby else 0), self._started(now, work))
@@ -165,6 +181,7 @@ class MariaDbHorizon(_Limited):
             self._fallback = SettleTime(settle_us)
             return self._fallback.observe(database)
         database.end_transaction()
+        self.watch_clock(now)
         return self._of(now, self._started(now, statements, transactions))
 
     def _started(

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from connect import __version__
 from connect.api.records import Batch, SourcePosition
+from connectors.jdbc.catalog import NoTableError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import binlog, envelope
 from connectors.jdbc.log.binlog import Event, Operation
@@ -106,6 +107,7 @@ class BinlogEvents:
         """Behind everything that `batches` gave."""
         self._tables = dict(tables)
         self._stale: set[TableName] = set()
+        self._gone: set[TableName] = set()
         self._mapped: dict[int, tuple[bytes, LoggedRows | None]] = {}
         self._collected: dict[int, _Collected] = {}
         self._transactions: list[int] = []
@@ -175,9 +177,10 @@ class BinlogEvents:
             return
         mapped = binlog.table_map(event)
         name = TableName(mapped.schema, mapped.table)
+        table = self._fitting(name, mapped) if self._chosen(name) else None
         rows = None
-        if self._chosen(name):
-            table = self._tables[name] = self._fitting(name, mapped)
+        if table is not None:
+            self._tables[name] = table
             rows = table.rows(mapped)
         if number not in self._mapped and len(self._mapped) >= _MAPS:
             del self._mapped[next(iter(self._mapped))]
@@ -186,13 +189,24 @@ class BinlogEvents:
     def _is_current(self, table: BinlogTable) -> bool:
         return self._tables.get(table.name) is table and table.name not in self._stale
 
-    def _fitting(self, name: TableName, mapped: binlog.TableMap) -> BinlogTable:
-        """The table as it was when the log was written, as far as can be told: the catalog may be ahead of the log."""
+    def _fitting(self, name: TableName, mapped: binlog.TableMap) -> BinlogTable | None:
+        """The table as it was when the log was written, as far as can be told: the catalog may be ahead of the log.
+
+        None: nothing can be told, as it is gone.
+        """
         known = self._tables.get(name)
         if known is not None and known.fits(mapped) and name not in self._stale:
             return known
         self._stale.discard(name)
-        now = self._plan(name)
+        try:
+            now = self._plan(name)
+        except NoTableError:
+            if known is None or not known.fits(mapped):
+                if name not in self._gone:
+                    _log.warning("Table %s is gone: changes of it that the log still holds are left out.", name.full)
+                self._gone.add(name)
+                return None
+            return known
         return known if known is not None and known.fits(mapped) and not now.fits(mapped) else now
 
     def _rows(self, event: Event) -> None:

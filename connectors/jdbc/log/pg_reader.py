@@ -49,6 +49,7 @@ class PostgresLog:
     def batches(self) -> Iterator[Batch | None]:
         """Batches in order; None where there is nothing now, so that the caller can look after other things."""
         config = self._config
+        self._session.look_at_tables()
         pg_slot.ensure_publication(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()

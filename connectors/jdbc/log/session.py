@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from connect.api.errors import ConnectError
+from connectors.jdbc.catalog import list_tables
 from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.heartbeat import Heartbeat
 from connectors.jdbc.tables import TableFilter, TableName
 
+_log = logging.getLogger(__name__)
 P = TypeVar("P")
 COLLECT_S = 0.02
 """A chunk costs much the same however small it is: it gets as long to grow as the last one took, this at most."""
@@ -29,6 +32,21 @@ class LogSession:
         self.heartbeat = Heartbeat(config)
         self._listed = frozenset(tables)
         self._filter = TableFilter.of(config)
+
+    def look_at_tables(self) -> None:
+        """Leave out tables that are gone since the task was planned. ConnectError when none is left."""
+        present = frozenset(list_tables(self.database, self.config))
+        self.database.end_transaction()
+        gone = [table.full for table in self.tables if table not in present]
+        if len(gone) == len(self.tables):
+            raise ConnectError(
+                f"The tables of the connector do not exist: {', '.join(gone)}.",
+                key="table.whitelist",
+                fix="Create them, or change the filter; then restart the connector.",
+            )
+        if gone:
+            _log.warning("Tables that are gone are left out: %s.", ", ".join(gone))
+            self.tables = [table for table in self.tables if table in present]
 
     def chooses(self, table: TableName) -> bool:
         """Whether the log's changes of a table are wanted: it was there at the start, or the filter selects it."""

@@ -12,7 +12,7 @@ from jdbc_log import LogRun, log_run
 from jdbc_server import DRIVERS, FULL, Server
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, RetriableError, SchemaError
+from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
 
 BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}
 postgres_only = pytest.mark.parametrize("server", ["postgres"], indirect=True)
@@ -223,6 +223,34 @@ def _refusal(run: LogRun) -> list[str]:
     if batch is not None:
         run.take(batch)
     return []
+
+
+def test_a_table_that_is_dropped_leaves_the_log_of_the_others(server: Server, caplog):
+    other = f"{server.table}_other"
+    for name in (server.table, other):
+        server.run(f"CREATE TABLE {name} (id INT PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
+    with log_run(server, server.table, other) as run:
+        planned = server.connector(**run._settings)
+        (config,) = planned.task_configs(1)
+
+        def start() -> None:
+            run.task = planned.task(config)
+            run.task.open(run.store)
+
+        start()
+        run.until(lambda: run.batches and "snapshot" not in run.batches[-1].position.offset)
+        run.close()
+        server.run(f"INSERT INTO {other} VALUES (2)", "INSERT INTO {t} VALUES (2)", "DROP TABLE {t}")
+        server.run(f"INSERT INTO {other} VALUES (3)")
+        start()
+        run.until(lambda: any(value["after"]["id"] == 3 for _, _, value in run.events))
+        assert [value["after"]["id"] for topic, _, value in run.events if topic == run.topic(other)] == [1, 2, 3]
+        assert f"are gone are left out: {run.topic()[len(run.name) + 1 :]}." in caplog.text
+        run.close()
+        server.run(f"DROP TABLE {other}")
+        start()
+        with pytest.raises(ConnectError, match="do not exist"):
+            run.until(lambda: False)
 
 
 def test_a_table_that_may_not_be_read_keeps_the_log_from_being_begun(server: Server):

@@ -71,6 +71,17 @@ def test_the_oldest_open_transaction_holds_the_horizon():
     assert settled_s(horizon.observe(postgres(102.0))) == 101.0
 
 
+def test_a_clock_that_goes_back_by_more_than_the_settle_time_is_told_once(caplog: pytest.LogCaptureFixture):
+    horizon = PostgresHorizon(5 * SECOND_US, HOUR_US)
+    for now_s in (100.0, 96.0, 90.0, 89.0, 99.0, 101.0):
+        horizon.observe(postgres(now_s))
+    (record,) = caplog.records
+    assert "clock went back by 10.0 s" in record.getMessage()
+    assert "settle.time.ms" in record.getMessage()
+    horizon.observe(postgres(50.0))
+    assert len(caplog.records) == 2
+
+
 def test_without_the_right_to_see_it_a_start_is_after_the_look_that_did_not_have_it():
     horizon = PostgresHorizon(0, HOUR_US)
     assert settled_s(horizon.observe(postgres(100.0, ("3/1", None)))) == 100.0 - 3600.0
