@@ -8,7 +8,7 @@ PACKAGES := connect connectors
 ARGS ?=
 # What `make check` leaves out: whole folders, and of the unit tests the files that hold more than quick ones.
 BEYOND_CHECK := tests/integration tests/kit tests/spec tests/golden $(shell grep -rl --include='*.py' 'mark.thorough' tests/unit)
-PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/*)
+PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/* connectors/jdbc/native/src/*)
 # Workers start task hosts, and tests start workers: compiling everything anew in each of them would double their start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -46,7 +46,7 @@ sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedB
 	$(BIN)/python -m tests.sanitize.sanitize_native $(ARGS)
 
 clean: ## Remove what setup made
-	rm -rf $(VENV) build *.egg-info connect/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build *.egg-info connect/native/*.so connectors/jdbc/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Connect for Kafka needs Python 3.11 to 3.13, and {sys.executable} is {v[0]}.{v[1]}. Run: make PYTHON=/path/to/python3.11 ...")'

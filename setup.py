@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-SOURCES = Path("connect/native/src")
+CORE = Path("connect/native/src")
+ROWS = Path("connectors/jdbc/native/src")
+# Arrow's interface and memory, which both modules have a copy of.
+SHARED = (CORE / "arrow.cpp", CORE / "buffer.cpp")
+
+
+def native(name: str, sources: Iterable[Path]) -> Extension:
+    """An optional module over CPython's stable ABI."""
+    windows = sys.platform == "win32"
+    return Extension(
+        name,
+        sources=[str(source) for source in sources],
+        depends=[str(header) for header in sorted([*CORE.glob("*.h"), *ROWS.glob("*.h")])],
+        include_dirs=[str(CORE)],
+        extra_compile_args=["/std:c++17", "/O2"] if windows else ["-std=c++17", "-O2", "-pthread"],
+        libraries=[] if windows else ["dl", "pthread"],
+        py_limited_api=True,
+        optional=True,
+    )
 
 
 class BuildWhatCan(build_ext):
@@ -24,14 +43,7 @@ class BuildWhatCan(build_ext):
 setup(
     cmdclass={"build_ext": BuildWhatCan},
     ext_modules=[
-        Extension(
-            "connect.native._connect",
-            sources=[str(source) for source in sorted(SOURCES.glob("*.cpp"))],
-            depends=[str(header) for header in sorted(SOURCES.glob("*.h"))],
-            extra_compile_args=["/std:c++17", "/O2"] if sys.platform == "win32" else ["-std=c++17", "-O2"],
-            libraries=[] if sys.platform == "win32" else ["dl"],
-            py_limited_api=True,
-            optional=True,
-        )
+        native("connect.native._connect", sorted(CORE.glob("*.cpp"))),
+        native("connectors.jdbc.native._rows", [*sorted(ROWS.glob("*.cpp")), *SHARED]),
     ],
 )

@@ -39,7 +39,8 @@ _PRODUCER: Final[Mapping[str, Value]] = {
     "linger.ms": 10,
     "message.max.bytes": 1048576,
     "queue.buffering.max.messages": 200_000,
-    "queue.buffering.max.kbytes": 65_536,
+    # Java's buffer.memory.
+    "queue.buffering.max.kbytes": 32_768,
     "delivery.report.only.error": True,
 }
 _CONSUMER: Final[Mapping[str, Value]] = {

@@ -74,6 +74,17 @@ def compact_json(data: pa.BinaryArray) -> pa.BinaryArray | None:
     return None if native is None else _array(native.compact_json(data))
 
 
+def encode_avro(data: pa.StructArray, plan: bytes, *, prefix: bytes) -> pa.BinaryArray | None:
+    """The Avro of every row behind `prefix`, by a plan of `avro.native_plan`.
+
+    None: not here, as a type is not the plan's, or a value is missing.
+    """
+    native = module()
+    if native is None:
+        return None
+    return _array(native.encode_avro(data, plan, prefix))
+
+
 class Read(NamedTuple):
     """Records of one partition. headers: per record, None when no record has any; next_offset: behind the last one."""
 

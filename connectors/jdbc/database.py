@@ -15,8 +15,10 @@ from connect.api.errors import ConfigError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.errors import Border
 from connectors.jdbc.mysql_arrow import MySqlArrow
+from connectors.jdbc.native import libpq_module
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
+from connectors.jdbc.postgres_copy import PostgresCopy
 from connectors.jdbc.rules import driver_properties
 from connectors.jdbc.tls import take_tls
 from connectors.jdbc.types import Raw
@@ -39,7 +41,7 @@ class Database:
         self._engine = _engine(url, config, self.session, self._tls)
         dbapi = self._engine.dialect.dbapi
         self._driver_error: tuple[type[Exception], ...] = (dbapi.Error if dbapi else sa.exc.DBAPIError,)
-        self._postgres: PostgresArrow | None = None
+        self._postgres: PostgresArrow | PostgresCopy | None = None
         self._mysql: MySqlArrow | None = None
         if config.reader == "auto":
             self._fetch_arrow(url)
@@ -53,7 +55,8 @@ class Database:
 
             given = self._engine.dialect.create_connect_args(url)[1]
             arguments = {name: value for name, value in given.items() if isinstance(value, str | int)}
-            self._postgres = PostgresArrow(arguments, self.session)
+            reader = PostgresArrow if libpq_module() is None else PostgresCopy
+            self._postgres = reader(arguments, self.session)
             self._driver_error += (adbc_driver_manager.Error,)
         elif url.drivername in {"mysql+pymysql", "mariadb+pymysql"}:
             self._mysql = MySqlArrow()

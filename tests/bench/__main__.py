@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--only", choices=PARTS, help="run one part")
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, KafkaService(heap_mib=1024) as kafka:
+    with tempfile.TemporaryDirectory() as name, KafkaService(heap_mib=1024, jvm_options=()) as kafka:
         folder = Path(name)
         bench = Bench(kafka, folder, options.rows, CONSOLE.print)
         if options.only in {None, "throughput"}:

@@ -41,7 +41,7 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
             "offset.storage.topic": "bench-offsets", "status.storage.topic": "bench-status",
             "key.converter": "org.apache.kafka.connect.json.JsonConverter",
             "value.converter": "org.apache.kafka.connect.json.JsonConverter",
-            "value.converter.schemas.enable": "false", "offset.flush.interval.ms": "1000",
+            "value.converter.schemas.enable": "false",
         }
     )  # fmt: skip
     registry = {"value.converter.schema.registry.url": settings["registry"]} if "registry" in settings else {}

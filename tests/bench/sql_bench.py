@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from connect.services.errors import ServiceError
 from connect.services.mariadb import MariaDbService
 from connect.services.postgres import PostgresService
+from connect.services.registry import SchemaRegistryService
 from tests.bench.measure import entry
 from tests.bench.throughput import Bench, new_topic, run
 
 SERVERS = {"postgresql": (PostgresService, "PostgreSQL"), "mariadb": (MariaDbService, "MariaDB")}
 MUST = {"postgresql": 250_000, "mariadb": 220_000}
+MUST_AVRO = 280_000
 
 
 def measure_sql(bench: Bench) -> Iterator[dict]:
@@ -39,5 +41,9 @@ def _entries(bench: Bench, dialect: str, name: str, server: PostgresService | Ma
     peer = "driver cursor + json.dumps + produce()"
     yield entry(f"{name} -> JSON -> Kafka, 940 bytes a row", ours, peer, naive, must=MUST[dialect])
     if dialect == "postgresql":
+        with SchemaRegistryService() as registry:
+            avro = {"registry": registry.endpoint.url, "converter": "io.confluent.connect.avro.AvroConverter"}
+            ours_avro = run("sql_to_kafka", {**settings, **avro, "topic": new_topic(bench.kafka, f"{dialect}-avro")})
+        yield entry(f"{name} -> Avro -> Kafka", ours_avro, peer, naive, must=MUST_AVRO)
         copied = run("copy_out", {**settings, "topic": ""})
         yield entry(f"{name} -> JSON -> Kafka, beside the ceiling", ours, "COPY out, thrown away", copied)

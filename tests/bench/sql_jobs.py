@@ -60,8 +60,7 @@ def connector(settings: Settings) -> dict[str, str]:
         "connection.url": f"jdbc:{settings['dialect']}://{settings['host']}:{settings['port']}/{settings['database']}",
         "connection.user": settings["user"], "connection.password": settings["password"],
         "table.whitelist": "bench", "incrementing.column.name": "id", "topic.prefix": f"{settings['topic']}-",
-        "batch.max.rows": "20000", "poll.interval.ms": "100", "producer.override.linger.ms": "50",
-        "producer.override.batch.size": "262144",
+        "batch.max.rows": "20000", "poll.interval.ms": "100",
     }  # fmt: skip
 
 

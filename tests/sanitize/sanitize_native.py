@@ -1,6 +1,6 @@
 """`make sanitize`: the native code's tests with AddressSanitizer and UndefinedBehaviorSanitizer watching it.
 
-The module is built apart, with g++, and takes the place of the installed one in a Python that has loaded the
+The modules are built apart, with g++, and take the place of the installed ones in a Python that has loaded the
 sanitizers first. What they find ends the run with the place in the source. Leaks are not looked for: the interpreter
 itself keeps memory to its end.
 """
@@ -12,26 +12,34 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-SOURCES = Path("connect/native/src")
+CORE, ROWS = Path("connect/native/src"), Path("connectors/jdbc/native/src")
+SOURCES = {
+    "_connect.so": sorted(CORE.glob("*.cpp")),
+    "_rows.so": [*sorted(ROWS.glob("*.cpp")), CORE / "arrow.cpp", CORE / "buffer.cpp"],
+}
 TESTS = (
     "tests/unit/convert/test_native_json_decode.py",
     "tests/unit/convert/test_native_json_encode.py",
     "tests/unit/convert/test_convert_json.py",
     "tests/unit/convert/test_convert_json_property.py",
     "tests/unit/native",
+    "tests/unit/convert/avro/test_avro_native.py",
+    "tests/unit/jdbc/test_jdbc_native_rows.py",
     "tests/unit/kafka/test_kafka_linger.py",
     "tests/integration/kafka/test_kafka_consumer.py",
     "tests/integration/kafka/test_kafka_producer.py",
+    "tests/integration/jdbc/test_jdbc_golden.py",
 )
 FLAGS = ("-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
 
 
 def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        module = Path(folder) / "_connect.so"
-        build(module)
+        for name, sources in SOURCES.items():
+            build(Path(folder) / name, sources)
         environment = {
             **os.environ,
             "LD_PRELOAD": " ".join(runtime(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")),
@@ -41,14 +49,15 @@ def main(arguments: list[str]) -> int:
             "PYTHONMALLOC": "malloc",
             "CONNECT_NATIVE": "on",
         }
-        argv = [sys.executable, "-m", "tests.sanitize.sanitized_pytest", str(module), *(arguments or TESTS)]
+        argv = [sys.executable, "-m", "tests.sanitize.sanitized_pytest", folder, *(arguments or TESTS)]
         return subprocess.run(argv, env=environment, check=False).returncode
 
 
-def build(module: Path) -> None:
-    """The native code with both sanitizers in it."""
-    argv = ["g++", *FLAGS, "-fsanitize=address,undefined", f"-I{sysconfig.get_path('include')}", "-o", str(module)]
-    subprocess.run([*argv, *map(str, sorted(SOURCES.glob("*.cpp"))), "-ldl", "-pthread"], check=True)
+def build(module: Path, sources: Sequence[Path]) -> None:
+    """A module with both sanitizers in it."""
+    folders = [f"-I{sysconfig.get_path('include')}", f"-I{CORE}"]
+    argv = ["g++", *FLAGS, "-fsanitize=address,undefined", *folders, "-o", str(module)]
+    subprocess.run([*argv, *map(str, sources), "-ldl", "-pthread"], check=True)
 
 
 def runtime(name: str) -> str:

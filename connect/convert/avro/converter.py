@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from connect import native
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.schema import Schema
 from connect.convert.avro.config import AvroConfig
@@ -11,11 +12,12 @@ from connect.convert.avro.decode import decode_raw_bytes, decoder
 from connect.convert.avro.encode import encode_raw_bytes, encoder
 from connect.convert.avro.from_connect import avro_of
 from connect.convert.avro.model import AvroType, Names, avro_text, parse_avro
+from connect.convert.avro.native_plan import plan_of
 from connect.convert.avro.settings import AvroSettings
 from connect.convert.avro.to_connect import connect_of
 from connect.convert.header import ColumnHeaderConverter
 from connect.convert.registry.client import Registered
-from connect.convert.registry.converter import Encode, OwnSchema, Reading, References, RegistryConverter
+from connect.convert.registry.converter import Encode, OwnSchema, Reading, References, RegistryConverter, WholeEncode
 from connect.convert.registry.framing import SIZE
 from connect.convert.vectors.cursor import Cursor
 
@@ -46,7 +48,10 @@ class AvroFormat:
         parsed = _parsed(registered, references)
         if parsed.kind == "bytes":
             return encode_raw_bytes(schema)
-        return encoder(schema, parsed, self._settings)
+        encode, plan = encoder(schema, parsed, self._settings), plan_of(schema, parsed, self._settings)
+        if plan is None or native.module() is None:
+            return encode
+        return WholeEncode(encode, lambda array, before: native.encode_avro(array, plan, prefix=before))
 
     def reading(self, registered: Registered, references: References, version: int | None) -> Reading:
         """See `Format`."""

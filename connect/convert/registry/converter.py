@@ -61,11 +61,31 @@ class Format(Protocol):
         """Reads what was written with a registered schema. SchemaError when Connect has no type for it."""
 
 
+class WholeEncode:
+    """An Encode that may know to write whole rows: `whole` gives those of an array, each behind `before`, or None."""
+
+    def __init__(self, parts: Encode, whole: Callable[[pa.Array, bytes], pa.BinaryArray | None]) -> None:
+        self._parts = parts
+        self.whole = whole
+
+    def __call__(self, array: pa.Array) -> Parts:
+        """The parts of every row."""
+        return self._parts(array)
+
+
 @dataclass(frozen=True, slots=True)
 class _Writing:
     frame: pa.Scalar
     encode: Encode
     fresh_until: float | None
+
+    def framed(self, array: pa.Array) -> pa.BinaryArray:
+        """Rows without nulls, each behind its frame."""
+        if isinstance(self.encode, WholeEncode):
+            made = self.encode.whole(array, self.frame.as_py())
+            if made is not None:
+                return made
+        return joined([self.frame, *_with_array(self.encode(array), len(array))])
 
 
 class RegistryConverter:
@@ -94,10 +114,9 @@ class RegistryConverter:
         except SchemaError as error:
             raise RejectedRowsError(dict.fromkeys(range(len(array)), error)) from error
         if not array.null_count:
-            return joined([writing.frame, *_with_array(writing.encode(array), len(array))])
+            return writing.framed(array)
         valid = array.is_valid()
-        present = array.filter(valid)
-        encoded = joined([writing.frame, *_with_array(writing.encode(present), len(present))])
+        encoded = writing.framed(array.filter(valid))
         return spread(encoded, np.nonzero(valid.to_numpy(zero_copy_only=False))[0], len(array))
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:

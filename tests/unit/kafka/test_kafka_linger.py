@@ -1,6 +1,7 @@
 """Rows on their way through librdkafka, here with its own mock brokers, which take a given time to answer."""
 
 import gc
+import threading
 import time
 
 import pyarrow as pa
@@ -51,7 +52,7 @@ def wait_until(condition, timeout_s):
     end_s = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end_s
-        time.sleep(0.002)
+        threading.Event().wait(0.002)
 
 
 @pytest.mark.usefixtures("code")

@@ -1,0 +1,65 @@
+"""Which records native code writes as Avro, and how: those of numbers, texts, bytes and records, null or not.
+
+The bytes are those of `encode`, which writes everything else and names what does not fit. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.schema import Schema, Type
+from connect.convert.avro.from_connect import is_union
+from connect.convert.avro.model import AvroType
+from connect.convert.avro.settings import AvroSettings
+
+_LEAVES: Final = {
+    ("int", Type.INT8): b"i", ("int", Type.INT16): b"i", ("int", Type.INT32): b"i", ("long", Type.INT8): b"i",
+    ("long", Type.INT16): b"i", ("long", Type.INT32): b"i", ("long", Type.INT64): b"i", ("float", Type.FLOAT32): b"f",
+    ("double", Type.FLOAT64): b"g", ("boolean", Type.BOOLEAN): b"b", ("string", Type.STRING): b"s",
+    ("bytes", Type.BYTES): b"s",
+}  # fmt: skip
+_LOGICAL: Final = {None: None, s.DATE: "date", s.TIME: "time-millis", s.TIMESTAMP: "timestamp-millis"}
+_NUMBERS: Final = 1 << 16
+
+
+def plan_of(schema: Schema, avro: AvroType, settings: AvroSettings) -> bytes | None:
+    """What `native.encode_avro` is told; None: not here."""
+    if avro.kind != "record" or settings.scrub_invalid_names or schema.default is not None:
+        return None
+    return _value(schema, avro)
+
+
+def _field(schema: Schema, avro: AvroType) -> bytes | None:
+    if schema.default is not None:
+        return None
+    if avro.kind != "union":
+        return _value(schema, avro)
+    kinds = [branch.kind for branch in avro.branches]
+    if len(kinds) != 2 or kinds.count("null") != 1 or is_union(schema):
+        return None
+    null = kinds.index("null")
+    value = _value(schema, avro.branches[1 - null])
+    return None if value is None else b"?" + bytes([2 * null, 2 * (1 - null)]) + value
+
+
+def _value(schema: Schema, avro: AvroType) -> bytes | None:
+    if schema.type is Type.STRUCT and avro.kind == "record":
+        return _record(schema, avro)
+    leaf = _LEAVES.get((avro.kind, schema.type))
+    if leaf is None or (schema.name or None) not in _LOGICAL or avro.logical != _LOGICAL[schema.name or None]:
+        return None
+    return leaf
+
+
+def _record(schema: Schema, avro: AvroType) -> bytes | None:
+    places = {field.name: place for place, field in enumerate(schema.fields)}
+    if [field.name for field in avro.fields] != list(places) or len(places) >= _NUMBERS:
+        return None
+    plan = b"r" + len(places).to_bytes(2, "big")
+    for place, (field, member) in enumerate(zip(schema.fields, avro.fields, strict=True)):
+        inner = _field(field.schema, member.type)
+        if inner is None:
+            return None
+        plan += place.to_bytes(2, "big") + inner
+    return plan

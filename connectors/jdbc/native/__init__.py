@@ -1,0 +1,61 @@
+"""Rows of PostgreSQL and MariaDB into Arrow columns in C++, where the install found a compiler.
+
+Without it the same work is done by the ADBC driver and by NumPy, which decide what is right: `read_text_rows` gives
+what they give, or None, "not mine". `CONNECT_NATIVE=off` leaves the native code out.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.metadata import PackageNotFoundError, files
+from types import ModuleType
+from typing import Any, Final
+
+import pyarrow as pa
+
+_OFF: Final = frozenset({"off", "false", "0", "no"})
+
+
+@cache
+def module() -> ModuleType | None:
+    """The compiled module; None where it is switched off or was not built."""
+    if os.environ.get("CONNECT_NATIVE", "").lower() in _OFF:
+        return None
+    try:
+        from connectors.jdbc.native import _rows
+    except ImportError:
+        return None
+    return _rows
+
+
+@cache
+def libpq_module() -> ModuleType | None:
+    """The same, bound to the libpq that psycopg brings along; None where it brings none."""
+    native = module()
+    if native is None:
+        return None
+    try:
+        bundled = [f for f in files("psycopg-binary") or () if f.name.startswith("libpq-")]
+    except PackageNotFoundError:
+        return None
+    from psycopg import pq
+
+    if pq.__impl__ != "binary" or len(bundled) != 1:
+        return None
+    native.bind_libpq(str(bundled[0].locate()))
+    return native
+
+
+class _Capsules:
+    def __init__(self, capsules: tuple[object, object]) -> None:
+        self._capsules = capsules
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._capsules
+
+
+def columns_of(capsules: tuple[object, object]) -> list[pa.Array]:
+    """The columns that a function of the module made."""
+    made: Any = pa.array(_Capsules(capsules))
+    return list(made.flatten())

@@ -1,0 +1,164 @@
+"""PostgreSQL's rows as Arrow by native code: COPY in binary form over psycopg's libpq, on a connection of its own.
+
+Half of the ADBC driver's CPU time. That driver reads what has a column type not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import psycopg
+from psycopg import pq
+from psycopg.errors import error_from_result
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.arrow_pages import ArrowPages, Columns
+from connectors.jdbc.errors import Border
+from connectors.jdbc.native import columns_of, libpq_module
+from connectors.jdbc.pages import PageRules, Pages
+from connectors.jdbc.postgres_arrow import PostgresArrow
+from connectors.jdbc.types import Raw
+
+_CHUNK_BYTES: Final = 8 << 20
+_KINDS: Final = {
+    16: "b", 17: "z", 19: "u", 20: "l", 21: "s", 23: "i", 25: "u", 26: "o", 114: "u", 700: "f", 701: "g", 1042: "u",
+    1043: "u", 1082: "D", 1083: "T", 1114: "t", 1184: "Z",
+}  # fmt: skip
+"""The native code's letter of a type by its oid (pg_type.dat)."""
+_FITTING: Final = {
+    Raw.INTEGER: "silo", Raw.FLOAT: "fg", Raw.DECIMAL: "u", Raw.BOOLEAN: "b", Raw.TEXT: "u", Raw.BYTES: "z",
+    Raw.DATE: "D", Raw.TIME: "T", Raw.WALL_CLOCK: "tZ", Raw.INSTANT: "tZ",
+}  # fmt: skip
+_END, _FAILED, _MALFORMED, _NOT_UTF8 = 1, 2, 3, 4
+_CONNECT_FIX = "Check connection.url, connection.user and connection.password."
+
+
+class PostgresCopy:
+    """Reads statements as Arrow. Owned by the reading thread, `interrupt` apart. Needs `libpq_module()`."""
+
+    def __init__(self, arguments: Mapping[str, Any], statements: tuple[str, ...]) -> None:
+        """`arguments`: libpq's; `statements` prepare the session."""
+        self._arguments = arguments
+        self._statements = statements
+        self._plain = PostgresArrow(arguments, statements)
+        self._connection: psycopg.Connection[Any] | None = None
+        self._reading = False
+
+    def pages(self, sql: str, rules: PageRules, border: Border, doing: str) -> Pages:
+        """Read a statement without parameters."""
+        with border.translated("connecting", _CONNECT_FIX):
+            connection = self._connection = self._connection or self._connect()
+        with border.translated(doing):
+            if connection.pgconn.transaction_status == pq.TransactionStatus.IDLE:
+                _ran(connection, "BEGIN")
+            kinds = _kinds(connection, sql, rules)
+            if kinds is None:
+                return self._plain.pages(sql, rules, border, doing)
+            _ran(connection, f"COPY ({sql}) TO STDOUT (FORMAT binary)", pq.ExecStatus.COPY_OUT)
+        self._reading = True
+        return ArrowPages(self._chunks(connection, kinds, rules, border, doing), rules, self._leave)
+
+    def end_transaction(self) -> None:
+        """Let go of the snapshot and every lock."""
+        self._leave()
+        connection = self._connection
+        if connection is not None and connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+            _ran(connection, "ROLLBACK")
+        self._plain.end_transaction()
+
+    def interrupt(self) -> None:
+        """Break off a running statement; for any thread."""
+        connection = self._connection
+        # It may end, or be closed, at this very moment.
+        with suppress(psycopg.Error):
+            if connection is not None and not connection.closed:
+                connection.cancel()
+        self._plain.interrupt()
+
+    def close(self) -> None:
+        """Close the connection; what is already gone does not matter."""
+        connection, self._connection, self._reading = self._connection, None, False
+        with suppress(psycopg.Error):
+            if connection is not None:
+                connection.close()
+        self._plain.close()
+
+    def _leave(self) -> None:
+        """A statement that was not read to its end would have to be; without its connection it ends by itself."""
+        if self._reading:
+            self.close()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        connection = psycopg.Connection.connect(**{**self._arguments, "client_encoding": "utf8"}, autocommit=True)
+        for statement in self._statements:
+            _ran(connection, statement)
+        return connection
+
+    def _chunks(
+        self, connection: psycopg.Connection[Any], kinds: str, rules: PageRules, border: Border, doing: str
+    ) -> Iterator[Columns]:
+        native = libpq_module()
+        assert native is not None
+        first, server = True, _server(connection)
+        while self._reading:
+            with border.translated(doing):
+                status, place, made = native.read_copy(server.pgconn_ptr, kinds, first, rules.rows, _CHUNK_BYTES)
+                if status == _FAILED:
+                    raise psycopg.OperationalError(server.get_error_message())
+                if status == _END:
+                    _finished(connection)
+                    self._reading = False
+            first = False
+            if status in {_MALFORMED, _NOT_UTF8}:
+                raise _unreadable(status, place, rules, border, doing)
+            columns = columns_of(made)
+            if columns and len(columns[0]):
+                yield columns
+
+
+def _unreadable(status: int, place: int, rules: PageRules, border: Border, doing: str) -> ConnectError:
+    if status == _NOT_UTF8:
+        name = rules.format.columns[place].name
+        why = ValueError(f"column {name} holds text that is not valid in the database's encoding")
+        return ConnectError(border.failed(doing, why), key="query", fix="Mend the row, or cast the column to bytea.")
+    return ConnectError(
+        border.failed(doing, ValueError("the server's rows have another form than it announced")),
+        fix="Set reader=generic.",
+    )
+
+
+def _kinds(connection: psycopg.Connection[Any], sql: str, rules: PageRules) -> str | None:
+    """The columns' letters; None: one is of a type that is not known here."""
+    plans = rules.format.columns
+    server = connection.pgconn
+    _checked(connection, server.prepare(b"", sql.encode()), pq.ExecStatus.COMMAND_OK)
+    described = _checked(connection, server.describe_prepared(b""), pq.ExecStatus.COMMAND_OK)
+    kinds = [_KINDS.get(described.ftype(i), "") for i in range(described.nfields)]
+    fits = len(kinds) == len(plans) and all(
+        kind and kind in _FITTING[plan.raw] for kind, plan in zip(kinds, plans, strict=True)
+    )
+    return "".join(kinds) if fits else None
+
+
+def _server(connection: psycopg.Connection[Any]) -> Any:
+    return connection.pgconn
+
+
+def _ran(connection: psycopg.Connection[Any], sql: str, wanted: int = pq.ExecStatus.COMMAND_OK) -> None:
+    _checked(connection, connection.pgconn.exec_(sql.encode()), wanted)
+
+
+def _finished(connection: psycopg.Connection[Any]) -> None:
+    while (result := connection.pgconn.get_result()) is not None:
+        _checked(connection, result, pq.ExecStatus.COMMAND_OK)
+
+
+def _checked(connection: psycopg.Connection[Any], result: Any, wanted: int) -> Any:
+    if result.status == wanted:
+        return result
+    server = _server(connection)
+    if server.status != pq.ConnStatus.OK:
+        raise psycopg.OperationalError(server.get_error_message())
+    raise error_from_result(result, encoding="utf-8")
