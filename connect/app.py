@@ -38,6 +38,7 @@ from connect.kafka.membership_consumer import MembershipConsumer
 from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
+from connect.runtime.clean_pages import CleanPages
 from connect.runtime.config_providers import config_providers
 from connect.runtime.exactly_once import fences_leader
 from connect.runtime.worker_config import WorkerConfig
@@ -77,6 +78,9 @@ class Worker:
             check_installed()
         self._config = config
         self._catalog = Catalog.installed()
+        from connect.rest.server import RestServer  # noqa: F401 - all libraries are loaded before there are threads
+
+        self._pages = CleanPages()
         name_java_loggers(LOG_LEVELS, self._catalog)
         self._stopping = threading.Event()
         self._reacher: TopicAdmin | None = None
@@ -108,6 +112,7 @@ class Worker:
                 self.herder.wait_until_joined(Deadline.after(JOIN_S, self._stopping))
                 if self._forked is not None:
                     self._forked.load()
+                self._pages.forget()
                 break
         return url
 
@@ -138,6 +143,7 @@ class Worker:
         admin = self._admin({})
         cluster_id = admin.cluster_id(deadline.sooner(CONTACT_S))
         self._reached_kafka = True
+        admin.call_coordinator(self._config.group_id)
         make = self._config.internal_topics_automatic_creation_enable
         new = admin.ensure_internal(internal_topics(self._config), deadline, make=make)
         own = slots_topic(self._config)

@@ -25,9 +25,9 @@ import traceback
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from connect.cluster.clean_pages import forget_clean_pages
 from connect.cluster.host_process import MESSAGE_BYTES
 from connect.cluster.lease import watch
+from connect.runtime.clean_pages import CleanPages
 from connect.runtime.parent_death import die_with_parent
 from connect.telemetry.lean_structlog import load_structlog
 
@@ -52,6 +52,7 @@ class ForkServer:
         self._control = control
         self._lease = lease
         self._catalog: Catalog | None = None
+        self._pages: CleanPages | None = None
         self._numbers: dict[int, int] = {}
         self._ended, wakeup = socket.socketpair()
         self._wakeup = wakeup
@@ -105,7 +106,8 @@ class ForkServer:
             # What is there now lives as long as any host: collecting it would only copy its pages into each of them.
             gc.collect()
             gc.freeze()
-            forget_clean_pages()
+            self._pages = CleanPages()
+            self._pages.forget()
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
         from connect.runtime.host import run_host
@@ -119,7 +121,7 @@ class ForkServer:
             # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
             os.setpgid(0, 0)
             watch(self._lease)
-            run_host(line, report, self._catalog)
+            run_host(line, report, self._catalog, self._pages)
         except BaseException:  # noqa: BLE001 - nothing may lead back into the server's loop
             traceback.print_exc()
             sys.stderr.flush()

@@ -18,6 +18,8 @@ PARTITION: Final = 0
 _POLL_S: Final = 0.5
 _END_MS: Final = 10
 """How long a broker looks out for more before it says that this is the end."""
+_SOON: Final = {"topic.metadata.refresh.fast.interval.ms": 10, "retry.backoff.ms": 10, "retry.backoff.max.ms": 50}
+"""Brokers know of a topic that was just made some time after they say so: it is asked for often meanwhile."""
 
 
 class KeptValue(NamedTuple):
@@ -75,7 +77,7 @@ def write_value(topic: str, key: bytes, value: bytes | None, settings: Settings,
             failed.append(error)
 
     # One record needs no idempotence, for which a broker that has just started lets its producers wait.
-    own = {**settings, "enable.idempotence": False, "linger.ms": 0, "delivery.report.only.error": False}
+    own = {**settings, "enable.idempotence": False, "linger.ms": 0, "delivery.report.only.error": False, **_SOON}
     own.pop("producer.path", None)
     with translated("making a producer"):
         producer = Producer(own, logger=client_logger("last_value"))

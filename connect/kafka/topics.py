@@ -180,6 +180,10 @@ class TopicAdmin:
                 self._check(topic, deadline)
         return new
 
+    def call_coordinator(self, group: str) -> None:
+        """Have a new cluster make what it keeps groups in, which takes it a second; does not wait for that."""
+        self._admin.client.describe_consumer_groups([group], request_timeout=_PROPAGATION_S)
+
     def end_offsets(
         self, partitions: Collection[TopicPartition], deadline: Deadline, *, committed_only: bool = False
     ) -> dict[TopicPartition, int]:

@@ -26,6 +26,7 @@ from connect.api.records import SourcePosition
 from connect.plugins import Catalog
 from connect.runtime import crash_report
 from connect.runtime.build import build_connector
+from connect.runtime.clean_pages import CleanPages
 from connect.runtime.clients import Clients
 from connect.runtime.crash_report import Stages
 from connect.runtime.kafka_calls import KAFKA_CALLS, answer_kafka_call
@@ -59,13 +60,19 @@ log = logging.getLogger(__name__)
 
 START_TIMEOUT_S = 120.0
 HEARTBEAT_S = 1.0
+STARTING_S = 5.0
+"""What a start touches once is given back after this time."""
 
 
 class Host:
     """Takes messages from the worker and runs what they ask for. Owned by the main thread, which reads the socket."""
 
-    def __init__(self, channel: socket.socket, clients: Clients, stages: Stages) -> None:
+    def __init__(
+        self, channel: socket.socket, clients: Clients, stages: Stages, pages: CleanPages | None = None
+    ) -> None:
         self._channel = channel
+        self._pages = pages
+        self._started_s: float | None = time.monotonic()
         self._stages = stages
         self._clients = clients
         self._send_lock = threading.Lock()  # Task threads, callers and the reporter all write to the one socket.
@@ -84,6 +91,7 @@ class Host:
             case WarmUp():
                 self._callers.submit(self._warm_up)
             case StartTask():
+                self._started_s = time.monotonic()
                 started = TaskRun(message, self._clients, self._send, self._stages)
                 self._runs[started.id] = started
                 started.start()
@@ -143,10 +151,17 @@ class Host:
             if new := LOG_LEVELS.all().keys() - told:
                 self._send(LoggersKnown(sorted(new)))
                 told |= new
+            self._tidy_up()
             for task_id, run in runs:
                 run.report_topics()
                 if not run.alive and self._runs.get(task_id) is run:
                     del self._runs[task_id]
+
+    def _tidy_up(self) -> None:
+        started_s = self._started_s
+        if self._pages is not None and started_s is not None and time.monotonic() - started_s >= STARTING_S:
+            self._started_s = None
+            self._pages.forget()
 
 
 def _tell(run: TaskRun, message: StopTask | SetPaused | MayWrite) -> None:
@@ -188,10 +203,13 @@ def _lines(channel: socket.socket) -> Iterator[bytes]:
         yield from stream
 
 
-def run_host(channel: socket.socket, report: int, catalog: Catalog | None = None) -> NoReturn:
+def run_host(
+    channel: socket.socket, report: int, catalog: Catalog | None = None, pages: CleanPages | None = None
+) -> NoReturn:
     """Run a task host until its worker is gone.
 
-    `report`: descriptor of its crash report. `catalog`: the installed plug-ins, where they are known already.
+    `report`: descriptor of its crash report. `catalog`: the installed plug-ins, where they are known already. `pages`:
+    what can be given back once tasks have started, where that is known.
     """
     stages = crash_report.begin(report)
     # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
@@ -201,6 +219,6 @@ def run_host(channel: socket.socket, report: int, catalog: Catalog | None = None
     lines = _lines(channel)
     worker = WorkerConfig.parse(json.loads(next(lines)))
     clients = Clients(worker, catalog or Catalog.installed())
-    Host(channel, clients, stages).serve(lines)
+    Host(channel, clients, stages, pages).serve(lines)
     # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
     os._exit(0)
