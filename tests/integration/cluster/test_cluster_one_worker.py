@@ -7,6 +7,7 @@ import time
 import psutil
 import pytest
 from cluster_worker import eventually
+from kafka_records import records
 
 
 def test_a_connector_is_created_runs_and_is_deleted(worker):
@@ -70,15 +71,27 @@ def test_a_killed_task_host_is_replaced_and_said(worker):
     assert "SIGKILL" in worker.log.read_text()
 
 
-def test_a_crash_in_connector_code_costs_one_host(worker, tmp_path):
+def test_crashes_in_connector_code_cost_the_others_seconds_and_rest_nothing(start_worker, kafka, tmp_path):
+    worker = start_worker(**{"task.hosts": "1"}).ready()
     crash = tmp_path / "crash"
-    worker.create("ok", **{"tasks.max": "1", "connector.isolation": "process"})
+    worker.create("ok", **{"tasks.max": "1"})
     worker.create("bad", **{"tasks.max": "1", "crash.file": str(crash)})
     eventually(lambda: worker.runs("ok", 1)() and worker.runs("bad", 1)())
-    crash.touch()
-    eventually(lambda: "SIGABRT" in worker.log.read_text())
-    assert worker.states("ok") == ("RUNNING", ["RUNNING"])
-    eventually(worker.runs("bad", 1))
+    for how in ("SIGSEGV", "exit code 3", "SIGABRT"):
+        (tmp_path / "next").write_text(how)
+        (tmp_path / "next").rename(crash)
+
+        def is_told(how=how):
+            asked_s = time.monotonic()
+            worker.get("/connectors/bad/status")
+            assert time.monotonic() - asked_s < 1
+            return how in worker.log.read_text()
+
+        eventually(is_told)
+        before, crashed_s = len(records(kafka, "ok-numbers")), time.monotonic()
+        eventually(lambda before=before: len(records(kafka, "ok-numbers")) > before + 20, 10)
+        print(f"{how}: records again after {time.monotonic() - crashed_s:.1f} s")  # noqa: T201 - a figure
+        eventually(worker.runs("bad", 1))
 
 
 @pytest.mark.parametrize("method", ["open", "poll", "close"])

@@ -53,28 +53,36 @@ def test_a_killed_workers_tasks_move_within_the_session_and_five_seconds(pair, p
 
 
 def test_a_killed_leader_is_followed_by_another_that_takes_requests(pair, presence):
-    first, second = pair
+    first, _ = pair
     create(first, presence)
     eventually(lambda: len(spread(first)) == 2)
-    leader = next(w for w in pair if '"leads": true' in w.log.read_text() or "leads=True" in w.log.read_text())
-    other = second if leader is first else first
+    leader, other = leader_and_other(pair)
     leader.process.kill()
     eventually(lambda: other.call("PUT", "/connectors/c/config", config_of(other)).status_code == 200)
     eventually(lambda: spread(other) == {other.url.removeprefix("http://"): 4})
+
+
+def leader_and_other(pair):
+    first, second = pair
+    leads = '"leads": true' in second.log.read_text() or "leads=True" in second.log.read_text()
+    return (second, first) if leads else (first, second)
 
 
 def config_of(worker):
     return {**worker.get("/connectors/c/config"), "pause.ms": "60"}
 
 
-def test_a_frozen_worker_is_fenced_before_its_tasks_run_elsewhere(pair, presence):
-    first, second = pair
+@pytest.mark.parametrize("leads", [True, pytest.param(False, marks=pytest.mark.chaos)], ids=["leader", "follower"])
+def test_a_frozen_worker_is_fenced_before_its_tasks_run_elsewhere(pair, presence, leads):
+    leader, other = leader_and_other(pair)
+    first, second = (other, leader) if leads else (leader, other)
     create(first, presence)
     eventually(lambda: len(spread(first)) == 2)
     hosts = second.hosts()
     second.process.send_signal(signal.SIGSTOP)
     eventually(lambda: spread(first) == {first.url.removeprefix("http://"): 4})
     assert all(not p.is_running() or p.status() == psutil.STATUS_ZOMBIE for p in hosts)
+    eventually(lambda: first.call("PUT", "/connectors/c/config", config_of(first)).status_code == 200)
     second.process.send_signal(signal.SIGCONT)
     eventually(lambda: sorted(spread(first).values()) == [2, 2])
     eventually(lambda: sorted(spread(second).values()) == [2, 2])

@@ -15,12 +15,21 @@ class CounterConfig(ConnectorConfig):
     topic: String = key("topic", doc="Where the numbers go.")
     hang_on: String = key("hang.on", "", doc="Method that never returns.")
     hang_file: String = key("hang.file", "", doc="File that it makes then.")
-    crash_file: String = key("crash.file", "", doc="The process ends when this file exists; it removes the file.")
+    crash_file: String = key("crash.file", "", doc="The process ends as this file says, which it removes.")
     presence: String = key("presence", "", doc="Folder where each task writes who runs it.")
     transaction_size: Int = key("transaction.size", 0, doc="Rows of a transaction; every third one is aborted.")
     eat_file: String = key("eat.file", "", doc="The task takes 400 MiB when this file exists; it removes the file.")
     hold_file: String = key("hold.file", "", doc="poll keeps the interpreter to itself when this file exists.")
     pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
+
+
+CRASHES = {
+    "": os.abort,
+    "SIGABRT": os.abort,
+    "SIGSEGV": lambda: ctypes.string_at(0),
+    "exit code 3": lambda: os._exit(3),
+}
+"""By what the worker says of them."""
 
 
 def hang(config, method):
@@ -66,8 +75,9 @@ class CounterTask:
                 log.write(f"{os.getpid()}\n")
         crash = self._config.crash_file
         if crash and Path(crash).exists():
+            how = Path(crash).read_text()
             Path(crash).unlink()
-            os.abort()
+            CRASHES[how]()
         hold = self._config.hold_file
         if hold and Path(hold).exists():
             Path(hold).unlink()
