@@ -182,6 +182,8 @@ def _type(oid: int, modifier: int) -> t.TypeEngine[Any]:
         return pg.BIT(modifier if modifier > 0 else None, varying=oid == _VARBIT)
     if oid in {1114, 1184} and modifier >= 0:
         return pg.TIMESTAMP(timezone=oid == 1184, precision=modifier)
+    if oid in {1083, 1266} and modifier >= 0:
+        return pg.TIME(timezone=oid == 1266, precision=modifier)
     return _TYPES.get(oid) or t.NullType()
 
 

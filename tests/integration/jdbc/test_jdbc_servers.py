@@ -69,41 +69,6 @@ def test_microseconds_under_connect_logical_are_refused_with_the_fix(filled):
     task.close()
 
 
-TIMES = {
-    "postgres": (
-        "d DATE, t TIME, t0 TIME(0), z TIMETZ, at TIMESTAMP, at3 TIMESTAMP(3), moment TIMESTAMPTZ",
-        ("'0001-01-01', '23:59:59.999999', '12:00:01', '12:00:00.5+02', '2024-02-29 12:34:56.123456', "
-        "'9999-12-31 23:59:59.999', '2024-02-29 12:34:56.1+01'"),
-        {
-            "d": -719_162, "t": 86_399_999_999, "t0": 43_201_000, "z": "10:00:00.5Z", "at": 1_709_210_096_123_456,
-            "at3": 253_402_300_799_999, "moment": "2024-02-29T11:34:56.100000Z",
-        },
-    ),
-    "mariadb": (
-        "d DATE, t TIME(6), t0 TIME, at DATETIME(6), at3 DATETIME(3), y YEAR",
-        "'0001-01-01', '23:59:59.999999', '12:00:01', '2024-02-29 12:34:56.123456', '9999-12-31 23:59:59.999', 1901",
-        {
-            "d": -719_162, "t": 86_399_999_999, "t0": 43_201_000, "at": 1_709_210_096_123_456,
-            "at3": 253_402_300_799_999, "y": 1901,
-        },
-    ),
-}  # fmt: skip
-
-
-@both_readers
-def test_debeziums_types_keep_every_digit_of_a_second(server, reader):
-    columns, values, wanted = TIMES[server.name]
-    server.run(f"CREATE TABLE {{t}} (id INT PRIMARY KEY, {columns})", f"INSERT INTO {{t}} VALUES (1, {values})")
-    task = server.opened(OffsetStore(), **MODES["bulk"], reader=reader, time__precision__mode="adaptive")
-    (batch,) = batches(task, OffsetStore())
-    task.close()
-    (row,) = batch.values.rows()
-    assert {name: row[name] for name in wanted} == wanted
-    names = {f.name: (f.schema.name or "").removeprefix("io.debezium.time.") for f in batch.values.schema.fields}
-    assert (names["d"], names["t"], names["t0"]) == ("Date", "MicroTime", "Time")
-    assert (names["at"], names["at3"]) == ("MicroTimestamp", "Timestamp")
-
-
 def test_a_query_is_wrapped(filled):
     store = OffsetStore()
     query = (
