@@ -23,6 +23,7 @@ SOURCES = {
 TESTS = (
     "tests/unit/convert/test_native_json_decode.py",
     "tests/unit/convert/test_native_json_encode.py",
+    "tests/unit/convert/test_native_json_compact.py",
     "tests/unit/convert/test_convert_json.py",
     "tests/unit/convert/test_convert_json_property.py",
     "tests/unit/native",

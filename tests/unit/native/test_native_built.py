@@ -11,12 +11,13 @@ import sys
 import pytest
 
 
-def test_the_native_code_was_built_where_there_is_a_compiler() -> None:
+@pytest.mark.parametrize("module", ["connect.native._connect", "connectors.jdbc.native._rows"])
+def test_the_native_code_was_built_where_there_is_a_compiler(module: str) -> None:
     compiler = shutil.which(os.environ.get("CXX") or "c++") or shutil.which("g++")
     if compiler is None:
         pytest.skip("NOT CHECKED: there is no C++ compiler here")
-    found = importlib.util.find_spec("connect.native._connect")
-    assert found is not None, f"{compiler} is there, and connect.native._connect was not built: run pip install -v -e ."
+    found = importlib.util.find_spec(module)
+    assert found is not None, f"{compiler} is there, and {module} was not built: run pip install -v -e ."
 
 
 @pytest.mark.thorough
