@@ -32,7 +32,6 @@ TESTS = (
     "tests/unit/kafka/test_kafka_linger.py",
     "tests/integration/kafka/test_kafka_consumer.py",
     "tests/integration/kafka/test_kafka_producer.py",
-    "tests/integration/jdbc/test_jdbc_golden.py",
 )
 FLAGS = ("-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
 
