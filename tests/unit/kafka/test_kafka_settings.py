@@ -2,7 +2,7 @@ import pytest
 
 from connect.api.errors import ConfigError
 from connect.kafka.consumer import BatchConsumer
-from connect.kafka.settings import admin_settings, consumer_settings, is_secret, producer_settings
+from connect.kafka.settings import admin_settings, consumer_settings, is_secret, producer_settings, shares_client
 
 WORKER = {"bootstrap.servers": "broker:9092", "group.id": "workers", "key.converter": "x"}
 
@@ -34,6 +34,20 @@ def test_the_connectors_override_beats_the_workers_prefix_which_beats_unprefixed
     assert producer(worker).properties["security.protocol"] == "SSL"
     assert producer(worker, {"linger.ms": "3"}).properties["linger.ms"] == "3"
     assert producer({"linger.ms": "1"}).properties["linger.ms"] == 10, "un-prefixed tuning keys are the worker's own"
+
+
+@pytest.mark.parametrize(
+    ("workers", "connectors", "shared"),
+    [(None, None, True), ("false", None, False), ("false", "true", True), (None, "False", False), ("true", None, True)],
+)
+def test_a_client_is_shared_unless_worker_or_connector_say_otherwise(workers, connectors, shared):
+    worker = WORKER | ({} if workers is None else {"producer.shared": workers})
+    overrides = {} if connectors is None else {"shared": connectors}
+
+    assert shares_client(worker, overrides) is shared
+    settings = producer(worker, overrides)
+    assert settings.unknown == []
+    assert "shared" not in settings.properties
 
 
 def test_keys_of_other_clients_do_not_reach_this_one():
