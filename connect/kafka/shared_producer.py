@@ -57,9 +57,11 @@ class SharedProducer:
 
         `timestamp_ms` 0 is the time of sending.
         """
-        self._live().produce(
-            topic, value, key, partition, on_delivery=on_delivery, timestamp=timestamp_ms, headers=list(headers) or None
-        )
+        with self._lock:  # a client that is replaced meanwhile would forget the record and tell nobody
+            self._live().produce(
+                topic, value, key, partition,
+                on_delivery=on_delivery, timestamp=timestamp_ms, headers=list(headers) or None,
+            )  # fmt: skip
 
     def give_up(self, reason: str) -> None:
         """Fail all that is on the way, whoever's it is: what one owner cannot wait for must not be sent later."""
@@ -74,10 +76,9 @@ class SharedProducer:
         self._thread.join(timeout_s + 1.0)
 
     def _live(self) -> Producer:
-        with self._lock:
-            if self._fatal is not None:
-                self._replace(self._fatal.str())
-            return self._client
+        if self._fatal is not None:
+            self._replace(self._fatal.str())
+        return self._client
 
     def _replace(self, reason: str) -> None:
         _LOG.warning("Making a new producer: %s", reason)

@@ -1,0 +1,46 @@
+"""A client that is replaced while others send: each record is heard of once. No broker is needed for that."""
+
+import itertools
+import sys
+import threading
+
+import pytest
+
+from connect.kafka.shared_producer import SharedProducer
+
+SENDERS, REPLACEMENTS = 3, 300
+
+
+@pytest.fixture
+def many_switches():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("many_switches")
+def test_every_record_is_heard_of_although_the_client_is_replaced_meanwhile():
+    producer = SharedProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    sent, heard, enough = [], [], threading.Event()
+
+    def send(sender):
+        for number in itertools.count():
+            if enough.is_set():
+                return
+            sent.append(key := b"%d-%d" % (sender, number))
+            producer.produce("t", b"", key, lambda _, message: heard.append(message.key()))
+
+    senders = [threading.Thread(target=send, args=(sender,)) for sender in range(SENDERS)]
+    for thread in senders:
+        thread.start()
+    for _ in range(REPLACEMENTS):
+        producer.give_up("a test")
+    enough.set()
+    for thread in senders:
+        thread.join(30)
+    producer.give_up("the end of a test")
+    producer.close(0.0)
+
+    assert len(sent) > REPLACEMENTS
+    assert sorted(heard) == sorted(sent)
