@@ -209,6 +209,7 @@ def java(kafka: KafkaEndpoint, unique: str, tmp_path: Path) -> Iterator[JavaConn
     service.close()
 
 
+@pytest.mark.chaos
 def test_a_java_worker_gives_up_while_ours_runs_the_group(
     kafka: KafkaEndpoint, ours: WorkerProcess, java: JavaConnectService, tmp_path: Path, unique: str
 ) -> None:
@@ -230,6 +231,7 @@ def test_a_java_worker_gives_up_while_ours_runs_the_group(
     wait_for_lines(kafka, unique, 2)
 
 
+@pytest.mark.chaos
 def test_ours_waits_and_says_why_while_java_runs_the_group(ours: WorkerProcess, java: JavaConnectService) -> None:
     java.start(SLOW_S)
     argv = [sys.executable, "-m", "connect.cli", "worker", str(ours._file)]

@@ -141,7 +141,7 @@ SQLITE = [
     Case("timestamp", ["1709210096123"]), Case("timestamp", ["'2024-02-29 12:34:56'", "1709210096123"]),
 ]  # fmt: skip
 SETUP = {
-    "postgres": ["DROP TYPE IF EXISTS mood", "CREATE TYPE mood AS ENUM ('sad', 'ok')"],
+    "postgres": ["DROP TYPE IF EXISTS mood CASCADE", "CREATE TYPE mood AS ENUM ('sad', 'ok')"],
     "mariadb": ["SET sql_mode=''", "SET time_zone='+00:00'"],
 }
 

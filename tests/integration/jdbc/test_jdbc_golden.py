@@ -27,7 +27,7 @@ def _compare(name: str, lines: list[str], tmp_path: Path) -> None:
     assert lines == expected
 
 
-@pytest.fixture(params=["on", "off"])
+@pytest.fixture(params=["on", pytest.param("off", marks=pytest.mark.chaos)])
 def native_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The readers in C++, and those of ADBC and NumPy."""
     caches = native.module, native.libpq_module

@@ -15,7 +15,7 @@ from jdbc_log import forget
 from jdbc_server import Server
 from test_jdbc_log import Writer, _content, _two_tables
 
-pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
+pytestmark = [pytest.mark.chaos, pytest.mark.parametrize("server", ["postgres"], indirect=True)]
 
 
 class Reader:

@@ -50,6 +50,7 @@ def test_a_member_of_a_group_commits_by_its_deadline_and_reads_on(own_kafka, own
     assert member.values == [b"1", b"2"]
 
 
+@pytest.mark.chaos
 def test_an_outage_is_survived_and_nothing_that_was_put_is_lost(own_kafka, own_clients, topic_name, open_log):
     topic = own_clients.topic(topic_name, cleanup_policy="compact")
     errors = []

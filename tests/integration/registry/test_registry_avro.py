@@ -227,6 +227,7 @@ def test_records_without_a_frame_or_of_an_unknown_schema_are_rejected_alone(
     assert "data is left over" in reasons[3]
 
 
+@pytest.mark.chaos
 def test_a_killed_registry_is_told_and_asked_again_once_it_is_back(
     make_converter: Callable[..., Any], unique: str
 ) -> None:

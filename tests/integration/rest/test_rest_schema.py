@@ -7,6 +7,7 @@ import re
 
 import pytest
 import schemathesis
+import schemathesis.specs.openapi.schemas  # now: Python 3.11 cannot compile it safely beside other threads
 from e2e_worker import wait_for
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st

@@ -22,6 +22,7 @@ def test_what_is_produced_can_be_consumed(kafka: KafkaEndpoint, topic_name: str)
     assert consume_one(kafka, topic_name) == b"hello"
 
 
+@pytest.mark.chaos
 def test_a_killed_broker_comes_back_on_the_same_port_with_its_data_and_stop_may_come_again(tmp_path: Path) -> None:
     with KafkaService(data_folder=tmp_path, heap_mib=256, properties={"broker.session.timeout.ms": "1500"}) as service:
         before, pid = service.endpoint, service.pid
