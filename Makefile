@@ -28,7 +28,7 @@ check: setup ## Format, lint, types, imports, unit tests: under a minute
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m quick tests/unit tests/shape
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m quick tests/unit tests/shape
 
 test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)

@@ -34,6 +34,7 @@ def log_batch(size: int, *, rows: bool = False) -> Batch:
     )
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(columns())
 def test_rows_come_back_the_same_through_arrow(column: tuple) -> None:
@@ -44,6 +45,7 @@ def test_rows_come_back_the_same_through_arrow(column: tuple) -> None:
     assert difference(rows, list(Column.from_arrow(array, schema).rows())) is None
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(columns(), st.data())
 def test_a_part_holds_the_same_rows_in_both_forms(column: tuple, data: st.DataObject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.dialects import mysql as m
@@ -79,6 +80,7 @@ def _told(batch) -> list[tuple[str, int]]:
     return [(v["op"], (v["after"] or v["before"])["id"]) for v in values]
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(logs(), st.data())
 def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_crashes(log, data):

@@ -146,6 +146,7 @@ def expected_size(row: dict) -> int:
     return size + (8 if row["n"] is not None else 0) + 4 * len(row["m"])
 
 
+@pytest.mark.thorough
 @given(rows=VALUES, cut=st.integers(0, 12))
 def test_the_size_of_a_row_does_not_depend_on_its_neighbours(rows, cut):
     whole = pa.RecordBatch.from_pylist(rows, ARROW)
@@ -209,6 +210,7 @@ FLAT_ROWS = st.lists(
 )
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(rows=FLAT_ROWS)
 def test_json_by_columns_is_json_by_rows(rows):

@@ -95,6 +95,7 @@ def test_a_call_that_hangs_is_named_and_one_that_fails_raises() -> None:
     thread.end()
 
 
+@pytest.mark.thorough
 def test_what_is_left_once_is_a_cache_and_what_grows_is_a_leak(tmp_path: Path) -> None:
     (tmp_path / "f").touch()
     kept: list = []
@@ -123,6 +124,7 @@ def test_rows_hold_the_values_that_connectors_lose() -> None:
     assert 2**53 + 1 in {row["whole"] for row in rows}
 
 
+@pytest.mark.thorough
 @given(schemas().flatmap(lambda schema: st.tuples(st.just(schema), st.lists(values(schema), max_size=3))))
 def test_generated_values_fit_their_schema(case: tuple) -> None:
     schema, rows = case
