@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -18,11 +18,13 @@ from connectors.jdbc.mysql_arrow import MySqlArrow
 from connectors.jdbc.native import libpq_module
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
-from connectors.jdbc.postgres_copy import PostgresCopy
 from connectors.jdbc.rules import driver_properties
 from connectors.jdbc.tls import take_tls
 from connectors.jdbc.types import Raw
 from connectors.jdbc.url import is_jdbc, translate
+
+if TYPE_CHECKING:
+    from connectors.jdbc.postgres_copy import PostgresCopy
 
 _MYSQL = {"mysql", "mariadb"}
 
@@ -55,8 +57,12 @@ class Database:
 
             given = self._engine.dialect.create_connect_args(url)[1]
             arguments = {name: value for name, value in given.items() if isinstance(value, str | int)}
-            reader = PostgresArrow if libpq_module() is None else PostgresCopy
-            self._postgres = reader(arguments, self.session)
+            if libpq_module() is None:
+                self._postgres = PostgresArrow(arguments, self.session)
+            else:
+                from connectors.jdbc.postgres_copy import PostgresCopy
+
+                self._postgres = PostgresCopy(arguments, self.session)
             self._driver_error += (adbc_driver_manager.Error,)
         elif url.drivername in {"mysql+pymysql", "mariadb+pymysql"}:
             self._mysql = MySqlArrow()

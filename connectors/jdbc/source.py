@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
@@ -10,9 +11,11 @@ from connectors.jdbc.catalog import list_tables
 from connectors.jdbc.check import check
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.log.task import JdbcLogTask
 from connectors.jdbc.tables import TableFilter, parts_to_text, select_tables, share_out, to_text
 from connectors.jdbc.task import JdbcSourceTask
+
+if TYPE_CHECKING:
+    from connectors.jdbc.log.task import JdbcLogTask
 
 
 class JdbcSourceConnector:
@@ -57,4 +60,8 @@ class JdbcSourceConnector:
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:
         """A task over the tables of one of `task_configs`."""
         parsed = JdbcTaskConfig.parse(config)
-        return JdbcLogTask(parsed) if parsed.mode == "log" else JdbcSourceTask(parsed)
+        if parsed.mode != "log":
+            return JdbcSourceTask(parsed)
+        from connectors.jdbc.log.task import JdbcLogTask  # of drivers that the other modes do without
+
+        return JdbcLogTask(parsed)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.config import JdbcTaskConfig
-from connectors.jdbc.log.mysql_reader import MySqlLog
-from connectors.jdbc.log.pg_reader import PostgresLog
 from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.log.session import LogSession
 from connectors.jdbc.tables import from_text
 from connectors.jdbc.url import family
+
+if TYPE_CHECKING:
+    from connectors.jdbc.log.mysql_reader import MySqlLog
+    from connectors.jdbc.log.pg_reader import PostgresLog
 
 _log = logging.getLogger(__name__)
 _READY = 4
@@ -48,9 +51,8 @@ class JdbcLogTask:
             )
         self._ctx = ctx
         offset = ctx.stored_offset(partition_of(self._config.topic_prefix))
-        kind = PostgresLog if family(self._config.connection_url) == "postgresql" else MySqlLog
-        log = kind(LogSession(self._config, from_text(self._config.tables), self._stopping), offset)
-        self._reading = _Reading(log, self._stopping)
+        session = LogSession(self._config, from_text(self._config.tables), self._stopping)
+        self._reading = _Reading(_log_of(session, offset), self._stopping)
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """The next batch. After a RetriableError the next call connects anew and goes on behind the last batch."""
@@ -71,6 +73,17 @@ class JdbcLogTask:
         self._stopping.set()
         if self._reading is not None:
             self._reading.end()
+
+
+def _log_of(session: LogSession, offset: Mapping[str, Any] | None) -> PostgresLog | MySqlLog:
+    # Each needs the driver of its own database alone.
+    if family(session.config.connection_url) == "postgresql":
+        from connectors.jdbc.log.pg_reader import PostgresLog
+
+        return PostgresLog(session, offset)
+    from connectors.jdbc.log.mysql_reader import MySqlLog
+
+    return MySqlLog(session, offset)
 
 
 class _Reading:
