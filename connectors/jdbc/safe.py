@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -117,15 +118,19 @@ class SnapshotPasses:
         self.order, self.keep = self._mode.order, self._mode.keep
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
-        """First the horizon, then the snapshot, and both before the rows are read: what is settled can be seen."""
-        self._seen = self._horizon.observe(database)
+        """First the horizon, then the snapshot, and both before the rows are read: what is settled can be seen.
+
+        A pass that was broken off keeps both: what has settled since then may have committed behind its place.
+        """
+        seen = self._horizon.observe(database)
         now = snapshots.take(database)
-        if self._ended is not None and not self._ended.precedes(self._running or now):
+        known = [snapshot for snapshot in (self._ended, self._running) if snapshot is not None]
+        if not all(one.precedes(later) for one, later in pairwise([*known, now])):
             _log.warning("The stored transactions are not of this server or too old: rows after the mark come again.")
             self._ended = self._running = None
             self._mode = self._make(self._mark)
-        if self._running is None or not self._running.precedes(now):
-            self._running = now
+        if self._running is None:
+            self._running, self._seen = now, seen
         conditions = [snapshots.ended_by(self._running, self._xmin)]
         return conditions if self._ended is None else [*conditions, snapshots.ended_after(self._ended, self._xmin)]
 
@@ -158,10 +163,11 @@ class SnapshotPasses:
         return offset if at is not None or before != self._mark else None
 
     def _end(self) -> Offset:
-        assert self._seen is not None
         assert self._running is not None
-        self._mark = self._marks.next(self._mark, self._head, self._seen)
-        self._ended, self._running = self._running, None
+        # What was settled when a former process began the pass is not known: the next pass moves the mark.
+        if self._seen is not None:
+            self._mark = self._marks.next(self._mark, self._head, self._seen)
+        self._ended, self._running, self._seen = self._running, None, None
         self._mode = self._make(self._mark)
         return offsets.safe_pass(self._mark or {}, self._ended.text)
 

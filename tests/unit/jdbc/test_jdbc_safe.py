@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
@@ -14,7 +15,8 @@ from connect.api.errors import ConnectError
 from connectors.jdbc import offsets
 from connectors.jdbc.horizon import MariaDbHorizon, Observation, PostgresHorizon
 from connectors.jdbc.modes import Begin
-from connectors.jdbc.safe import HeldIds, IdMarks, TimestampMarks
+from connectors.jdbc.pages import Page
+from connectors.jdbc.safe import HeldIds, IdMarks, SnapshotPasses, TimestampMarks
 from connectors.jdbc.snapshots import Snapshot, ended_after, ended_by
 from connectors.jdbc.zone import EPOCH, instant_us, unrepeated_us, wall_clock, zone
 
@@ -156,6 +158,73 @@ def test_ids_are_held_until_what_was_open_when_they_were_seen_has_ended(settled:
     assert held.is_waiting
     (condition,) = held.begin(Answers())
     assert condition.compile().params == ({} if free is None else {"param_1": free})
+
+
+class Rows:
+    """A mode whose pages hold one row each: the next id."""
+
+    order: tuple[sa.ColumnElement[Any], ...] = ()
+    keep: tuple[int, ...] = ()
+
+    def __init__(self, at: offsets.Offset | None) -> None:
+        self.id = offsets.id_of(at) or 0
+
+    def after(self, _form: object) -> Sequence[Any]:
+        return ()
+
+    def delivered(self, _page: Page) -> offsets.Offset | None:
+        self.id += 1
+        return offsets.timestamp_incrementing(us(at(self.id)), self.id)
+
+    def finished(self) -> offsets.Offset | None:
+        return None
+
+
+def test_a_pass_that_was_broken_off_ends_with_what_was_settled_when_it_began():
+    observed = iter([seen(5, 0), seen(60, 50), seen(61, 50)])
+
+    class Watch:
+        def observe(self, _database: object) -> Observation:
+            return next(observed)
+
+    modes: list[Rows] = []
+
+    def mode(at: offsets.Offset | None) -> Rows:
+        modes.append(Rows(at))
+        return modes[-1]
+
+    marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, -1))
+    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), marks, None)
+    row: Any = pa.array([{"a": 1}])
+    database = Answers([(7, 9, [7])], [(9, 9, [])], [(9, 9, [])])
+    passes.begin(database)
+    passes.delivered(Page(row, (), ()))
+    passes.begin(database)
+    broken = passes.delivered(Page(row, (), None))
+    assert offsets.mark_of(broken) == offsets.timestamp_incrementing(us(at(0)), -1)
+    assert offsets.safe_pass_of(broken)[0] == "7:9:7"
+    passes.begin(database)
+    assert offsets.mark_of(passes.finished()) == offsets.timestamp_incrementing(us(at(2)), 2)
+
+
+@pytest.mark.parametrize("stored", [("5:9:", "9:20:"), (None, "9:20:"), ("5:20:", None)])
+def test_transactions_of_another_server_let_everything_after_the_mark_come_again(stored, caplog):
+    mark = offsets.timestamp_incrementing(us(at(1)), 1)
+    begun: list[offsets.Offset | None] = []
+
+    def mode(at: offsets.Offset | None) -> Rows:
+        begun.append(at)
+        return Rows(at)
+
+    class Watch:
+        def observe(self, _database: object) -> Observation:
+            return seen(10, 9)
+
+    place = offsets.safe_pass(mark, *stored, at=None if stored[1] is None else mark | {"incrementing": 7})
+    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), IdMarks(), place)
+    assert len(passes.begin(Answers([(9, 10, [])]))) == 1
+    assert begun[-1] == mark
+    assert "come again" in caplog.text
 
 
 def test_a_snapshot_keeps_its_text():
