@@ -190,7 +190,7 @@ def _library_linger_ms(settings: Mapping[str, str | int | float | bool], linger_
     ends = [float(settings.get("message.timeout.ms", 0))]
     if "transactional.id" in settings:
         ends.append(float(settings.get("transaction.timeout.ms", 60_000)))
-    return max(linger_ms, min(_LIBRARY_LINGER_MS, *(end / 2 for end in ends if end > 0), _LIBRARY_LINGER_MS))
+    return max(linger_ms, min([_LIBRARY_LINGER_MS, *(end / 2 for end in ends if end > 0)]))
 
 
 def _text(value: str | float | bool) -> str:

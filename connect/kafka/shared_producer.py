@@ -1,4 +1,4 @@
-"""One librdkafka client for single records of many owners, each told of its own records' delivery. Public API only."""
+"""One librdkafka client for single records of many owners, each told of its own records' delivery."""
 
 from __future__ import annotations
 

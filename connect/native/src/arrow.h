@@ -78,6 +78,21 @@ class Given {
   PyObject* capsules_ = nullptr;
 };
 
+// Does `work` while other Python threads go on. False: there is no memory left, and MemoryError is set.
+template <typename Work>
+bool unlocked(Work work) {
+  bool enough_memory = true;
+  PyThreadState* released = PyEval_SaveThread();
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    enough_memory = false;
+  }
+  PyEval_RestoreThread(released);
+  if (!enough_memory) PyErr_NoMemory();
+  return enough_memory;
+}
+
 inline bool bit(const void* bits, int64_t at) {
   return bits == nullptr || (static_cast<const uint8_t*>(bits)[at >> 3] >> (at & 7)) & 1;
 }

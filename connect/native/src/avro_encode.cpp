@@ -155,19 +155,15 @@ PyObject* avro_encode(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "Oy#y#", &exporter, &plan, &plan_size, &prefix, &prefix_size)) return nullptr;
   Given given(exporter);
   if (given.array == nullptr) return nullptr;
-  bool ok = true, enough_memory = true;
+  bool ok = true;
   Made made;
-  PyThreadState* released = PyEval_SaveThread();
-  try {
+  const bool done = unlocked([&] {
     std::string_view rest(plan, static_cast<size_t>(plan_size));
     const Writer writer(&rest, *given.schema, *given.array, &ok);
     const std::string_view before(prefix, static_cast<size_t>(prefix_size));
     ok = ok && rest.empty() && write_rows(writer, given.array->length, before, &made);
-  } catch (const std::bad_alloc&) {
-    enough_memory = false;
-  }
-  PyEval_RestoreThread(released);
-  if (!enough_memory) return PyErr_NoMemory();
+  });
+  if (!done) return nullptr;
   if (!ok) Py_RETURN_NONE;
   return to_capsules(std::move(made));
 }

@@ -80,16 +80,9 @@ PyObject* json_compact(PyObject*, PyObject* args) {
   Given given(exporter);
   if (given.array == nullptr) return nullptr;
   if (std::string_view(given.schema->format) != "z") Py_RETURN_NONE;
-  bool ok = true, enough_memory = true;
+  bool ok = true;
   Made made;
-  PyThreadState* released = PyEval_SaveThread();
-  try {
-    ok = compact_rows(*given.array, &made);
-  } catch (const std::bad_alloc&) {
-    enough_memory = false;
-  }
-  PyEval_RestoreThread(released);
-  if (!enough_memory) return PyErr_NoMemory();
+  if (!unlocked([&] { ok = compact_rows(*given.array, &made); })) return nullptr;
   if (!ok) Py_RETURN_NONE;
   return to_capsules(std::move(made));
 }

@@ -25,18 +25,14 @@ bool read_rows(const ArrowArray& data, int64_t head, int64_t tail, JsonColumn* c
 }
 
 PyObject* decoded(const ArrowArray& data, const ArrowSchema* declared, int64_t head, int64_t tail) {
-  bool ok = true, enough_memory = true;
+  bool ok = true;
   std::optional<Made> made;
-  PyThreadState* released = PyEval_SaveThread();
-  try {
+  const bool done = unlocked([&] {
     JsonColumn column = declared == nullptr ? JsonColumn("") : JsonColumn(*declared, &ok);
     ok = ok && read_rows(data, head, tail, &column) && column.kind() == Kind::kStruct;
     if (ok) made.emplace(column.finish(&ok));
-  } catch (const std::bad_alloc&) {
-    enough_memory = false;
-  }
-  PyEval_RestoreThread(released);
-  if (!enough_memory) return PyErr_NoMemory();
+  });
+  if (!done) return nullptr;
   if (!ok) Py_RETURN_NONE;
   return to_capsules(std::move(*made));
 }

@@ -148,18 +148,14 @@ PyObject* json_encode(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "Oy#y#", &exporter, &prefix, &prefix_size, &suffix, &suffix_size)) return nullptr;
   Given given(exporter);
   if (given.array == nullptr) return nullptr;
-  bool ok = true, enough_memory = true;
+  bool ok = true;
   Made made;
-  PyThreadState* released = PyEval_SaveThread();
-  try {
+  const bool done = unlocked([&] {
     const Writer writer(*given.schema, *given.array, &ok);
     ok = ok && write_rows(writer, given.array->length, {prefix, static_cast<size_t>(prefix_size)},
                           {suffix, static_cast<size_t>(suffix_size)}, &made);
-  } catch (const std::bad_alloc&) {
-    enough_memory = false;
-  }
-  PyEval_RestoreThread(released);
-  if (!enough_memory) return PyErr_NoMemory();
+  });
+  if (!done) return nullptr;
   if (!ok) Py_RETURN_NONE;
   return to_capsules(std::move(made));
 }

@@ -248,19 +248,14 @@ PyObject* consume(PyObject*, PyObject* args) {
   }
   std::optional<Messages> messages;
   Groups groups;
-  bool enough_memory = true;
-  PyThreadState* released = PyEval_SaveThread();
-  try {
+  const bool done = unlocked([&] {
     messages.emplace(static_cast<size_t>(most));
     messages->take(reinterpret_cast<void*>(static_cast<uintptr_t>(queue)), wait_ms, fill_ms);
     groups.plan(*messages);
     groups.fill(*messages);
-  } catch (const std::bad_alloc&) {
-    enough_memory = false;
-  }
-  PyEval_RestoreThread(released);
-  PyObject* result = enough_memory ? result_of(*messages, &groups) : PyErr_NoMemory();
-  released = PyEval_SaveThread();
+  });
+  PyObject* result = done ? result_of(*messages, &groups) : nullptr;
+  PyThreadState* released = PyEval_SaveThread();
   messages.reset();
   PyEval_RestoreThread(released);
   return result;

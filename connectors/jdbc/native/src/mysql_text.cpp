@@ -212,16 +212,11 @@ PyObject* read_text_rows(PyObject*, PyObject* args) {
   Columns columns = columns_of(kinds, static_cast<size_t>(count));
   const size_t rows = static_cast<size_t>(places.size()) / sizeof(int64_t);
   std::optional<Made> made;
-  bool enough_memory = true;
-  PyThreadState* released = PyEval_SaveThread();
-  try {
+  const bool done = unlocked([&] {
     const auto* at = reinterpret_cast<const int64_t*>(places.data());
     if (add_rows(&columns, lent.data(), lent.size(), at, rows)) made.emplace(rows_of(&columns, static_cast<int64_t>(rows)));
-  } catch (const std::bad_alloc&) {
-    enough_memory = false;
-  }
-  PyEval_RestoreThread(released);
-  if (!enough_memory) return PyErr_NoMemory();
+  });
+  if (!done) return nullptr;
   if (!made) Py_RETURN_NONE;
   return to_capsules(std::move(*made));
 }

@@ -193,19 +193,14 @@ PyObject* read_copy(PyObject*, PyObject* args) {
   Read read;
   std::optional<Made> made;
   int place = -1;
-  bool enough_memory = true;
-  PyThreadState* released = PyEval_SaveThread();
-  try {
+  const bool done = unlocked([&] {
     read = read_rows(reinterpret_cast<void*>(static_cast<uintptr_t>(connection)), &columns, first != 0, most_rows,
                      static_cast<size_t>(most_bytes));
     place = first_invalid_text(columns);
     if (place >= 0 && read.status <= kEnd) read.status = kNotUtf8;
     if (read.status <= kEnd) made.emplace(rows_of(&columns, read.rows));
-  } catch (const std::bad_alloc&) {
-    enough_memory = false;
-  }
-  PyEval_RestoreThread(released);
-  if (!enough_memory) return PyErr_NoMemory();
+  });
+  if (!done) return nullptr;
   if (read.status > kEnd) return Py_BuildValue("(iiO)", static_cast<int>(read.status), place, Py_None);
   PyObject* capsules = to_capsules(std::move(*made));
   if (capsules == nullptr) return nullptr;
