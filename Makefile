@@ -13,7 +13,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test bench chaos sanitize clean
+.PHONY: help setup demo check lint units test bench chaos sanitize clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,11 +24,17 @@ demo: $(VENV)/demo.installed ## Real data from a database through Kafka into S3 
 	$(BIN)/connect demo $(ARGS)
 
 check: setup ## Format, lint, types, imports, unit tests: under a minute
+	@$(MAKE) --no-print-directory --jobs=2 lint units
+
+# Side by side: types are checked on one core.
+lint:
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m quick tests/unit tests/shape
+	$(BIN)/mypy
+
+units:
+	$(BIN)/python -m pytest -q -n 2 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
 
 test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)

@@ -33,20 +33,3 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             assert node.end_lineno is not None
             yield f"{named(path)}:{node.lineno} {node.name}", node.end_lineno - first + 1
-
-
-def calls(path: Path, owner: str, attribute: str) -> Iterator[str]:
-    """Every call of `owner.attribute(...)`, or of `attribute(...)` imported from `owner`, as `file:line`."""
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ImportFrom) and node.module == owner
-        for alias in node.names
-        if alias.name == attribute
-    }
-    for node in ast.walk(tree(path)):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (name, attr) == (owner, attribute):
-                yield f"{named(path)}:{node.lineno}"
-            case ast.Call(func=ast.Name(id=name)) if name in imported:
-                yield f"{named(path)}:{node.lineno}"

@@ -6,13 +6,11 @@ import ast
 import re
 
 import pytest
-from shape_tree import ROOT, calls, functions, modules, named, tree
+from shape_tree import ROOT, functions, modules, named, tree
 
 FILE_LINES = 400
 TEST_LINES = 500
 FUNCTION_LINES = 60
-SLEEPS_ALLOWED: dict[str, str] = {}
-"""File -> why it may sleep where every other wait takes a Deadline or an event."""
 PRODUCT = modules("connect", "connectors")
 TESTS = modules("tests")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
@@ -36,16 +34,6 @@ def test_functions_are_short() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     silent = [named(path) for path in PRODUCT if tree(path).body and not ast.get_docstring(tree(path))]
     assert silent == []
-
-
-def test_nothing_sleeps() -> None:
-    sleeping = [place for path in PRODUCT for place in calls(path, "time", "sleep")]
-    assert [place for place in sleeping if place.partition(":")[0] not in SLEEPS_ALLOWED] == []
-
-
-def test_no_stale_permission_to_sleep() -> None:
-    sleeping = {place.partition(":")[0] for path in PRODUCT for place in calls(path, "time", "sleep")}
-    assert set(SLEEPS_ALLOWED) - sleeping == set()
 
 
 def test_nothing_is_left_for_later() -> None:

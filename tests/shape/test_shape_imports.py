@@ -19,28 +19,43 @@ FREE_OF_LAYERS = {"services", "testing"}
 """Packages beside the layers: they start services for, and test, what the layers hold."""
 
 
-def imported(code: str) -> set[str]:
-    """The heavy packages that a fresh interpreter has loaded after this code."""
-    probe = f"import sys\n{code}\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, cwd=ROOT)
-    return set(done.stdout.splitlines()[-1].split())
+PROBE = """
+import os, sys
+import pydantic, pluggy
+for code in sys.argv[2:]:
+    if os.fork() == 0:
+        exec(code)
+        print(*(name for name in sys.argv[1].split() if name in sys.modules), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+"""Runs each code in a process of its own that has what every declaration loads."""
 
 
-@pytest.mark.parametrize("path", DECLARATIONS, ids=named)
-def test_a_declaration_loads_no_driver(path) -> None:
-    module = named(path).removesuffix(".py").replace("/", ".")
-    assert imported(f"import {module}") == set()
+def imported(*codes: str) -> list[set[str]]:
+    """The heavy packages that an interpreter has loaded after each of these codes."""
+    command = [sys.executable, "-c", PROBE, " ".join(HEAVY), *codes]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = [set(line.split()) for line in done.stdout.splitlines()[-len(codes) :]]
+    assert len(loaded) == len(codes), done.stderr
+    return loaded
+
+
+def test_a_declaration_loads_no_driver() -> None:
+    modules_ = [named(path).removesuffix(".py").replace("/", ".") for path in DECLARATIONS]
+    loaded = dict(zip(modules_, imported(*(f"import {module}" for module in modules_)), strict=True))
+    assert {module: heavy for module, heavy in loaded.items() if heavy} == {}
 
 
 def test_help_loads_nothing_heavy() -> None:
-    assert imported("from connect.cli import main\nmain(['--help'], standalone_mode=False)") == set()
+    assert imported("from connect.cli import main\nmain(['--help'], standalone_mode=False)") == [set()]
 
 
 def test_the_contract_loads_nothing_heavy() -> None:
     names = [named(path).removesuffix(".py").replace("/", ".") for path in modules("connect/api")]
     wanted = [name for name in names if not name.endswith("__init__")]
     assert len(wanted) > 15
-    assert imported("\n".join(f"import {name}" for name in wanted)) == set()
+    assert imported("\n".join(f"import {name}" for name in wanted)) == [set()]
 
 
 def rules() -> configparser.ConfigParser:

@@ -17,6 +17,7 @@ import requests
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from connect.api.deadline import Deadline
 from connect.services.errors import ServiceError
 from connect.services.java import find_java
 from connect.services.java_connect import InternalTopics, JavaConnectService, worker_jars
@@ -100,14 +101,13 @@ class JavaPeer:
     def _run(self, name: str, config: Mapping[str, str], rows: int, moved: Callable[[], int]) -> Figure:
         with self._connector(name, config):
             started_s, cpu_s, before = time.perf_counter(), self._cpu_s(), 0
-            limit_s = started_s + LIMIT_S
+            limit = Deadline.after(LIMIT_S)
             while (now := moved()) < rows:
                 if not before and now:
                     # What the start of a connector takes is no part of its rate.
                     started_s, cpu_s, before = time.perf_counter(), self._cpu_s(), now
-                if time.perf_counter() > limit_s:
+                if not limit.wait(STEP_S):
                     raise TimeoutError(f"{name}: {now} of {rows} rows; {self._get(f'/connectors/{name}/status')}")
-                time.sleep(STEP_S)
             wall_s = time.perf_counter() - started_s
             return Figure(now - before, wall_s, self._cpu_s() - cpu_s, self._process().memory_info().rss / 2**20)
 

@@ -174,6 +174,7 @@ def test_a_slice_that_leaves_rows_behind_claims_only_what_it_holds() -> None:
     assert last.consumed.next_offset == 108
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 6).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(0, max(n - 1, 0))))))
 def test_without_is_every_other_row(case: tuple[int, set[int]]) -> None:
     size, gone = case

@@ -140,6 +140,7 @@ def test_a_restart_of_anothers_task_is_sent_to_its_worker(pair):
     second.restart_task(task).result(5)
 
 
+@pytest.mark.thorough
 def test_revoked_slots_are_let_go_only_when_their_tasks_have_stopped(cluster, pair):
     first, second = pair
     create(first)
@@ -154,6 +155,7 @@ def test_revoked_slots_are_let_go_only_when_their_tasks_have_stopped(cluster, pa
     eventually(lambda: workers(first) == ["a:1"] * 4)
 
 
+@pytest.mark.thorough
 def test_slots_go_only_after_their_tasks_were_killed_when_the_herder_is_held_up(cluster, pair):
     first, second = pair
     create(first)

@@ -1,5 +1,6 @@
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ def loads(placed, owners):
     return counts.values()
 
 
+@pytest.mark.thorough
 @given(tasks, owners)
 def test_new_tasks_are_spread_evenly_over_workers(tasks, owners):
     placed = place(tasks, {}, owners)
@@ -23,6 +25,7 @@ def test_new_tasks_are_spread_evenly_over_workers(tasks, owners):
     assert max(loads(placed, owners)) - min(loads(placed, owners)) <= 1
 
 
+@pytest.mark.thorough
 @given(tasks, owners, st.data())
 def test_moves_are_few_and_end_in_balance(tasks, owners, data):
     placed = {task: data.draw(st.sampled_from(sorted(owners))) for task in sorted(tasks)}

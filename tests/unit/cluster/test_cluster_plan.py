@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def carry_out(actions, running):
     return after
 
 
+@pytest.mark.thorough
 @given(st.dictionaries(tasks, specs), st.sets(tasks), st.dictionaries(tasks, runs))
 def test_carrying_out_plans_reaches_the_goal_and_then_there_is_nothing_to_do(desired, assigned, running):
     for _ in range(3):
@@ -47,6 +49,7 @@ def test_carrying_out_plans_reaches_the_goal_and_then_there_is_nothing_to_do(des
         assert run.phase is Phase.FAILED or run.spec == desired[task]
 
 
+@pytest.mark.thorough
 @given(st.dictionaries(tasks, specs), st.sets(tasks), st.dictionaries(tasks, runs))
 def test_no_plan_starts_a_task_whose_old_run_may_still_work(desired, assigned, running):
     for action in plan(desired, assigned, running):

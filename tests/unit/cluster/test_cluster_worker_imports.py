@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 LOADED = """
 import importlib, sys
 from connect.plugins import Catalog
@@ -13,6 +15,7 @@ print(*sorted({"pyarrow", "polars", "duckdb", "numpy", "pandas", "sqlalchemy", "
 """
 
 
+@pytest.mark.thorough
 def test_a_worker_loads_nothing_that_only_task_hosts_need():
     done = subprocess.run(
         [sys.executable, "-c", LOADED, "connect.app", "connect.rest.server"],

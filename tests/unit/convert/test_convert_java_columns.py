@@ -25,6 +25,7 @@ def encoded(schema: Schema, rows: list) -> tuple[list, list]:
     return json_converter._encode_columns(column).to_pylist(), by_rows
 
 
+@pytest.mark.thorough
 @UNTIMED
 @given(st.lists(st.one_of(st.none(), st.floats().filter(lambda x: not 0 < abs(x) < 1e-300)), min_size=1))
 def test_doubles(rows):
@@ -32,6 +33,7 @@ def test_doubles(rows):
     assert by_columns == by_rows
 
 
+@pytest.mark.thorough
 @UNTIMED
 @given(st.lists(st.floats(width=32).filter(lambda x: not 0 < abs(x) < 1e-37), min_size=1))
 def test_floats(rows):
@@ -53,6 +55,7 @@ def test_the_smallest_numbers_are_left_to_the_row_path(schema):
     assert json_converter.encode("t", column).to_pylist() == [json_converter.encode_row(schema, tiny[0])]
 
 
+@pytest.mark.thorough
 @UNTIMED
 @given(st.lists(st.one_of(st.none(), st.text(st.sampled_from('aé☃😀𝄞\\"u\x01\x1f\x7f\b\n001f'))), min_size=1))
 def test_texts(rows):

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.thorough
 @settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.none() | st.tuples(json_values, st.sampled_from([None, 0, 3]), st.booleans()), max_size=5))
 def test_it_is_what_json_without_space_is(given_rows: list[tuple[Any, int | None, bool] | None]) -> None:

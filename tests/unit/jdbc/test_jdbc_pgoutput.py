@@ -86,6 +86,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, max_size=30), st.lists(st.integers(1, 9), max_size=8))
 def test_any_changes_cut_anywhere_come_back_as_written(steps, cuts):

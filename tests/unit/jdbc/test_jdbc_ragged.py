@@ -29,6 +29,7 @@ def columns_of(rows: list[tuple[bytes | None, ...]]) -> list[pa.Array]:
     return [f.binary() for f in counted_fields(bytearray(b"".join(packets) + bytes(PADDING)), starts, len(rows[0]))]
 
 
+@pytest.mark.thorough
 @given(st.lists(st.tuples(VALUES, VALUES, VALUES), min_size=1, max_size=30))
 def test_every_field_comes_back(rows: list[tuple[bytes | None, ...]]):
     columns = columns_of(rows)

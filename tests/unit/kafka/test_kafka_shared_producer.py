@@ -19,6 +19,7 @@ def many_switches():
     sys.setswitchinterval(before)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("many_switches")
 def test_every_record_is_heard_of_although_the_client_is_replaced_meanwhile():
     producer = SharedProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})

@@ -120,6 +120,7 @@ def test_a_configuration_with_errors_is_not_tried(rest: Rest) -> None:
     assert rest.operations.checked == []
 
 
+@pytest.mark.thorough
 def test_a_check_that_hangs_is_an_error_of_the_class(serve: ServerMaker) -> None:
     rest = serve(check_timeout_s=0.05)
     rest.operations.check_is_stuck = True
@@ -136,6 +137,7 @@ def test_a_check_that_cannot_be_run_is_an_error_of_the_class(rest: Rest) -> None
     assert errors["connector.class"][0].endswith("could not be run: The driver is missing. Install it.")
 
 
+@pytest.mark.thorough
 def test_a_plugin_that_hangs_in_validation_holds_up_nobody_else(serve: ServerMaker) -> None:
     rest = serve(worker={"rest.request.timeout.ms": "1500"})
     HangingSourceConfig.entered.clear()

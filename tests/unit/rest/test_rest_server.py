@@ -88,6 +88,7 @@ def test_nothing_answers_after_stop() -> None:
         requests.get(server.url, timeout=5)
 
 
+@pytest.mark.thorough
 def test_stop_does_not_wait_for_a_request_that_hangs() -> None:
     operations = MemoryOperations()
     operations.stuck = True

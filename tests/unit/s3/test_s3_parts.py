@@ -295,6 +295,7 @@ LOOSE_ROWS = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(rows=LOOSE_ROWS)
 def test_schemaless_rows_are_written_alike_with_and_without_columns(rows):
     converter = JsonConverter(JsonConfig.parse({"schemas.enable": "false"}))

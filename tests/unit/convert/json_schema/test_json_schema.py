@@ -57,6 +57,7 @@ def test_a_schema_comes_back_as_it_was(schema: s.Schema) -> None:
     assert _read(document) == schema
 
 
+@pytest.mark.thorough
 @FEW
 @given(columns())
 def test_rows_come_back_as_they_were_and_are_valid(case: tuple[s.Schema, list[Any]]) -> None:
