@@ -11,7 +11,7 @@ the clock, or another life of the task.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -189,6 +189,7 @@ class PartitionFiles:
             if end is None:
                 self._write(admitted, start, facts.length)
                 return
+            end = _behind_record(admitted, end) if end > start else end
             self._write(admitted, start, end)
             self.end_files()
             start = end
@@ -218,6 +219,16 @@ class PartitionFiles:
                 fix="Restart the task, so that it reads on from the committed offset.",
             )
 
+    def _check_file_order(self, topic: str, file: _OpenFile, offsets: Any) -> None:
+        """What an object holds already is cut off a file by its offset, so rows of one file must ascend."""
+        last, first = file.offsets[-1][-1].as_py() if file.offsets else -1, offsets[0].as_py()
+        if first < last:
+            where = f"{self.partition.topic}-{self.partition.partition}"
+            raise ConnectError(
+                f"{where}: offset {first} of topic {topic} came after {last}.",
+                fix="Do not let transforms part the rows of a topic and join them again.",
+            )
+
     def _schema_with(self, admitted: Admitted) -> _Schema | None:
         try:
             return _Schema(merged_schema(self._schemas.get(admitted.topic), admitted.prepared))
@@ -234,6 +245,7 @@ class PartitionFiles:
             file = self._open.get(Place(admitted.topic, path))
             if file is None:
                 file = self._open[Place(admitted.topic, path)] = _OpenFile(self._format.encoder())
+            self._check_file_order(admitted.topic, file, offsets)
             file.encoder.write(rows, schema)
             file.offsets.append(offsets)
             paths.append(path)
@@ -268,6 +280,16 @@ def _by_path(admitted: Admitted, start: int, stop: int) -> Iterator[_Run]:
     for code, count in counts:
         yield _Run(facts.names[code], rows.slice(at, count), offsets.slice(at, count))
         at += count
+
+
+def _behind_record(admitted: Admitted, end: int) -> int:
+    """Where the last record before row `end` has all its rows behind it.
+
+    A transform may make several rows of a record, which share its offset: an object holds all of them or none, as
+    where the next one starts is an offset.
+    """
+    offsets = _merged([admitted.consumed.offsets])
+    return bisect_right(offsets, offsets[end - 1], end)
 
 
 def _are_consecutive(batches: Sequence[Admitted]) -> bool:
