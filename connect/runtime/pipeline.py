@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Final, NamedTuple, TypeVar
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from connect.api.codec import Converter, HeaderConverter
 from connect.api.errors import RejectedRowsError, RetriableError
@@ -18,6 +18,9 @@ from connect.runtime.origins import OriginLostError, marked, origins, unmarked
 from connect.runtime.record_sizes import RecordSizes
 from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.tolerance import BadRow, Origin, Stage, bad_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 T = TypeVar("T")
 _PRODUCER: Final = "org.apache.kafka.clients.producer.KafkaProducer"
@@ -324,17 +327,33 @@ def _part(raw: RawBatch, run: _Run, headers: list[list[Header]] | None) -> Batch
 
 
 def _with_next_offsets(batches: list[Batch], raw: RawBatch) -> list[Batch]:
-    """Each batch ends where the next begins, the last where the read ended, so that no batch claims another's rows."""
+    """Each batch ends where the next begins, the last where the read ended, so that no batch claims another's rows.
+
+    Batches whose rows lie among each other's in the log, as those of several topics may, end together.
+    """
     next_offset = raw.next_offset
     assert next_offset is not None
     if not batches:
         return [_nothing_left(raw, next_offset)]
+    offsets = [_offsets_of(batch) for batch in batches]
+    reached = list(accumulate((own[-1].as_py() for own in offsets), max))
     done = []
-    for batch in reversed(batches):
-        assert batch.consumed is not None
-        done.append(replace(batch, consumed=replace(batch.consumed, next_offset=next_offset)))
-        next_offset = min(next_offset, batch.consumed.offsets[0].as_py())
+    first = next_offset
+    for batch, own, last in zip(reversed(batches), reversed(offsets), reversed(reached), strict=True):
+        if last < first:
+            next_offset = first
+        done.append(replace(batch, consumed=replace(_consumed_of(batch), next_offset=next_offset)))
+        first = min(first, own[0].as_py())
     return done[::-1]
+
+
+def _consumed_of(batch: Batch) -> Consumed:
+    assert batch.consumed is not None
+    return batch.consumed
+
+
+def _offsets_of(batch: Batch) -> pa.Int64Array:
+    return _consumed_of(batch).offsets
 
 
 def _nothing_left(raw: RawBatch, next_offset: int) -> Batch:
