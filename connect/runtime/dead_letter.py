@@ -60,9 +60,11 @@ class DeadLetters:
             self._send(at_hand, self.current.take([index_of[row.offset] for row in at_hand]))
 
     def flush(self, deadline: Deadline) -> None:
-        """Return when every dead letter is acknowledged. RetriableError when the deadline passes first."""
-        if self._producer.outstanding:
-            self._producer.flush(deadline)
+        """Return when every dead letter is acknowledged. RetriableError when the deadline passes first.
+
+        The producer's error when one was refused: nothing is outstanding then, and yet a letter is missing.
+        """
+        self._producer.flush(deadline)
 
     def close(self, timeout_s: float) -> None:
         """Release the producer."""

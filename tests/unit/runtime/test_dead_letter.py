@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaError
 
+from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
+from connect.kafka.pooled_producer import PooledProducer
 from connect.kafka.raw import RawBatch
 from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.messages import TaskId
@@ -88,3 +93,39 @@ def test_a_row_given_up_later_is_read_again(letters, sent, current):
 def test_a_record_that_is_gone_is_told(letters):
     with pytest.raises(ConnectError, match="no longer in the log"):
         letters.add([row(4)])
+
+
+class Refusing:
+    """A pool of one shared client, whose brokers refuse each record at once."""
+
+    def take(self, settings):
+        return self
+
+    def produce(self, topic, value, key, on_delivery, **rest):
+        on_delivery(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), Told(topic, value, key))
+
+
+class Told(NamedTuple):
+    """A message as a delivery report has it."""
+
+    of_topic: str
+    of_value: bytes
+    of_key: bytes
+
+    def topic(self):
+        return self.of_topic
+
+    def value(self):
+        return self.of_value
+
+    def key(self):
+        return self.of_key
+
+
+def test_a_letter_that_the_brokers_refused_is_no_flushed_letter():
+    producer = PooledProducer(Refusing(), {}, {})
+    letters = DeadLetters(producer, "dlq", TaskId("c", 1), context_headers=True, timeout_s=1, read_again=pytest.fail)
+    letters.current = log("orders", 3, 10)
+    letters.add([row(10)])
+    with pytest.raises(ConnectError, match="writing to topic dlq"):
+        letters.flush(Deadline.after(1))
