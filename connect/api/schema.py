@@ -15,6 +15,8 @@ from types import MappingProxyType
 
 LOGICAL = "org.apache.kafka.connect.data."
 DECIMAL, DATE, TIME, TIMESTAMP = (LOGICAL + n for n in ("Decimal", "Date", "Time", "Timestamp"))
+RECURSIVE = "connect.data.Recursive"
+"""Name of a text that stands for a value of the type it is inside of, see `recursive`."""
 PRECISION_PARAMETER = "connect.decimal.precision"
 """Parameter of a Decimal schema with the total number of digits, as Confluent's connectors write it."""
 
@@ -123,6 +125,16 @@ def decimal(scale: int, *, precision: int | None = None, optional: bool = False)
     if precision is not None:
         parameters[PRECISION_PARAMETER] = str(precision)
     return Schema(Type.BYTES, optional=optional, name=DECIMAL, version=1, parameters=MappingProxyType(parameters))
+
+
+def recursive(type_name: str, *, optional: bool = False) -> Schema:
+    """Where a type holds itself: the value inside, as JSON without a schema (Decimals in base64), however deep it goes.
+
+    No table and no file of columns has a place for a type that holds itself; a text fits everywhere, and JSON that is
+    written of it has the value in its place. `type_name`: the type in the format it comes from.
+    """
+    parameters = MappingProxyType({"type": type_name})
+    return Schema(Type.STRING, optional=optional, name=RECURSIVE, version=1, parameters=parameters)
 
 
 INT8, INT16, INT32, INT64 = (Schema(t) for t in (Type.INT8, Type.INT16, Type.INT32, Type.INT64))

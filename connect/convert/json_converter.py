@@ -53,7 +53,9 @@ class JsonConverter:
         self._is_key = is_key
         java = config.coercion == Coercion.JAVA
         self._reading = Reading(config.replace_null_with_default, java)
-        self._writing = Writing(config.numeric_decimals, config.replace_null_with_default, java)
+        self._writing = Writing(
+            config.numeric_decimals, config.replace_null_with_default, java, embeds=not config.schemas_enable
+        )
         self._enveloped = config.schemas_enable
         self._cache = EnvelopeCache(config.schemas_cache_size, self._reading, self._writing)
         self._schemaless = SchemalessReader(self._reading)

@@ -150,6 +150,8 @@ def wire_type(schema: Schema, decimals: Decimals) -> Any:
         if schema.type is base:
             return wire
         raise NotColumnarError("logical type on another base type")
+    if schema.name == s.RECURSIVE:
+        raise NotColumnarError("a type that holds itself")
     match schema.type:
         case Type.STRUCT:
             if not schema.fields:

@@ -20,6 +20,10 @@ from connect.convert.java_columns import PLAIN_MAX, PLAIN_MIN, java_escapes, jav
 from connect.convert.java_text import json_string
 from connect.convert.json_write import Writing
 
+_MOMENTS = {
+    s.DATE: (pa.date32(), pa.int32()), s.TIME: (pa.time32("ms"), pa.int32()),
+    s.TIMESTAMP: (pa.timestamp("ms", "UTC"), pa.int64()),
+}  # fmt: skip
 _WRAPPED = len('{"v":')
 
 
@@ -138,15 +142,13 @@ def _writable(name: str) -> str:
 
 
 def _plain(array: pa.Array, schema: Schema, writing: Writing) -> pa.Array:
-    match schema.name:
-        case s.DECIMAL:
-            return _decimal(array, schema, writing)
-        case s.DATE:
-            return _exact(array, pa.date32()).cast(pa.int32())
-        case s.TIME:
-            return _exact(array, pa.time32("ms")).cast(pa.int32())
-        case s.TIMESTAMP:
-            return _exact(array, pa.timestamp("ms", "UTC")).cast(pa.int64())
+    if schema.name in _MOMENTS:
+        own, number = _MOMENTS[schema.name]
+        return _exact(array, own).cast(number)
+    if schema.name == s.DECIMAL:
+        return _decimal(array, schema, writing)
+    if schema.name == s.RECURSIVE and writing.embeds:
+        raise _TextNeededError
     match schema.type:
         case Type.STRUCT:
             return _struct(array, schema, writing)

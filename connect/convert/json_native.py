@@ -25,6 +25,8 @@ def encode_native(
 def _fits(array: pa.Array, schema: Schema, writing: Writing) -> bool:
     if schema.name == s.DECIMAL and writing.numeric_decimals:
         return False
+    if schema.name == s.RECURSIVE and writing.embeds:
+        return False
     match schema.type:
         case Type.STRUCT:
             return _struct_fits(array, schema, writing)

@@ -18,6 +18,7 @@ from connect.api.schema import Schema, Type
 from connect.convert import jackson
 from connect.convert.json_logical import Reader, decimal_reader, instant_reader, mismatch, node_type, read_bytes
 from connect.convert.json_text import Node
+from connect.convert.recursive import node_text
 
 _BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -25,10 +26,11 @@ _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How values are read."""
+    """How values are read. `embeds`: what `schema.recursive` holds stands in its place, and not as a text."""
 
     replace_null_with_default: bool = True
     java: bool = False
+    embeds: bool = False
 
 
 def read_value(schema: Schema | None, node: Node, reading: Reading) -> Any:
@@ -65,6 +67,8 @@ def _typed(schema: Schema, reading: Reading, path: str) -> Reader:
             return decimal_reader(schema, path, java=reading.java)
         case s.DATE | s.TIME | s.TIMESTAMP:
             return instant_reader(schema.name, path, java=reading.java)
+        case s.RECURSIVE if reading.embeds:
+            return lambda node: node_text(node, path)
     match schema.type:
         case Type.STRUCT:
             return _struct_reader(schema, reading, path)

@@ -30,11 +30,15 @@ REQUIRED_NULL = "Conversion error: null value for field that is required and has
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How values are written. `java`: reject what Java rejects although nothing would be lost."""
+    """How values are written. `java`: reject what Java rejects although nothing would be lost.
+
+    `embeds`: what `schema.recursive` holds stands in its place, and not as a text.
+    """
 
     numeric_decimals: bool = False
     replace_null_with_default: bool = True
     java: bool = False
+    embeds: bool = False
 
 
 def write_value(schema: Schema | None, value: object, writing: Writing) -> str:
@@ -67,6 +71,8 @@ def _typed(schema: Schema, writing: Writing, path: str) -> Writer:
             return _decimal_writer(schema, writing, path)
         case s.DATE | s.TIME | s.TIMESTAMP:
             return _instant_writer(schema.name, path)
+        case s.RECURSIVE if writing.embeds:
+            return _checked(Type.STRING, str, str, path)
     match schema.type:
         case Type.STRUCT:
             return _struct_writer(schema, writing, path)

@@ -115,7 +115,7 @@ def _dumps(value: Any) -> bytes:
 def _is_flat(schema: s.Schema) -> bool:
     if schema.type is not s.Type.STRUCT or not schema.fields:
         return False
-    return all(f.schema.type in _PLAIN for f in schema.fields)
+    return all(f.schema.type in _PLAIN and f.schema.name != s.RECURSIVE for f in schema.fields)
 
 
 def _is_finite(array: pa.Array) -> bool:
@@ -183,6 +183,8 @@ def _logical(schema: s.Schema, *, numeric_decimals: bool) -> ToJson | None:
             return _time_ms
         case s.TIMESTAMP:
             return _timestamp_ms
+        case s.RECURSIVE:
+            return orjson.Fragment
         case s.DECIMAL if numeric_decimals:
             return lambda v: orjson.Fragment(format(v, "f"))
         case s.DECIMAL:

@@ -57,7 +57,7 @@ class AvroFormat:
         """See `Format`."""
         parsed = _parsed(registered, references)
         schema = connect_of(parsed, self._settings, version=version)
-        decode = decode_raw_bytes(schema) if parsed.kind == "bytes" else decoder(schema, parsed)
+        decode = decode_raw_bytes(schema) if parsed.kind == "bytes" else decoder(schema, parsed, self._settings)
 
         def read(data: pa.BinaryArray) -> pa.Array:
             cursor = Cursor.over(data, SIZE)

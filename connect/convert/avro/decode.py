@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -13,8 +14,10 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.schema import Schema, Type
 from connect.convert.avro.model import AvroType
-from connect.convert.avro.to_connect import nullable_branch
+from connect.convert.avro.settings import AvroSettings
+from connect.convert.avro.to_connect import connect_of, nullable_branch
 from connect.convert.columns import NotColumnarError, decimals_of
+from connect.convert.recursive import RecursiveTexts
 from connect.convert.vectors.cursor import Cursor, Mask, Positions, ordered_by_row, spread, text_of
 
 Decoder = Callable[[Cursor], pa.Array]
@@ -24,24 +27,37 @@ _LIMITS: Final = {Type.INT8: 2**7, Type.INT16: 2**15, Type.INT32: 2**31}
 _DAY_MS: Final = 86_400_000
 
 
-def decoder(schema: Schema, avro: AvroType) -> Decoder:
-    """Reads values of an Avro type into `arrow_type(schema)`, where `schema` is `connect_of(avro)`."""
+def decoder(schema: Schema, avro: AvroType, settings: AvroSettings) -> Decoder:
+    """Reads values of an Avro type into `arrow_type(schema)`, where `schema` is `connect_of(avro, settings)`."""
     if avro.kind == "union":
         single = nullable_branch(avro)
         if single is not None:
-            return _nullable(decoder(schema, single), avro)
+            return _nullable(decoder(schema, single, settings), avro)
         if len(avro.branches) == 1 and not _is_struct_union(schema, avro):
-            return _branch_of_one(decoder(schema, avro.branches[0]))
-        return _union(schema, avro)
+            return _branch_of_one(decoder(schema, avro.branches[0], settings))
+        return _union(schema, avro, settings)
+    if schema.name == s.RECURSIVE and avro.kind == "record":
+        return _recursive(avro, settings)
     match schema.type:
         case Type.STRUCT:
-            return _record(schema, avro)
+            return _record(schema, avro, settings)
         case Type.ARRAY:
             assert schema.items is not None
-            return _list(schema, decoder(schema.items, avro.member))
+            return _list(schema, decoder(schema.items, avro.member, settings))
         case Type.MAP:
-            return _map(schema, avro)
+            return _map(schema, avro, settings)
     return _leaf(schema, avro)
+
+
+@lru_cache(maxsize=64)
+def _recursive(avro: AvroType, settings: AvroSettings) -> RecursiveTexts:
+    """One for each type, as it is inside of itself."""
+
+    def make() -> tuple[Schema, Decoder]:
+        own = connect_of(avro, settings)
+        return own, decoder(own, avro, settings)
+
+    return RecursiveTexts(make)
 
 
 def decode_raw_bytes(schema: Schema) -> Decoder:
@@ -178,10 +194,10 @@ def _branch_of_one(decode: Decoder) -> Decoder:
     return decode_one
 
 
-def _union(schema: Schema, avro: AvroType) -> Decoder:
+def _union(schema: Schema, avro: AvroType, settings: AvroSettings) -> Decoder:
     fields = list(arrow_type(schema))
     branches = [(i, branch) for i, branch in enumerate(avro.branches) if branch.kind != "null"]
-    steps = [(i, decoder(f.schema, branch)) for f, (i, branch) in zip(schema.fields, branches, strict=True)]
+    steps = [(i, decoder(f.schema, branch, settings)) for f, (i, branch) in zip(schema.fields, branches, strict=True)]
 
     def decode(cursor: Cursor) -> pa.Array:
         chosen = _branches(cursor, len(avro.branches))
@@ -198,9 +214,9 @@ def _union(schema: Schema, avro: AvroType) -> Decoder:
     return decode
 
 
-def _record(schema: Schema, avro: AvroType) -> Decoder:
+def _record(schema: Schema, avro: AvroType, settings: AvroSettings) -> Decoder:
     fields = list(arrow_type(schema))
-    steps = [decoder(f.schema, member.type) for f, member in zip(schema.fields, avro.fields, strict=True)]
+    steps = [decoder(f.schema, member.type, settings) for f, member in zip(schema.fields, avro.fields, strict=True)]
     if not steps:
         return lambda cursor: pa.StructArray.from_arrays([], fields=[]) if not len(cursor) else _empty(len(cursor))
     return lambda cursor: pa.StructArray.from_arrays([step(cursor) for step in steps], fields=fields)
@@ -221,17 +237,19 @@ def _list(schema: Schema, item: Decoder) -> Decoder:
     return decode
 
 
-def _map(schema: Schema, avro: AvroType) -> Decoder:
+def _map(schema: Schema, avro: AvroType, settings: AvroSettings) -> Decoder:
     assert schema.keys is not None
     assert schema.items is not None
     target = arrow_type(schema)
     if avro.kind == "map":
-        value = decoder(schema.items, avro.member)
+        value = decoder(schema.items, avro.member, settings)
         key = _leaf(s.STRING, AvroType("string"))
         order = (0, 1)
     else:
         members = {member.name: member.type for member in avro.member.fields}
-        key, value = decoder(schema.keys, members["key"]), decoder(schema.items, members["value"])
+        key, value = (
+            decoder(part, members[name], settings) for part, name in ((schema.keys, "key"), (schema.items, "value"))
+        )
         order = (0, 1) if avro.member.fields[0].name == "key" else (1, 0)
 
     def decode(cursor: Cursor) -> pa.Array:

@@ -21,7 +21,8 @@ _SMALL = {"int8": Type.INT8, "int16": Type.INT16}
 def connect_of(avro: AvroType, settings: AvroSettings, *, version: int | None = None) -> Schema:
     """The Connect schema; `version` is the subject's in the registry, which a `connect.version` overrules.
 
-    SchemaError for what Connect has no type for: recursive records, a union of nothing but null.
+    Where a record holds itself it has `schema.recursive`. SchemaError for what Connect has no type for: a union of
+    nothing but null.
     """
     return _Reader(settings).read(avro, version=version)
 
@@ -57,10 +58,7 @@ class _Reader:
                 return self.read(avro.branches[0], doc=doc)
             return self._union(avro, optional=optional)
         if any(avro is outer for outer in self._open):
-            raise SchemaError(
-                f"The Avro type {avro.name!r} holds itself, for which there is no Connect schema here.",
-                fix="Leave that member out of the schema, or read the topic with ByteArrayConverter.",
-            )
+            return s.recursive(avro.name, optional=optional)
         self._open.append(avro)
         base, parameters = self._base(avro)
         self._open.pop()

@@ -49,8 +49,8 @@ class JsonSchemaFormat:
         self._is_key = is_key
         replace_null = not config.ignore_default_for_nullables
         java = config.coercion == Coercion.JAVA
-        self._writing = Writing(self._settings.numeric_decimals, replace_null, java)
-        self._reading = JsonReading(java=java)
+        self._writing = Writing(self._settings.numeric_decimals, replace_null, java, embeds=True)
+        self._reading = JsonReading(java=java, embeds=True)
 
     def own_schema(self, schema: Schema) -> OwnSchema:
         """See `Format`."""

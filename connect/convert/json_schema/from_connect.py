@@ -67,6 +67,8 @@ def _map(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
 
 
 def _text(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
+    if schema.name == s.RECURSIVE:
+        return {}  # the value stands in its place, whatever it is
     name = n.GENERALIZED_ENUM if settings.generalized_sum_types else n.ENUM
     if name not in schema.parameters:
         return {"type": "string"}

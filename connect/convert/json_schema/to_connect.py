@@ -27,7 +27,7 @@ def connect_of(
 ) -> Schema:
     """The Connect schema; `others` are the schemas that are referred to, by name.
 
-    SchemaError for what Connect has no type for: schemas that hold themselves, or that say nothing of a type.
+    Where a schema holds itself it has `schema.recursive`. SchemaError for one that says nothing of a type.
     """
     return _Reader(document, others, settings).read(document, "", version=version)
 
@@ -37,7 +37,7 @@ class _Reader:
         self._root = document
         self._others = others
         self._settings = settings
-        self._open: list[str] = []
+        self._open: list[str] = ["#"]
         self._unions = 0
 
     def read(self, node: Any, path: str, *, optional: bool = False, version: int | None = None) -> Schema:
@@ -61,6 +61,8 @@ class _Reader:
 
     def _base(self, node: Mapping[str, Any], path: str) -> Schema:
         connect = node.get(n.TYPE)
+        if node.get("title") == s.RECURSIVE:
+            return s.recursive("")
         if "enum" in node or "const" in node:
             return self._enum(node.get("enum", [node.get("const")]), node)
         match _kind(node):
@@ -136,11 +138,7 @@ class _Reader:
 
     def _referred(self, reference: str, path: str, *, optional: bool, version: int | None) -> Schema:
         if reference in self._open:
-            raise SchemaError(
-                f"The JSON Schema {reference!r} holds itself, for which there is no Connect schema here.",
-                field=path,
-                fix="Leave that member out of the schema, or read the topic with ByteArrayConverter.",
-            )
+            return s.recursive(reference, optional=optional or _may_be_null(self._target(reference)))
         self._open.append(reference)
         made = self.read(self._target(reference), path, optional=optional, version=version)
         self._open.pop()
@@ -209,6 +207,12 @@ def _kind(node: Mapping[str, Any]) -> str | None:
 
 def _is_null(node: Any) -> bool:
     return isinstance(node, Mapping) and node.get("type") == "null"
+
+
+def _may_be_null(node: Any) -> bool:
+    members = next((node[word] for word in ("oneOf", "anyOf") if word in node), ())
+    kinds = node.get("type")
+    return any(map(_is_null, members)) or (isinstance(kinds, list) and "null" in kinds)
 
 
 def _free(placed: Mapping[int, object]) -> int:

@@ -140,7 +140,7 @@ def _union(schema: Schema, node: Any, path: str) -> dict[str, Any]:
     best, most = None, 0
     for member in schema.fields:
         try:
-            reader(member.schema, Reading())(_as_connect(member.schema, node, path))
+            reader(member.schema, Reading(embeds=True))(_as_connect(member.schema, node, path))
         except SchemaError:
             continue
         common = len(set(member.schema.field_index) & set(node)) + 1 if isinstance(node, Mapping) else 1

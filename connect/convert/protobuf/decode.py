@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.schema import Schema, Type
 from connect.convert.protobuf import logical
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
 from connect.convert.protobuf.to_connect import connect_of, is_map, union_field_name
+from connect.convert.recursive import RecursiveTexts
 from connect.convert.vectors.cursor import Cursor, Positions, ordered_by_row, text_of
 from connect.convert.vectors.wire import FIXED64, LENGTH, wire_type
 
@@ -298,7 +301,20 @@ def _message(schema: Schema, proto: ProtoField, settings: n.ProtobufSettings) ->
     if message.name in n.WRAPPED and schema.type is not Type.STRUCT:
         columns = _embedded_columns(message, settings)
         return _delimited(lambda cursor: columns(cursor)[0].cast(arrow_type(schema)))
+    if schema.name == s.RECURSIVE:
+        return _delimited(_recursive(message, settings))
     return _delimited(decoder(schema, message, settings))
+
+
+@lru_cache(maxsize=64)
+def _recursive(message: ProtoMessage, settings: n.ProtobufSettings) -> RecursiveTexts:
+    """One for each message, as it is inside of itself."""
+
+    def make() -> tuple[Schema, Decoder]:
+        own = connect_of(message, settings)
+        return own, decoder(own, message, settings)
+
+    return RecursiveTexts(make)
 
 
 def _embedded_columns(message: ProtoMessage, settings: n.ProtobufSettings) -> Callable[[Cursor], list[pa.Array]]:

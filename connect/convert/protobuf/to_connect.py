@@ -20,7 +20,7 @@ _KINDS = {
 
 
 def connect_of(message: ProtoMessage, settings: n.ProtobufSettings, *, version: int | None = None) -> Schema:
-    """The Connect schema. SchemaError for a message that holds itself."""
+    """The Connect schema. Where a message holds itself it has `schema.recursive`."""
     return replace(_Reader(settings).message(message), version=version)
 
 
@@ -48,10 +48,7 @@ class _Reader:
 
     def message(self, message: ProtoMessage) -> Schema:
         if any(message is outer for outer in self._open):
-            raise SchemaError(
-                f"The Protobuf message {message.name!r} holds itself, for which there is no Connect schema here.",
-                fix="Leave that member out of the schema, or read the topic with ByteArrayConverter.",
-            )
+            return s.recursive(message.name)
         self._open.append(message)
         fields = []
         for oneof in message.oneofs:

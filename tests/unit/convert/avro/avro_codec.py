@@ -39,7 +39,7 @@ def decoded(avro: AvroType, data: Sequence[bytes], settings: AvroSettings = PLAI
     """The schema, the column and the failures by row."""
     schema = connect_of(avro, settings)
     cursor = Cursor.over(pa.array(data, pa.binary()))
-    array = decoder(schema, avro)(cursor)
+    array = decoder(schema, avro, settings)(cursor)
     cursor.expect_end()
     assert np.array_equal(cursor.rows, np.arange(len(data)))
     return schema, array, cursor.failures
