@@ -39,8 +39,9 @@ class AtLeastOnceDelivery:
         if ticket is not None and not any(len(batch) for batch in batches):
             self._ledger.delivered(ticket)
 
-    def flush(self, deadline: Deadline) -> list[SourcePosition]:
+    def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
         """Wait for the rows in flight, then store the offsets behind them."""
+        del pending
         self._producer.flush(deadline)
         self._ledger.all_delivered()
         safe = [p for p in self._ledger.take_committable() if p.offset is not None]
@@ -104,12 +105,14 @@ class ExactlyOnceDelivery:
             case Boundary.CONNECTOR:
                 return self._transactions is not None and self._transactions.wish is not None
 
-    def flush(self, deadline: Deadline) -> list[SourcePosition]:
+    def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
         """Add the offsets to the transaction and commit it. AbortableError: nothing of it is visible, start again.
 
-        A transaction that the connector has not ended stays open.
+        A transaction that the connector has not ended, or ended with a batch that is `pending`, stays open.
         """
         if self._transactions is not None:
+            if pending:
+                return []
             match self._transactions.take():
                 case None:
                     return []

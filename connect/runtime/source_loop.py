@@ -38,8 +38,11 @@ class Delivery(Protocol):
     def send(self, batches: Sequence[RawBatch], position: SourcePosition | None, deadline: Deadline) -> None:
         """Take the rows of one polled batch. They may be in flight when this returns."""
 
-    def flush(self, deadline: Deadline) -> list[SourcePosition]:
-        """Make everything sent durable, then its offsets; the positions stored by it. RetriableError: call again."""
+    def flush(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
+        """Make everything sent durable, then its offsets; the positions stored by it. RetriableError: call again.
+
+        `pending`: the batch that was polled last has yet to be sent.
+        """
 
     def close(self) -> None:
         """Leave nothing half done in Kafka. Must not raise."""
@@ -167,7 +170,7 @@ class SourceLoop:
         self._next_flush_s = time.monotonic() + self._flush_interval_s
         with self._figures.timed("flush_s_total"):
             try:
-                stored = self._delivery.flush(deadline)
+                stored = self._delivery.flush(deadline, pending=self._pending is not None)
             except RetriableError as error:
                 self._figures.add("flush_failures_total")
                 log.warning("Offsets were not stored this time: %s", error)

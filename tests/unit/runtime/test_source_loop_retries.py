@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from connect.api import schema as s
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
+from connect.kafka.raw import RawBatch
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.control import Control
+from connect.runtime.delivery import ExactlyOnceDelivery
+from connect.runtime.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import Encoded
 from connect.runtime.retry import RetryBudget
@@ -45,7 +49,7 @@ class Delivery:
     def send(self, batches, position, deadline):
         self.sent.append(position)
 
-    def flush(self, deadline):
+    def flush(self, deadline, *, pending):
         return []
 
     def check(self):
@@ -72,11 +76,85 @@ class AwayTwice:
         return Encoded([])
 
 
-def loop_of(task, pipeline, delivery, retry_timeout_ms):
+class Topic:
+    """Everything is there."""
+
+    def ensure(self, topic, deadline):
+        pass
+
+    def add(self, topic):
+        pass
+
+
+class Log:
+    """A transactional producer and the offsets: what readers of committed records see."""
+
+    topic = "offsets"
+
+    def __init__(self):
+        self.committed, self.open = [], []
+
+    def begin(self):
+        pass
+
+    def check(self):
+        pass
+
+    def copy(self, positions):
+        pass
+
+    def key(self, position):
+        return b"p"
+
+    def batch(self, positions):
+        return RawBatch(self.topic, pa.array([str(p.offset["n"]).encode() for p in positions], pa.binary()))
+
+    def send(self, batch, deadline):
+        self.open += [(batch.topic, value.decode()) for value in batch.values.to_pylist()]
+
+    def commit(self, deadline):
+        self.committed += self.open
+        self.open = []
+
+    def abort(self, deadline):
+        self.open = []
+
+
+class InTwos(Task):
+    """Every second row ends the connector's transaction."""
+
+    def __init__(self, wishes, end):
+        super().__init__()
+        self.end = getattr(wishes, end)
+
+    def poll(self, deadline):
+        batch = super().poll(deadline)
+        if self.given % 2 == 0:
+            self.end()
+        return batch
+
+
+class AwayOnce:
+    """The registry is away at the second row; what is asked of the task at the second and at the fourth."""
+
+    def __init__(self, second, fourth):
+        self.asks = {2: second, 4: fourth}
+
+    def encode(self, batch):
+        (row,) = batch.values.rows()
+        ask = self.asks.pop(row, None)
+        if ask is not None:
+            ask()
+            if row == 2:
+                raise RetriableError("The schema registry does not answer.")
+        return Encoded([RawBatch("t", pa.array([str(row).encode()], pa.binary()))])
+
+
+def loop_of(task, pipeline, delivery, retry_timeout_ms, topics=None):
     config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
     return SourceLoop(
         task, pipeline, delivery, TaskFigures(), flush_interval_s=60, flush_timeout_s=1, retry_delay_max_s=0.01,
-        topics=None, used_topics=None, tolerance=Tolerance(config, TaskFigures(), None),
+        topics=topics, used_topics=topics, tolerance=Tolerance(config, TaskFigures(), None),
         retries=RetryBudget(retry_timeout_ms),
     )  # fmt: skip
 
@@ -97,3 +175,28 @@ def test_within_the_retry_timeout_the_same_batch_is_tried_again_before_the_next_
     loop_of(task, pipeline, delivery, 60_000).run(control, lambda paused: None)
     assert pipeline.tried == [1, 1, 1, 2]
     assert [position.offset for position in delivery.sent] == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize("end", ["commit", "abort"])
+def test_a_connectors_transaction_does_not_end_before_the_batch_that_ends_it_is_sent(end):
+    control, log, wishes = Control(), Log(), ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(log, log, Boundary.CONNECTOR, wishes)
+    pipeline = AwayOnce(control.ask_to_stop, control.ask_to_stop)
+    loop_of(InTwos(wishes, end), pipeline, delivery, 60_000, Topic()).run(control, lambda paused: None)
+    assert log.committed == []
+
+
+@pytest.mark.parametrize(
+    ("end", "committed"),
+    [
+        ("commit", [("t", "1"), ("t", "2"), ("offsets", "2"), ("t", "3"), ("t", "4"), ("offsets", "4")]),
+        ("abort", [("offsets", "2"), ("offsets", "4")]),
+    ],
+)
+def test_a_connectors_transaction_goes_on_behind_a_pause(end, committed):
+    control, log, wishes = Control(), Log(), ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(log, log, Boundary.CONNECTOR, wishes)
+    pipeline = AwayOnce(lambda: control.ask_to_pause(True), control.ask_to_stop)
+    loop = loop_of(InTwos(wishes, end), pipeline, delivery, 60_000, Topic())
+    loop.run(control, lambda paused: control.ask_to_pause(False))
+    assert log.committed == committed
