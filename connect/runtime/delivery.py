@@ -14,7 +14,7 @@ from connect.kafka.pooled_producer import RowProducer
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions, Wish
-from connect.runtime.ledger import OffsetLedger
+from connect.runtime.ledger import OffsetLedger, partition_key
 from connect.runtime.offset_store import SourceOffsets
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ class AtLeastOnceDelivery:
         self._producer = producer
         self._offsets = offsets
         self._ledger = OffsetLedger()
+        self._unstored: dict[str, SourcePosition] = {}
 
     def send(self, batches: Sequence[RawBatch], position: SourcePosition | None, deadline: Deadline) -> None:
         """Enqueue all rows. They stay tracked until acknowledged."""
@@ -40,13 +41,17 @@ class AtLeastOnceDelivery:
             self._ledger.delivered(ticket)
 
     def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
-        """Wait for the rows in flight, then store the offsets behind them."""
+        """Wait for the rows in flight, then store the offsets behind them. What could not be stored is kept."""
         del pending
         self._producer.flush(deadline)
         self._ledger.all_delivered()
-        safe = [p for p in self._ledger.take_committable() if p.offset is not None]
+        for position in self._ledger.take_committable():
+            if position.offset is not None:
+                self._unstored[partition_key(position.partition)] = position
+        safe = list(self._unstored.values())
         if safe:
             self._offsets.store(safe, deadline)
+        self._unstored.clear()
         return safe
 
     def due(self, *, polled: bool, interval_over: bool) -> bool:
