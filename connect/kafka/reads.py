@@ -43,12 +43,14 @@ class PlainReads:
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
+        self._gone: set[TopicPartition] = set()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing to do."""
 
     def unassigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing to do."""
+        """What was read of them is read again, by whoever gets them."""
+        self._gone.update(partitions)
 
     def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
         """See `Reads`."""
@@ -56,7 +58,13 @@ class PlainReads:
         if not messages and wait_s > 0:
             messages = list(self._consumer.consume(1, wait_s))
         if messages and len(messages) < most:
-            messages += self._consumer.consume(most - len(messages), fill_s)
+            # A partition may go in this call, and even come back to be read from its commit on. librdkafka then drops
+            # what this call had read of it, and knows nothing of the one before.
+            self._gone.clear()
+            more = self._consumer.consume(most - len(messages), fill_s)
+            if self._gone:
+                messages = [m for m in messages if (m.topic(), m.partition()) not in self._gone]
+            messages += more
         return Taken(*raw_batches(messages))
 
     def serve(self, timeout_s: float) -> Taken:

@@ -1,5 +1,7 @@
 """Which way records are read, and that a consumer without brokers opens, waits and closes either way."""
 
+from typing import NamedTuple
+
 import pytest
 
 from connect import native
@@ -37,3 +39,57 @@ def test_without_native_code_every_path_is_the_plain_one(monkeypatch, path):
     assert isinstance(consumer._reads, PlainReads)
     assert consumer.poll(10, Deadline.after(0.05)) == []
     consumer.close(Deadline.after(5))
+
+
+class Read(NamedTuple):
+    """A message as confluent_kafka has it."""
+
+    of_partition: int
+    of_offset: int
+
+    def error(self):
+        return None
+
+    def topic(self):
+        return "t"
+
+    def partition(self):
+        return self.of_partition
+
+    def offset(self):
+        return self.of_offset
+
+    def value(self):
+        return b""
+
+    def key(self):
+        return None
+
+    def headers(self):
+        return None
+
+    def timestamp(self):
+        return 1, 0
+
+
+def test_what_was_read_before_a_partition_went_and_came_back_is_read_from_the_commit_on(monkeypatch):
+    class Rebalanced:
+        """Has two partitions, one of which goes and comes back while more is waited for; its commit is 5."""
+
+        calls = 0
+
+        def consume(self, most, timeout_s):
+            self.calls += 1
+            if self.calls == 1:
+                return [Read(0, 8), Read(1, 3)]
+            reads.unassigned([TopicPartition("t", 0)])
+            reads.assigned([TopicPartition("t", 0)])
+            return [Read(0, 5), Read(1, 4)]
+
+    monkeypatch.setattr("connect.kafka.columns._topic", Read.topic)
+    monkeypatch.setattr("connect.kafka.columns._partition", Read.partition)
+    monkeypatch.setattr("connect.kafka.columns._offset", Read.offset)
+    monkeypatch.setattr("connect.kafka.columns.Message", Read)
+    reads = PlainReads(Rebalanced())
+    batches = reads.take(10, 0.0, 0.1).batches
+    assert {batch.partition: batch.offsets.to_pylist() for batch in batches} == {0: [5], 1: [3, 4]}
