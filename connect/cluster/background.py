@@ -24,7 +24,7 @@ class Background:
     """Any thread may ask."""
 
     def __init__(self, parts: Parts, has_runs: Callable[[str], bool]) -> None:
-        """`has_runs`: tasks of a connector run here, or have yet to end."""
+        """`has_runs`: tasks of a connector run, or have yet to end."""
         self._parts = parts
         self._has_runs = has_runs
         self._closing = threading.Event()
@@ -38,14 +38,10 @@ class Background:
         """When a request that begins now must have ended."""
         return Deadline.after(TIMEOUT_S + self._stop_s, self._closing)
 
-    def await_stopped(self, name: str, deadline: Deadline, *, runs_elsewhere: bool = False) -> None:
-        """Return when no task of the connector runs any more.
-
-        Nobody tells when another worker's tasks have ended (`runs_elsewhere`), but in time it has killed those that
-        did not stop.
-        """
+    def await_stopped(self, name: str, deadline: Deadline) -> None:
+        """Return when no task of the connector runs any more: what does not stop in time is killed."""
         stopped_by = deadline.sooner(self._stop_s)
-        while (runs_elsewhere or self._has_runs(name)) and stopped_by.wait(LOOK_S):
+        while self._has_runs(name) and stopped_by.wait(LOOK_S):
             pass
 
     def close(self) -> None:

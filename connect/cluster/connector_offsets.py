@@ -56,7 +56,11 @@ class ConnectorOffsets:
         catalog: ConnectorCatalog,
         snapshot: Callable[[], ConfigSnapshot],
         ask: Ask,
+        *,
+        await_stopped: Callable[[str, Deadline], None],
     ) -> None:
+        """`await_stopped` returns when no task of a connector runs any more."""
+        self._await_stopped = await_stopped
         self._sources = sources
         self._admin = admin
         self._catalog = catalog
@@ -97,6 +101,7 @@ class ConnectorOffsets:
         if not offsets:
             raise RequestError(400, "Partitions / offsets need to be provided for an alter offsets request")
         deadline = Deadline.after(TIMEOUT_S)
+        self._await_stopped(name, deadline)
         if self._catalog.kind(config) == "sink":
             self._alter_group(name, config, sink_offsets.parsed(offsets), deadline)
             return self._catalog.keeps_no_offsets(config)
@@ -105,6 +110,7 @@ class ConnectorOffsets:
     def _reset(self, name: str) -> bool:
         config = self._stopped(name)
         deadline = Deadline.after(TIMEOUT_S)
+        self._await_stopped(name, deadline)
         if self._catalog.kind(config) == "sink":
             with _TellMembers(name):
                 self._admin(config).delete_group(_group(name, config), deadline.sooner(10))

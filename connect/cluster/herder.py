@@ -53,14 +53,16 @@ class Herder:
         self._settler = Settler(worker, around)
         self._parts = self._settler.parts
         self._requests = Requests(self._parts)
+        self._background = Background(self._parts, self._has_runs)
         self._offsets = ConnectorOffsets(
             StoredSourceOffsets(around.offset_log, self._ask, self._parts.in_transactions, self._fence),
             around.group_offsets,
             around.catalog,
             lambda: self._parts.configs.snapshot,
             lambda config, positions, timeout_s: self._ask("alter_offsets", config, timeout_s, positions),
+            # What a task stores in its last moment would otherwise be stored over what is set.
+            await_stopped=self._background.await_stopped,
         )
-        self._background = Background(self._parts, self._settler.tasks.has_runs)
         self._removal = Removal(self._parts, self._requests, self._offsets, self._background)
         self._creation = Creation(self._parts, self._requests, self._offsets, self._background)
         self._dry_run = DryRun(partial(self._ask, "task_configs"), around.group_offsets)
@@ -283,6 +285,9 @@ class Herder:
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         """What a configuration would lead to."""
         return self._dry_run.plan(name, config, timeout_s)
+
+    def _has_runs(self, name: str) -> bool:
+        return self._settler.tasks.has_runs(name) or self._requests.may_run_elsewhere(name)
 
     def _fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
         done: Future[None] = Future()

@@ -15,7 +15,6 @@ from connect.cluster.cluster_parts import Parts, connector_config
 from connect.cluster.connector_offsets import ConnectorOffsets
 from connect.cluster.operations import NotLeaderError, RequestError, TargetState
 from connect.cluster.requests import Requests
-from connect.runtime.messages import TaskId
 
 
 class Removal:
@@ -34,8 +33,8 @@ class Removal:
     def _remove(self, name: str) -> None:
         loop, deadline = self._parts.loop, self._background.deadline()
         stopping = loop.submit(f"stopping connector {name} to delete it", partial(self._stop, name))
-        runs_elsewhere = stopping.result(deadline.remaining_s)
-        self._background.await_stopped(name, deadline, runs_elsewhere=runs_elsewhere)
+        stopping.result(deadline.remaining_s)
+        self._background.await_stopped(name, deadline)
         try:
             self._reset(name, deadline)
         except NotLeaderError:
@@ -46,15 +45,12 @@ class Removal:
         deleting = loop.submit(f"deleting connector {name}", partial(self._requests.delete, name))
         deleting.result(deadline.remaining_s)
 
-    def _stop(self, name: str) -> bool:
-        """Whether other workers may run tasks of it."""
+    def _stop(self, name: str) -> None:
         self._requests.require_leader()
-        snapshot, view = self._parts.configs.snapshot, self._parts.membership.view
+        snapshot = self._parts.configs.snapshot
         connector_config(snapshot, name)
-        tasks = [TaskId(name, number) for number in snapshot.tasks.get(name, {})]
-        if snapshot.target(name) is not TargetState.STOPPED or tasks:
+        if snapshot.target(name) is not TargetState.STOPPED or snapshot.tasks.get(name):
             self._requests.set_target(name, TargetState.STOPPED)
-        return not all(view.owns(snapshot.placements.get(task)) for task in tasks)
 
     def _reset(self, name: str, deadline: Deadline) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,6 +18,7 @@ from connect.cluster.operations import (
     TargetState,
 )
 from connect.cluster.restarts import as_restarting
+from connect.cluster.supervisor import KILL_GRACE_S
 from connect.runtime.messages import TaskId
 
 TOPICS_TIMEOUT_S: Final = 30.0
@@ -28,6 +30,7 @@ class Requests:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._reserved: set[str] = set()
+        self._elsewhere_until_s: dict[str, float] = {}
 
     def create(
         self, name: str, config: Mapping[str, str], initial: TargetState | None, who: str, *, reserved: bool = False
@@ -65,7 +68,9 @@ class Requests:
         """No such connector any more."""
         self.require_leader()
         connector_config(self._parts.configs.snapshot, name)
+        elsewhere = self._runs_elsewhere(name)
         self._parts.configs.remove_connector(name)
+        self._note_stopping(name, elsewhere=elsewhere)
         self._parts.statuses.forget(name)
 
     def set_target(self, name: str, target: TargetState) -> None:
@@ -74,7 +79,30 @@ class Requests:
             raise NotFoundError(f"Unknown connector {name}")
         if target is TargetState.STOPPED:
             self.require_leader()
+        elsewhere = self._runs_elsewhere(name)
         self._parts.configs.put_target(name, target)
+        if target is TargetState.STOPPED:
+            self._note_stopping(name, elsewhere=elsewhere)
+
+    def may_run_elsewhere(self, name: str) -> bool:
+        """Another worker may have a task of this connector that is not wanted any more. From any thread.
+
+        Nobody tells when another worker's tasks have ended, but in time it has killed those that did not stop.
+        """
+        return time.monotonic() < self._elsewhere_until_s.get(name, 0.0)
+
+    def _runs_elsewhere(self, name: str) -> bool:
+        snapshot, view = self._parts.configs.snapshot, self._parts.membership.view
+        tasks = [TaskId(name, number) for number in snapshot.tasks.get(name, {})]
+        return not all(view.owns(snapshot.placements.get(task)) for task in tasks)
+
+    def _note_stopping(self, name: str, *, elsewhere: bool) -> None:
+        now_s = time.monotonic()
+        self._elsewhere_until_s = {
+            known: until_s for known, until_s in self._elsewhere_until_s.items() if until_s > now_s
+        }
+        if elsewhere:
+            self._elsewhere_until_s[name] = now_s + self._parts.limits.stop_s + 2 * KILL_GRACE_S
 
     def restart(self, request: RestartRecord) -> ConnectorStatus:
         """Ask all workers to restart what the request selects."""

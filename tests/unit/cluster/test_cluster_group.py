@@ -2,15 +2,17 @@
 
 import queue
 import threading
+from concurrent.futures import wait
 
 import pytest
 from cluster_fakes import World, eventually
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connect.cluster import requests
 from connect.cluster.group_membership import GroupMembership
 from connect.cluster.lease import Lease
-from connect.cluster.operations import NotFoundError, NotLeaderError
+from connect.cluster.operations import NotFoundError, NotLeaderError, PartitionOffset, TargetState
 from connect.runtime.messages import StartTask, StopTask
 
 SLOTS = 6
@@ -126,6 +128,25 @@ def test_tasks_run_where_their_slots_are(pair):
     first, second = pair
     create(first)
     eventually(lambda: workers(second) == ["a:1", "a:1", "b:1", "b:1"])
+
+
+def test_offsets_are_set_when_another_workers_tasks_must_have_ended(pair, monkeypatch):
+    class Clock:
+        now_s = 1000.0
+
+        def monotonic(self):
+            return self.now_s
+
+    clock = Clock()
+    monkeypatch.setattr(requests, "time", clock)
+    first, _ = pair
+    create(first)
+    eventually(lambda: len(workers(first)) == 4)
+    first.set_target("c", TargetState.STOPPED).result(5)
+    altering = first.alter_offsets("c", [PartitionOffset({"file": "a"}, {"position": 7})])
+    assert not wait([altering], timeout=0.3).done
+    clock.now_s += 60
+    assert altering.result(5)
 
 
 def test_a_restart_of_anothers_task_is_sent_to_its_worker(pair):

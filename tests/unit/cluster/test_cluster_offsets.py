@@ -1,12 +1,12 @@
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from cluster_fakes import World
+from cluster_fakes import World, eventually
 
 from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
 from connect.cluster.operations import NotFoundError, PartitionOffset, RequestError, TargetState
-from connect.runtime.messages import CallResult
+from connect.runtime.messages import CallResult, StopTask, TaskState
 
 GROUP = "connect-c"
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -48,6 +48,21 @@ def test_a_sources_altered_offset_is_written_under_the_stored_key_bytes(world, h
     assert world.offsets.records[1:] == [(b'["c",{"y":1,"x":2}]', b'{"position":7}'), (b'["c",{"z":1}]', None)]
     assert herder.reset_offsets("c").result(5) is True
     assert herder.offsets("c").result(5) == []
+
+
+def test_offsets_are_set_once_the_tasks_have_stored_their_last_ones(world, herder):
+    create(herder, target=TargetState.STARTED)
+    eventually(world.started)
+    (start,) = world.started()
+    world.silent_on.add(StopTask)
+    herder.set_target("c", TargetState.STOPPED).result(5)
+    altering = herder.alter_offsets("c", [PartitionOffset({"file": "a"}, {"position": 7})])
+    wait([altering], timeout=0.2)
+    world.offsets.append(b'["c",{"file":"a"}]', b'{"position":42}')
+    (host,) = (host for host in world.task_hosts() if start in host.heard)
+    host.say(TaskState("c", start.task, start.run, None))
+    altering.result(5)
+    assert world.offsets.records[-1] == (b'["c",{"file":"a"}]', b'{"position":7}')
 
 
 def test_a_source_is_asked_before_its_offsets_are_altered_or_reset(world, herder):
