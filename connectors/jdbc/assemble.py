@@ -37,7 +37,7 @@ from connectors.jdbc.reading import ReadingPlan, TimestampBound
 from connectors.jdbc.safe import Guard, HeldIds, IdMarks, SnapshotPasses, TimestampMarks
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import ColumnPlan, Raw
-from connectors.jdbc.zone import unrepeated_us, zone
+from connectors.jdbc.zone import day_begin_us, unrepeated_us, zone
 
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 QUERY = "the query"
@@ -157,7 +157,9 @@ class Assembly:
         if self.horizon is None:
             return self._mode(stored, begin_us), None
         if self._by_snapshots:
-            marks = IdMarks() if self._config.mode == "incrementing" else TimestampMarks(self._mark_at)
+            marks = (
+                IdMarks() if self._config.mode == "incrementing" else TimestampMarks(self._mark_at, self._complete_us)
+            )
             xmin = self.source.column("xmin")
             passes = SnapshotPasses(lambda at: self._mode(at, begin_us), xmin, self.horizon, marks, stored)
             return passes, passes
@@ -178,12 +180,19 @@ class Assembly:
         return ask
 
     def _mark_at(self, instant_us: int) -> Offset:
+        if self._config.mode == "timestamp":
+            return offsets.timestamp(instant_us - 1)
+        return offsets.timestamp_incrementing(instant_us - 1, self._config.incrementing_initial)
+
+    def _complete_us(self, settled_us: int) -> int:
+        """The instant below which no timestamp can appear any more: the running second or day of a coarse one can."""
         columns = self.timestamp_columns()
         walls = any(c.raw is not Raw.INSTANT for c in columns)
-        at_us = unrepeated_us(instant_us, self._zone) if walls else instant_us
-        if self._config.mode == "timestamp":
-            return offsets.timestamp(at_us)
-        return offsets.timestamp_incrementing(at_us, self._config.incrementing_initial)
+        at_us = unrepeated_us(settled_us, self._zone) if walls else settled_us
+        if any(c.raw is Raw.DATE for c in columns):
+            return day_begin_us(at_us, self._zone)
+        digits = min([6, *(c.second_digits for c in columns if c.second_digits is not None)])
+        return at_us - at_us % int(10 ** (6 - digits))
 
     def _mode(self, stored: Offset | None, begin_us: int) -> Mode:
         self._order = ()
@@ -280,8 +289,7 @@ class Assembly:
 
         def held_back(database: Database) -> int:
             assert observe is not None
-            settled_us = observe.observe(database).settled_us - delay_us
-            return settled_us if instants else unrepeated_us(settled_us, self._zone)
+            return self._complete_us(observe.observe(database).settled_us - delay_us)
 
         if self._by_snapshots:
             return TimestampBound(form, None)

@@ -72,18 +72,20 @@ def wall_clocks(shape: TableShape, cursor: tuple[str, ...]) -> list[ColumnPlan]:
 
 
 def _coarse(label: str, shape: TableShape, cursor: tuple[str, ...], config: JdbcSourceConfig) -> Iterator[BlindSpot]:
-    followed_by_snapshots = shape.has_xmin and config.offset_mode == "safe" and not config.timestamp_delay_ms
-    for name in cursor if config.mode == "timestamp" and not followed_by_snapshots else ():
-        column = shape.find(name) if name else None
-        digits = None if column is None else column.second_digits
+    is_safe = config.offset_mode == "safe"
+    if "timestamp" not in config.mode or (shape.has_xmin and is_safe and not config.timestamp_delay_ms):
+        return
+    for column in filter(None, map(shape.find, filter(None, cursor))):
+        digits = column.second_digits
         if digits is None or digits >= 6:
             continue
-        unit = "day" if digits == DAY_DIGITS else f"10^-{digits} s" if digits else "second"
-        # A horizon of a second behind the clock covers units of up to a second.
-        covered = config.offset_mode == "safe" and digits >= 0 and config.settle_time_ms in {None, *range(1000, 60_001)}
-        if not covered:
-            text = f"{label}: {name} has one value per {unit}; a row written later in a {unit} that was read is lost. "
-            fix = "Use mode=timestamp+incrementing, or set timestamp.delay.interval.ms to more than that."
+        if is_safe and digits == DAY_DIGITS:
+            text = f"{label}: {column.name} has one value per day, so rows come when their day is over. "
+            yield BlindSpot(f"{text}A column with the time of day has them at once.", True)
+        elif not is_safe and config.mode == "timestamp":
+            unit = "day" if digits == DAY_DIGITS else f"10^-{digits} s" if digits else "second"
+            text = f"{label}: {column.name} has one value per {unit}; a row written later in a {unit} that was read is "
+            fix = "lost. Use offset.mode=safe, or set timestamp.delay.interval.ms to more than that."
             yield BlindSpot(text + fix, True)
 
 

@@ -119,6 +119,12 @@ class Database:
         with self.border.translated(doing):
             return list(connection.execute(statement))
 
+    def run(self, statement: str, doing: str) -> None:
+        """A statement without a result."""
+        connection = self.connection
+        with self.border.translated(doing):
+            connection.exec_driver_sql(statement)
+
     def pages(self, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
         """Read a statement as Arrow where there is a driver for it, else with a streaming cursor.
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.database import Database
-from connectors.jdbc.zone import EPOCH, MICROSECOND
+from connectors.jdbc.innodb import open_writes
+from connectors.jdbc.zone import moment_us
 
 _log = logging.getLogger(__name__)
 _DOING = "asking for open transactions"
@@ -57,7 +57,7 @@ class SettleTime:
 
     def observe(self, database: Database) -> Observation:
         """The database's clock less the settle time."""
-        now = _moment(database.scalar(sa.select(sa.func.current_timestamp()), _DOING))
+        now = moment_us(database.scalar(sa.select(sa.func.current_timestamp()), _DOING))
         database.end_transaction()
         return Observation(now, now - self._settle_us)
 
@@ -119,9 +119,10 @@ class PostgresHorizon(_Limited):
         """Look at the transactions of this database and at prepared ones."""
         rows = database.rows(sa.text(_POSTGRES_OPEN), _DOING)
         database.end_transaction()
-        now = _moment(rows[0][0])
+        now = moment_us(rows[0][0])
         self.watch_clock(now)
-        work = [OpenWork(str(name), None if at is None else _moment(at)) for _, name, at, _ in rows if name is not None]
+        named = [(str(name), began) for _, name, began, _ in rows if name is not None]
+        work = [OpenWork(name, None if began is None else moment_us(began)) for name, began in named]
         standby = bool(rows[0][3])
         observation = self._of(now - (_STANDBY_US if standby else 0), self._started(now, work))
         return Observation(now, observation.settled_us)
@@ -164,10 +165,10 @@ class MariaDbHorizon(_Limited):
         if self._fallback is not None:
             return self._fallback.observe(database)
         try:
-            now = _moment(database.scalar(sa.text("SELECT UTC_TIMESTAMP(6)"), _DOING))
+            now = moment_us(database.scalar(sa.text("SELECT UTC_TIMESTAMP(6)"), _DOING))
             age_ms = "time_ms" if database.is_mariadb else "(time + 1) * 1000"
             statements = database.rows(sa.text(_MARIADB_STATEMENTS.format(age_ms=age_ms)), _DOING)
-            transactions = database.rows(sa.text(_MARIADB_TRANSACTIONS), _DOING)
+            writes = open_writes(database, now)
         except RetriableError:
             raise
         except ConnectError as error:
@@ -182,13 +183,10 @@ class MariaDbHorizon(_Limited):
             return self._fallback.observe(database)
         database.end_transaction()
         self.watch_clock(now)
-        return self._of(now, self._started(now, statements, transactions))
+        return self._of(now, self._started(now, statements, writes))
 
-    def _started(
-        self, now_us: int, statements: Sequence[Sequence[Any]], transactions: Sequence[Sequence[Any]]
-    ) -> Mapping[str, int]:
+    def _started(self, now_us: int, statements: Sequence[Sequence[Any]], open_: Mapping[str, int]) -> Mapping[str, int]:
         running = {f"Connection {i}": now_us - int(ms * 1000) for i, ms in statements}
-        open_ = {f"Connection {i}": _moment(at) for i, at in transactions}
         # A statement that waited before its transaction began has taken its timestamps when it began itself.
         began = {name: min(at, self._waiting.get(name, at)) for name, at in open_.items()}
         self._waiting = {name: at for name, at in running.items() if name not in open_}
@@ -199,10 +197,6 @@ _MARIADB_STATEMENTS = """
 SELECT id, {age_ms} FROM information_schema.processlist
 WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Slave_IO', 'Slave_SQL') AND id <> CONNECTION_ID()
   AND (info IS NULL OR info NOT LIKE 'SELECT%')
-"""
-_MARIADB_TRANSACTIONS = """
-SELECT trx_mysql_thread_id, CONVERT_TZ(trx_started, 'SYSTEM', '+00:00') FROM information_schema.innodb_trx
-WHERE trx_mysql_thread_id <> CONNECTION_ID() AND trx_is_read_only = 0 AND trx_autocommit_non_locking = 0
 """
 
 
@@ -219,8 +213,3 @@ def horizon(dialect: str, wanted_ms: int | None, longest_ms: int) -> Horizon:
     if dialect in {"mysql", "mariadb"}:
         return MariaDbHorizon(settle_us, longest_ms * 1000)
     return SettleTime(settle_us)
-
-
-def _moment(value: Any) -> int:
-    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND

@@ -51,17 +51,20 @@ class Marks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TimestampMarks:
-    """Timestamps are no older than the transactions that write them."""
+    """Timestamps are no older than the transactions that write them, but for what the column cuts off."""
 
     at: Callable[[int], Offset]
     """The place before all rows of an instant."""
+    complete_us: Callable[[int], int]
+    """Up to which instant the column's values are complete when work up to an instant is settled."""
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
         """The furthest place delivered, as far as its instant is settled."""
         instant = offsets.instant_us_of(head)
         if instant is None:
             return mark
-        return self.further(mark, head if instant < seen.settled_us else self.at(seen.settled_us))
+        complete = self.complete_us(seen.settled_us)
+        return self.further(mark, head if instant < complete else self.at(complete))
 
     def further(self, one: Offset | None, other: Offset | None) -> Offset | None:
         """By timestamp, then by id."""

@@ -81,6 +81,8 @@ def without_special(text: Sequence[Any], handling: str) -> Sequence[Any] | None:
 def instants(values: Sequence[Any] | pa.Array, zone: ZoneInfo) -> pa.Array:
     """The instants of timestamps in any one form; wall clocks are read in `zone`. Misfit when the forms are mixed."""
     if isinstance(values, pa.Array):
+        if pa.types.is_date(values.type):
+            return from_wall_clock(values.cast(pa.timestamp("us")), zone)
         return values.cast(pa.int64()) if values.type.tz else from_wall_clock(values, zone)
     match kinds(values):
         case found if not found:

@@ -6,7 +6,7 @@ An autumn hour that comes twice means its second time, a spring hour that never 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,6 +39,12 @@ def zone(name: str) -> ZoneInfo:
         raise ValueError("Unknown time zone; use a name as Europe/Berlin or a whole offset as +02:00") from None
 
 
+def moment_us(value: datetime | str) -> int:
+    """Microseconds since the epoch of a moment as a database tells it; without a zone it is UTC."""
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND
+
+
 def instant_us(wall: datetime, tz: ZoneInfo) -> int:
     """Microseconds since the epoch of a naive wall clock in `tz`."""
     first = wall.replace(tzinfo=tz, fold=0)
@@ -62,6 +68,11 @@ def unrepeated_us(instant: int, tz: ZoneInfo) -> int:
         low, high = (low, middle) if _offset(middle, tz) < _offset(instant, tz) else (middle, high)
     repeated = wall_clock(high, tz)
     return instant_us(repeated - MICROSECOND, tz) if repeated <= now.replace(tzinfo=None) else instant
+
+
+def day_begin_us(instant: int, tz: ZoneInfo) -> int:
+    """When the day of an instant began in `tz`."""
+    return instant_us(datetime.combine(wall_clock(instant, tz).date(), time.min), tz)
 
 
 def _offset(instant: int, tz: ZoneInfo) -> timedelta:

@@ -54,15 +54,19 @@ BY_TIME = {"mode": "timestamp", "timestamp.column.name": "ts"}
     [
         (6, {}, False),
         (0, {}, False),
-        (0, {"settle.time.ms": "0"}, True),
+        (0, {"settle.time.ms": "0"}, False),
         (0, {"offset.mode": "confluent"}, True),
         (3, {"offset.mode": "confluent"}, True),
-        (-5, {}, True),
+        (-5, {"offset.mode": "confluent"}, True),
     ],
 )
 def test_a_coarse_timestamp_is_said_where_it_can_lose_rows(digits: int, settings: dict[str, str], is_said: bool):
     told = said(wall_clock(digits), ("ts",), **BY_TIME, **settings)
-    assert any("ts has one value per" in text for text in told) == is_said
+    assert any("ts has one value per" in text and "lost" in text for text in told) == is_said
+
+
+def test_rows_of_a_date_are_said_to_come_when_their_day_is_over():
+    assert any("ts has one value per day, so rows come when" in t for t in said(wall_clock(-5), ("ts",), **BY_TIME))
 
 
 def test_a_table_followed_by_its_transactions_loses_none_of_a_day():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -42,8 +42,11 @@ class Answers:
     def __init__(self, *answers: Any) -> None:
         self._answers = list(answers)
 
-    def rows(self, _statement: object, _doing: str) -> Sequence[Any]:
-        return self._next()
+    def rows(self, statement: object, _doing: str) -> Sequence[Any]:
+        answer = self._next()
+        return answer(str(statement)) if callable(answer) else answer
+
+    def run(self, _statement: str, _doing: str) -> None: ...
 
     def scalar(self, _statement: object, _doing: str) -> Any:
         return self._next()
@@ -104,13 +107,18 @@ def test_a_forgotten_transaction_is_left_behind_and_named(caplog: pytest.LogCapt
     assert "safe.horizon.max.ms is over for Transaction 3/1 of process 42" in caplog.text
 
 
+def writes(*rows: tuple[int, datetime]) -> Callable[[str], Sequence[Any]]:
+    """InnoDB's transactions by their connection, as a copy that was made for the statement that asks."""
+    return lambda asked: [*((thread, began, 77, None) for thread, began in rows), (1, START, 0, asked)]
+
+
 def test_a_mariadb_statement_that_waited_before_its_transaction_holds_the_horizon():
     horizon = MariaDbHorizon(0, HOUR_US)
-    waits = Answers(at(100.0), [(7, 8_000)], [])
+    waits = Answers(at(100.0), [(7, 8_000)], writes())
     assert settled_s(horizon.observe(waits)) == 92.0
-    now_open = Answers(at(101.0), [], [(7, at(100.0))])
+    now_open = Answers(at(101.0), [], writes((7, at(100.0))))
     assert settled_s(horizon.observe(now_open)) == 92.0
-    assert settled_s(horizon.observe(Answers(at(102.0), [], [(7, at(101.0))]))) == 101.0
+    assert settled_s(horizon.observe(Answers(at(102.0), [], writes((7, at(101.0)))))) == 101.0
 
 
 def test_without_process_mariadb_rows_wait_for_a_settle_time_and_the_log_says_what_to_grant(caplog):
@@ -127,7 +135,7 @@ def seen(now_s: float, settled: float) -> Observation:
 
 def test_the_mark_of_timestamps_is_the_furthest_row_as_far_as_it_is_settled():
     begin = Begin(0, -1)
-    marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, begin.id))
+    marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, begin.id), lambda settled: settled)
     head = offsets.timestamp_incrementing(us(at(50)), 9)
     held = marks.next(None, head, seen(60, 40))
     assert held == offsets.timestamp_incrementing(us(at(40)), -1)
@@ -193,7 +201,7 @@ def test_a_pass_that_was_broken_off_ends_with_what_was_settled_when_it_began():
         modes.append(Rows(at))
         return modes[-1]
 
-    marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, -1))
+    marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, -1), lambda settled: settled)
     passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), marks, None)
     row: Any = pa.array([{"a": 1}])
     database = Answers([(7, 9, [7])], [(9, 9, [])], [(9, 9, [])])

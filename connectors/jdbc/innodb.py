@@ -1,0 +1,74 @@
+"""InnoDB's transactions as they are now, for MariaDB and MySQL.
+
+information_schema.innodb_trx is a copy, which InnoDB makes anew only when nobody has read it for 0.1 s (source:
+storage/innobase/trx/trx0i_s.cc, CACHE_MIN_IDLE_TIME): with several readers it stays as it was, without transactions
+that began since. So the copy must hold the very statement that reads it; else SHOW ENGINE INNODB STATUS is asked,
+which is no copy.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from connect.api.errors import RetriableError
+from connectors.jdbc.database import Database
+from connectors.jdbc.zone import moment_us
+
+_DOING: Final = "asking for open transactions"
+_NOTHING_WRITTEN_FROM: Final = 2**48
+"""Numbers of transactions that have written nothing yet, and taken no id or timestamp, are 0 or from here on."""
+_COPY: Final = """
+SELECT /* {mark} */ trx_mysql_thread_id, CONVERT_TZ(trx_started, 'SYSTEM', '+00:00'), CAST(trx_id AS UNSIGNED),
+  CASE WHEN trx_mysql_thread_id = CONNECTION_ID() THEN trx_query END
+FROM information_schema.innodb_trx
+"""
+_BLOCKS: Final = re.compile(r"^---TRANSACTION ", re.MULTILINE)
+_WRITER: Final = re.compile(r"(\d+), (?!not started)(.*)")
+_AGE: Final = re.compile(r"\bACTIVE\b.*? (\d+) sec")
+_THREAD: Final = re.compile(r"^(?:MariaDB|MySQL) thread id (\d+),", re.MULTILINE)
+_CUT: Final = "... truncated..."
+
+
+def open_writes(database: Database, now_us: int) -> dict[str, int]:
+    """When each transaction that has written something began, by its name; at the latest. `now_us`: the server's clock.
+
+    RetriableError: not now; ConnectError: the user may not see them.
+    """
+    mark = secrets.token_hex(8)
+    # InnoDB shows the statement of a transaction only, and makes none of a query of its own tables.
+    database.run("START TRANSACTION WITH CONSISTENT SNAPSHOT", _DOING)
+    rows = database.rows(sa.text(_COPY.format(mark=mark)), _DOING)
+    if any(mark in (query or "") for *_, query in rows):
+        return _of_copy(rows)
+    return of_status(str(database.rows(sa.text("SHOW ENGINE INNODB STATUS"), _DOING)[0][2]), now_us)
+
+
+def _of_copy(rows: Sequence[Sequence[Any]]) -> dict[str, int]:
+    return {
+        f"Connection {thread}" if thread else f"Transaction {number}": moment_us(began)
+        for thread, began, number, _ in rows
+        if 0 < int(number) < _NOTHING_WRITTEN_FROM
+    }
+
+
+def of_status(text: str, now_us: int) -> dict[str, int]:
+    """The same from the text of SHOW ENGINE INNODB STATUS. RetriableError: it does not have all of them."""
+    if _CUT in text:
+        raise RetriableError("The server has more transactions than SHOW ENGINE INNODB STATUS can list.")
+    began: dict[str, int] = {}
+    for block in _BLOCKS.split(text)[1:]:
+        writer = _WRITER.match(block)
+        if writer is None or int(writer[1]) >= _NOTHING_WRITTEN_FROM:
+            continue
+        age, thread = _AGE.search(writer[2]), _THREAD.search(block)
+        if age is None:
+            raise RetriableError(f"Transaction {writer[1]} is between two states ({writer[2]}).")
+        name = f"Connection {thread[1]}" if thread else f"Transaction {writer[1]}"
+        # Ages are whole seconds.
+        began[name] = now_us - (int(age[1]) + 1) * 1_000_000
+    return began
