@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import TopicPartition
 from connectors.s3.formats import Body, Encoder, Format, merged_schema
-from connectors.s3.intake import Admitted
+from connectors.s3.intake import NO_TIME, Admitted
 from connectors.s3.layout import Extent, Place
 from connectors.s3.rotation import Group, Rules, group_end, is_full
 
@@ -31,18 +31,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EndedFile:
-    """A file to be created: encoded rows, and their offsets in the log (ascending int64, at least one)."""
+    """A file to be created: encoded rows, and their offsets in the log (ascending int64, at least one) and times."""
 
     partition: TopicPartition
     place: Place
     offsets: Sequence[int]
+    timestamps_ms: Sequence[int]
     end_offset: int
     body: Body
 
     @property
     def extent(self) -> Extent:
         """What its object will say about itself."""
-        return Extent(self.partition, self.offsets[0], self.offsets[-1], self.end_offset, len(self.offsets))
+        start_ms = None if self.timestamps_ms[0] == NO_TIME else self.timestamps_ms[0]
+        first, last = self.offsets[0], self.offsets[-1]
+        return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms)
 
     def behind(self, offset: int) -> EndedFile | None:
         """The rows at `offset` and behind it; None when there are none."""
@@ -51,13 +54,19 @@ class EndedFile:
             return self
         if gone == len(self.offsets):
             return None
-        return replace(self, offsets=self.offsets[gone:], body=self.body.without_first(gone))
+        times = self.timestamps_ms[gone:]
+        return replace(self, offsets=self.offsets[gone:], timestamps_ms=times, body=self.body.without_first(gone))
 
 
 @dataclass(slots=True)
 class _OpenFile:
     encoder: Encoder
     offsets: list[Any] = field(default_factory=list)
+    timestamps_ms: list[Any] = field(default_factory=list)
+
+    def ended(self, partition: TopicPartition, place: Place, end_offset: int) -> EndedFile:
+        offsets, times = _merged(self.offsets), _merged(self.timestamps_ms)
+        return EndedFile(partition, place, offsets, times, end_offset, self.encoder.end())
 
 
 @dataclass(slots=True)
@@ -133,10 +142,7 @@ class PartitionFiles:
         if not self._open:
             return
         assert self._taken_end is not None
-        files = [
-            EndedFile(self.partition, place, _merged(f.offsets), self._taken_end, f.encoder.end())
-            for place, f in self._open.items()
-        ]
+        files = [f.ended(self.partition, place, self._taken_end) for place, f in self._open.items()]
         self._ended.append(_Rotation(self._taken_end, files))
         self._open = {}
         self._schemas = {}
@@ -241,13 +247,14 @@ class PartitionFiles:
         first, last = (admitted.consumed.offsets[row].as_py() for row in (start, stop - 1))
         schema = self._schemas.setdefault(admitted.topic, admitted.prepared.schema)
         paths = []
-        for path, rows, offsets in _by_path(admitted, start, stop):
+        for path, rows, offsets, times in _by_path(admitted, start, stop):
             file = self._open.get(Place(admitted.topic, path))
             if file is None:
                 file = self._open[Place(admitted.topic, path)] = _OpenFile(self._format.encoder())
             self._check_file_order(admitted.topic, file, offsets)
             file.encoder.write(rows, schema)
             file.offsets.append(offsets)
+            file.timestamps_ms.append(times)
             paths.append(path)
         self._group.add(admitted.topic, admitted.facts, paths, start, stop)
         self._taken_end = max(last + 1, first if self._taken_end is None else self._taken_end)
@@ -261,6 +268,7 @@ class _Run(NamedTuple):
     path: str
     rows: Any
     offsets: Any
+    timestamps_ms: Any
 
 
 def _by_path(admitted: Admitted, start: int, stop: int) -> Iterator[_Run]:
@@ -269,16 +277,17 @@ def _by_path(admitted: Admitted, start: int, stop: int) -> Iterator[_Run]:
     facts = admitted.facts
     rows = admitted.prepared.rows.slice(start, stop - start)
     offsets = admitted.consumed.offsets.slice(start, stop - start)
+    times = admitted.timestamps_ms.slice(start, stop - start)
     codes = None if facts.codes is None else facts.codes.slice(start, stop - start)
     if codes is None or pc.count_distinct(codes).as_py() == 1:
-        yield _Run(facts.path(start), rows, offsets)
+        yield _Run(facts.path(start), rows, offsets, times)
         return
     order = pc.sort_indices(codes)  # stable, so that rows of a path keep their order
-    rows, offsets = rows.take(order), offsets.take(order)
+    rows, offsets, times = rows.take(order), offsets.take(order), times.take(order)
     counts = sorted((c["values"].as_py(), c["counts"].as_py()) for c in pc.value_counts(codes))
     at = 0
     for code, count in counts:
-        yield _Run(facts.names[code], rows.slice(at, count), offsets.slice(at, count))
+        yield _Run(facts.names[code], rows.slice(at, count), offsets.slice(at, count), times.slice(at, count))
         at += count
 
 
@@ -298,8 +307,8 @@ def _are_consecutive(batches: Sequence[Admitted]) -> bool:
     )
 
 
-def _merged(offsets: Sequence[Any]) -> Sequence[int]:
+def _merged(parts: Sequence[Any]) -> Sequence[int]:
     import pyarrow as pa
 
-    array = pa.concat_arrays(offsets)
+    array = pa.concat_arrays(parts)
     return memoryview(array.buffers()[1]).cast("q")[array.offset : array.offset + len(array)]

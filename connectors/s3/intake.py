@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Consumed
@@ -20,15 +20,21 @@ from connectors.s3.timestamps import TimestampExtractor
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NO_TIME: Final = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Rows to write, in the order of their offsets. bad: rows of the batch as it was put that are refused."""
+    """Rows to write, in the order of their offsets. bad: rows of the batch as it was put that are refused.
+
+    timestamps_ms: Kafka's, int64 without nulls; NO_TIME where a record has none.
+    """
 
     topic: str
     consumed: Consumed
     prepared: Prepared
     facts: Facts
+    timestamps_ms: pa.Int64Array
     bad: Mapping[int, Exception]
 
 
@@ -71,7 +77,15 @@ class Intake:
             batch.consumed.topic_partition, _take(batch.consumed.offsets, kept), batch.consumed.next_offset
         )
         prepared = Prepared(rows, None, prepared.schema, is_inferred=prepared.is_inferred)
-        return Admitted(batch.topic, consumed, prepared, facts, bad)
+        return Admitted(batch.topic, consumed, prepared, facts, _take(_timestamps(batch), kept), bad)
+
+
+def _timestamps(batch: Batch) -> pa.Int64Array:
+    import pyarrow as pa
+
+    if batch.timestamps_ms is None:
+        return pa.repeat(pa.scalar(NO_TIME, pa.int64()), len(batch))
+    return batch.timestamps_ms.fill_null(NO_TIME)
 
 
 def _null_error(batch: Batch) -> ConnectError:

@@ -26,7 +26,9 @@ class Place(NamedTuple):
 class Extent:
     """Which rows an object holds: those of its place with start_offset <= offset < end_offset.
 
-    `end_offset` is where the rotation ended, so rows of other places may lie between last_offset and it.
+    `end_offset` is where the rotation ended, so rows of other places may lie between last_offset and it. `start_ms` is
+    Kafka's timestamp of the record at start_offset, by which records of another log with the same offsets are told
+    apart; None: it is not known.
     """
 
     partition: TopicPartition
@@ -34,10 +36,13 @@ class Extent:
     last_offset: int
     end_offset: int
     rows: int
+    start_ms: int | None = None
 
     def metadata(self) -> dict[str, str]:
         """The user metadata of the object."""
+        times = {} if self.start_ms is None else {"kconnect-start-timestamp": str(self.start_ms)}
         return {
+            **times,
             "kconnect-topic": self.partition.topic,
             "kconnect-partition": str(self.partition.partition),
             "kconnect-start-offset": str(self.start_offset),
@@ -55,11 +60,13 @@ class Extent:
                 for name in ("start-offset", "last-offset", "end-offset", "rows", "partition")
             )
             topic = metadata["kconnect-topic"]
+            time_text = metadata.get("kconnect-start-timestamp")
+            start_ms = None if time_text is None else int(time_text)
         except (KeyError, ValueError):
             return None
         if not start <= last < end:
             return None
-        return cls(TopicPartition(topic, partition), start, last, end, rows)
+        return cls(TopicPartition(topic, partition), start, last, end, rows, start_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
@@ -179,14 +180,25 @@ class S3SinkTask:
 
     def _checked(self, file: EndedFile, key: str, extent: Extent | None) -> Extent:
         if extent is None or (extent.partition, extent.start_offset) != (file.partition, file.extent.start_offset):
-            assert self._bucket is not None
             raise ConnectError(
-                f"s3://{self._bucket.name}/{key} is there already and was not written by this sink for these records: "
+                f"s3://{self._bucket_name}/{key} is there already and was not written by this sink for these records: "
                 "its metadata kconnect-* is missing or names others.",
                 key="topics.dir",
                 fix="Move the object away, or give this connector a topics.dir of its own.",
             )
+        ours, theirs = file.extent.start_ms, extent.start_ms
+        if ours is not None and theirs is not None and ours != theirs:
+            raise ConnectError(
+                f"s3://{self._bucket_name}/{key} holds other records with these offsets: its first one is of "
+                f"{_moment(theirs)}, ours of {_moment(ours)}. The topic was made anew, or is of another Kafka cluster.",
+                key="topics.dir",
+                fix="Give this connector a topics.dir of its own, or move the objects of the former topic away.",
+            )
         return extent
+
+    @property
+    def _bucket_name(self) -> str:
+        return self._config.bucket
 
     def _object(self, file: EndedFile) -> Upload:
         return Upload(
@@ -207,6 +219,13 @@ class S3SinkTask:
     def _gauge(self, name: str, value: float) -> None:
         if self._ctx is not None:
             self._ctx.gauge(name, value)
+
+
+def _moment(ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{ms} ms since 1970"
 
 
 def _raise_worst(errors: Sequence[ConnectError]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from connect.api import schema as s
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connectors.s3.classes import BYTES_FORMAT
 from connectors.s3.config import S3SinkConfig
@@ -114,9 +114,11 @@ def config(store: Store, **others: str) -> S3SinkConfig:
     })  # fmt: skip
 
 
-def rows(start: int, stop: int, place: TopicPartition = TP) -> Batch:
+def rows(start: int, stop: int, place: TopicPartition = TP, at_ms: int | None = 1_600_000_000_000) -> Batch:
     values = Column.from_rows([str(n).encode() for n in range(start, stop)], s.BYTES)
-    return Batch("t", values, consumed=Consumed(place, pa.array(range(start, stop), pa.int64()), stop))
+    times = None if at_ms is None else pa.array(range(at_ms + start, at_ms + stop), pa.int64())
+    consumed = Consumed(place, pa.array(range(start, stop), pa.int64()), stop)
+    return Batch("t", values, timestamps_ms=times, consumed=consumed)
 
 
 def open_task(store: Store, **others: str) -> S3SinkTask:
@@ -167,6 +169,22 @@ def test_an_overloaded_store_is_retriable_and_keeps_the_rows(store):
     assert task.flush(Deadline.after(10)) == {TP: 6}
     assert sorted(body for body, _ in store.objects.values()) == [b"0\n1\n", b"2\n3\n", b"4\n5\n"]
     task.close()
+
+
+@pytest.mark.parametrize(("before_ms", "now_ms"), [(1000, 2000), (None, 2000), (1000, None), (2000, 2000)])
+def test_objects_of_a_topic_that_was_made_anew_are_not_taken_for_these_records(store, before_ms, now_ms):
+    former, present = open_task(store), open_task(store)
+    former.put(rows(0, 2, at_ms=before_ms), Deadline.after(10))
+    assert former.flush(Deadline.after(10)) == {TP: 2}
+    present.put(rows(0, 1, at_ms=now_ms), Deadline.after(10))
+    present.put(rows(1, 2, at_ms=now_ms), Deadline.after(10))
+    if before_ms is None or now_ms is None or before_ms == now_ms:
+        assert present.flush(Deadline.after(10)) == {TP: 2}
+    else:
+        with pytest.raises(ConnectError, match=r"other records with these offsets: its first one is of 1970.*01\.000"):
+            present.flush(Deadline.after(10))
+    former.close()
+    present.close()
 
 
 def test_a_create_that_met_another_one_under_way_is_tried_again(store):
