@@ -9,13 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Hashable, Iterator
-from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import RetriableError
 from connect.kafka.errors import FatalProducerError, PartlySentError, translate, undelivered
 from connect.kafka.producer import BatchProducer, Settings
 from connect.kafka.raw import RawBatch, RawHeaders
@@ -165,8 +164,12 @@ class PooledProducer:
         shared, self._shared = self._shared, None
         if shared is None:
             return
-        with suppress(ConnectError):  # The ledger knows which rows were acknowledged; the others are sent again.
-            self.flush(Deadline.after(timeout_s))
+        # The ledger knows which rows were acknowledged; the others are sent again. A row that failed is no reason not to
+        # wait for the rest: neighbours would pay for it.
+        deadline = Deadline.after(timeout_s)
+        with self._changed:
+            while self._waiting_rows and not deadline.expired:
+                self._changed.wait(min(_WAIT_S, deadline.remaining_s))
         if self._waiting_rows:
             # Sent later, they could end up behind rows of this owner's next life.
             shared.give_up("a task ended before its rows were acknowledged")

@@ -18,6 +18,7 @@ OnDelivery = Callable[[KafkaError | None, Message], None]
 
 _LOG = logging.getLogger("connect.kafka.shared_producer")
 _POLL_S: Final = 0.25
+_DROP_S: Final = 5.0
 _LINGER_MS: Final = 1
 ANY_PARTITION: Final = -1
 
@@ -88,7 +89,8 @@ class SharedProducer:
     @staticmethod
     def _drop(client: Producer) -> None:
         client.purge()
-        client.flush(_POLL_S)  # serves the reports of what was purged
+        if client.flush(_DROP_S):  # serves the reports of what was purged, at once
+            _LOG.error("%d records of a producer that was given up were not told of to their owners.", len(client))
 
     def _made(self) -> Producer:
         return Producer(self._settings, logger=client_logger("shared_producer"))
