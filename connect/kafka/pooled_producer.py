@@ -164,8 +164,8 @@ class PooledProducer:
         shared, self._shared = self._shared, None
         if shared is None:
             return
-        # The ledger knows which rows were acknowledged; the others are sent again. A row that failed is no reason not to
-        # wait for the rest: neighbours would pay for it.
+        # The ledger knows which rows were acknowledged; the others are sent again. After a row that failed the rest is
+        # waited for all the same: neighbours would pay for them.
         deadline = Deadline.after(timeout_s)
         with self._changed:
             while self._waiting_rows and not deadline.expired:
