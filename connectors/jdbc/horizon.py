@@ -21,7 +21,8 @@ from connectors.jdbc.zone import moment_us
 _log = logging.getLogger(__name__)
 _DOING = "asking for open transactions"
 _WARN_AFTER_US = 60_000_000
-_STANDBY_US = 60_000_000
+_REPLICA_US = 60_000_000
+"""A replica does not see what is open on its primary, and gets it late: its horizon is that much further back."""
 _UNKNOWN_SETTLE_MS = 10_000
 _SETTLE_MS = {"postgresql": 1000, "mariadb": 1000, "mysql": 1000, "sqlite": 0}
 
@@ -123,8 +124,8 @@ class PostgresHorizon(_Limited):
         self.watch_clock(now)
         named = [(str(name), began) for _, name, began, _ in rows if name is not None]
         work = [OpenWork(name, None if began is None else moment_us(began)) for name, began in named]
-        standby = bool(rows[0][3])
-        observation = self._of(now - (_STANDBY_US if standby else 0), self._started(now, work))
+        followed = rows[0][3]
+        observation = self._of(now if followed is None else moment_us(followed) - _REPLICA_US, self._started(now, work))
         return Observation(now, observation.settled_us)
 
     def _started(self, now_us: int, work: Sequence[OpenWork]) -> Mapping[str, int]:
@@ -139,7 +140,9 @@ class PostgresHorizon(_Limited):
 
 
 _POSTGRES_OPEN = """
-SELECT statement_timestamp(), NULL, NULL::timestamptz, pg_is_in_recovery()
+SELECT statement_timestamp(), NULL, NULL::timestamptz, CASE WHEN pg_is_in_recovery() THEN
+  CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN statement_timestamp()
+  ELSE coalesce(pg_last_xact_replay_timestamp(), statement_timestamp()) END END
 UNION ALL
 SELECT NULL, 'Transaction ' || l.virtualtransaction || ' of process ' || l.pid,
   CASE WHEN a.query <> '<insufficient privilege>' THEN coalesce(a.xact_start, statement_timestamp()) END, NULL
@@ -183,10 +186,12 @@ class MariaDbHorizon(_Limited):
             return self._fallback.observe(database)
         database.end_transaction()
         self.watch_clock(now)
-        return self._of(now, self._started(now, statements, writes))
+        is_replica = any(applies for *_, applies in statements)
+        observation = self._of(now - _REPLICA_US * is_replica, self._started(now, statements, writes))
+        return Observation(now, observation.settled_us)
 
     def _started(self, now_us: int, statements: Sequence[Sequence[Any]], open_: Mapping[str, int]) -> Mapping[str, int]:
-        running = {f"Connection {i}": now_us - int(ms * 1000) for i, ms in statements}
+        running = {f"Connection {i}": now_us - int(ms * 1000) for i, ms, applies in statements if not applies}
         # A statement that waited before its transaction began has taken its timestamps when it began itself.
         began = {name: min(at, self._waiting.get(name, at)) for name, at in open_.items()}
         self._waiting = {name: at for name, at in running.items() if name not in open_}
@@ -194,10 +199,11 @@ class MariaDbHorizon(_Limited):
 
 
 _MARIADB_STATEMENTS = """
-SELECT id, {age_ms} FROM information_schema.processlist
-WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Slave_IO', 'Slave_SQL') AND id <> CONNECTION_ID()
+SELECT id, {age_ms}, user = 'system user' FROM information_schema.processlist
+WHERE command NOT IN ('Sleep', 'Daemon') AND command NOT LIKE 'Binlog Dump%' AND id <> CONNECTION_ID()
   AND (info IS NULL OR info NOT LIKE 'SELECT%')
 """
+"""The threads that apply a primary's log are the system user's, in MariaDB and MySQL alike."""
 
 
 def settle_ms(dialect: str, wanted: int | None) -> int:

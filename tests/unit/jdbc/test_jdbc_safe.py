@@ -62,7 +62,7 @@ class Answers:
 
 def postgres(now_s: float, *open_: tuple[str, float | None]) -> Answers:
     work = [(None, name, None if started is None else at(started), None) for name, started in open_]
-    return Answers([(at(now_s), None, None, False), *work])
+    return Answers([(at(now_s), None, None, None), *work])
 
 
 def settled_s(observation: Observation) -> float:
@@ -114,11 +114,18 @@ def writes(*rows: tuple[int, datetime]) -> Callable[[str], Sequence[Any]]:
 
 def test_a_mariadb_statement_that_waited_before_its_transaction_holds_the_horizon():
     horizon = MariaDbHorizon(0, HOUR_US)
-    waits = Answers(at(100.0), [(7, 8_000)], writes())
+    waits = Answers(at(100.0), [(7, 8_000, 0)], writes())
     assert settled_s(horizon.observe(waits)) == 92.0
     now_open = Answers(at(101.0), [], writes((7, at(100.0))))
     assert settled_s(horizon.observe(now_open)) == 92.0
     assert settled_s(horizon.observe(Answers(at(102.0), [], writes((7, at(101.0)))))) == 101.0
+
+
+def test_a_replicas_horizon_is_a_minute_behind_what_it_has_of_its_primary():
+    behind = Answers([(at(100.0), None, None, at(95.0))])
+    assert settled_s(PostgresHorizon(SECOND_US, HOUR_US).observe(behind)) == 34.0
+    applies = Answers(at(100.0), [(4, 3_600_000, 1)], writes((9, at(98.0))))
+    assert settled_s(MariaDbHorizon(SECOND_US, HOUR_US).observe(applies)) == 39.0
 
 
 def test_without_process_mariadb_rows_wait_for_a_settle_time_and_the_log_says_what_to_grant(caplog):
