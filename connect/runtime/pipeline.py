@@ -191,15 +191,21 @@ class SinkPipeline:
         self._links = links
         self._converters = converters
         self._give_up = give_up
+        self._bad: list[BadRow] = []
 
     def decode(self, raw: RawBatch) -> list[Batch]:
         """The rows as batches of one topic and schema each, in order; at least one batch, which may have no rows.
 
-        The last batch carries the offset after everything read, dropped and bad rows included.
+        The last batch carries the offset after everything read, dropped and bad rows included. Bad rows are given up in
+        the end, in the order of their offsets; raises what `give_up` raises for them.
         """
+        self._bad = []
         decoded = [part for parts in isolate(raw, self._decode_good, self._reject_convert) for part in parts]
         with self._figures.span("transform"):
             batches = [made for part in decoded for made in apply_chain(self._links, part, self._reject_transform)]
+        if self._bad:
+            # Not before: were the rest to be tried again, each try would set them aside once more.
+            self._give_up(sorted(self._bad, key=lambda row: row.offset or 0))
         return _with_next_offsets(batches, raw)
 
     def _decode_good(self, raw: RawBatch) -> list[Batch]:
@@ -217,10 +223,10 @@ class SinkPipeline:
         assert raw.offsets is not None
         origin = Origin(raw.topic, raw.partition, raw.offsets.to_pylist())
         for stage, component, causes in _by_stage(rows):
-            self._give_up(bad_rows(stage, component, origin, causes))
+            self._bad += bad_rows(stage, component, origin, causes)
 
     def _reject_transform(self, name: str, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        self._give_up(bad_sink_rows(Stage.TRANSFORMATION, name, batch, rows))
+        self._bad += bad_sink_rows(Stage.TRANSFORMATION, name, batch, rows)
 
 
 def bad_sink_rows(stage: Stage, component: str, batch: Batch, rows: Mapping[int, Exception]) -> list[BadRow]:
