@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -57,6 +58,8 @@ JOIN_S: Final = 1.0
 """A worker answers requests after this time even outside the group, which may wait for a lost worker's session."""
 HEARTBEAT_MS: Final = 300
 """How soon a worker hears that another one leaves or joins, where heartbeat.interval.ms is not given."""
+RESUME_HEARTBEATS: Final = 3
+"""A worker that nobody heard for too long starts tasks after so many heartbeats: they are told when it is out."""
 CALL_HOST_S: Final = 90.0
 FORKED_CALL_HOST_S: Final = 5.0
 """A host is kept for further questions so long: making one anew takes a second, or a few milliseconds by forking."""
@@ -85,7 +88,8 @@ class Worker:
         self._stopping = threading.Event()
         self._reacher: TopicAdmin | None = None
         session_s = config.session_timeout_ms / 1000
-        self._lease = Lease(SHARE * session_s, UNHEARD_SHARE * session_s, self._reach)
+        resume_s = RESUME_HEARTBEATS * self._heartbeat_ms() / 1000
+        self._lease = Lease(SHARE * session_s, UNHEARD_SHARE * session_s, self._reach, resume_s)
         self._forked: ForkedHosts | None = None
         if sys.platform.startswith("linux"):  # elsewhere system libraries may not survive a fork
             self._forked = ForkedHosts(self._lease.descriptor)
@@ -148,8 +152,12 @@ class Worker:
         new = admin.ensure_internal(internal_topics(self._config), deadline, make=make)
         own = slots_topic(self._config)
         claims = KafkaClaims(self._config, admin, deadline, is_new=own in new)
-        Claiming(ClusterClaim.of(self._config), own, claims).run(deadline)
-        self.herder.start(urlsplit(url).netloc, url, cluster_id, deadline)
+        with ThreadPoolExecutor(1, thread_name_prefix="internal-topics") as beside:
+            # Reading changes nothing, so that it need not wait for the word that this cluster may go on.
+            reading = beside.submit(self.herder.read, deadline)
+            Claiming(ClusterClaim.of(self._config), own, claims).run(deadline)
+            reading.result()
+        self.herder.start(urlsplit(url).netloc, url, cluster_id)
 
     def _wait_for_kafka(self, error: RetriableError, waited_s: float) -> None:
         brokers = ",".join(self._config.bootstrap_servers)
@@ -195,15 +203,17 @@ class Worker:
         given = consumer_settings(
             {**soon, **config.originals}, {}, client_id=f"connect-{worker_id}", group_id=config.group_id
         ).properties
-        given_ms = config.heartbeat_interval_ms
-        heartbeat_ms = given_ms if "heartbeat.interval.ms" in config.originals else min(HEARTBEAT_MS, given_ms)
         timing = {
             "session.timeout.ms": config.session_timeout_ms,
-            "heartbeat.interval.ms": heartbeat_ms,
+            "heartbeat.interval.ms": self._heartbeat_ms(),
             "max.poll.interval.ms": max(config.rebalance_timeout_ms, config.session_timeout_ms),
         }
         members = {key: value for key, value in given.items() if key != "consumer.path"}
         return MembershipConsumer(slots_topic(config), {**members, **timing}, listener)
+
+    def _heartbeat_ms(self) -> int:
+        given_ms = self._config.heartbeat_interval_ms
+        return given_ms if "heartbeat.interval.ms" in self._config.originals else min(HEARTBEAT_MS, given_ms)
 
     def _log(self, topic: str, purpose: str, leader_id: str | None = None) -> MakeLog:
         """`leader_id`: the transactional id with which the leader writes, where it does so in transactions."""

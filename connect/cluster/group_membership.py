@@ -87,6 +87,11 @@ class GroupMembership:
         """This worker was put out of the group, or lost sight of it, and is not back yet."""
         return self._is_out
 
+    @property
+    def may_work(self) -> bool:
+        """Tasks may run on this worker now: the lease of its hosts is good."""
+        return self._lease.is_good
+
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group on a thread of its own."""
         self._url, self._worker_id, self._listener = url, worker_id, listener

@@ -73,10 +73,14 @@ class Herder:
 
     # --- life of the worker ---
 
-    def start(self, worker_id: str, url: str, cluster_id: str, deadline: Deadline) -> None:
-        """Read the internal topics, join the group, begin. The logs' errors; may be called again after one."""
+    def read(self, deadline: Deadline) -> None:
+        """Read the internal topics to their ends. The logs' errors; may be called again after one."""
+        self._settler.read(deadline)
+
+    def start(self, worker_id: str, url: str, cluster_id: str) -> None:
+        """Join the group and begin, with the topics that `read` has read."""
         self._cluster_id = cluster_id
-        self._settler.start(worker_id, url, deadline)
+        self._settler.start(worker_id, url)
         self._caught_up.set()
 
     def wait_until_joined(self, deadline: Deadline) -> bool:

@@ -35,11 +35,18 @@ EXIT_CODE: Final = 75
 class Lease:
     """The worker's side. `revoke` may be called from any thread; threads of its own extend it."""
 
-    def __init__(self, valid_s: float, unheard_s: float = float("inf"), reach: Reach | None = None) -> None:
-        """`unheard_s`: how long it is good after the last time that `reach` found a broker."""
+    def __init__(
+        self, valid_s: float, unheard_s: float = float("inf"), reach: Reach | None = None, resume_s: float = 0.0
+    ) -> None:
+        """`unheard_s`: how long it is good after the last time that `reach` found a broker.
+
+        `resume_s`: how long it has to be good again after it had run out, see `is_good`.
+        """
         self._valid_s = valid_s
         self._unheard_s = unheard_s
+        self._resume_s = resume_s
         self._heard_s = 0.0
+        self._resumes_s = 0.0
         self.descriptor = shared_memory("lease", mmap.PAGESIZE)
         self._memory = mmap.mmap(self.descriptor, mmap.PAGESIZE)
         self._held = threading.Event()
@@ -48,10 +55,21 @@ class Lease:
         if reach is not None:
             threading.Thread(target=self._listen, args=(reach,), name="lease-reach", daemon=True).start()
 
+    @property
+    def is_good(self) -> bool:
+        """Hosts may begin to work.
+
+        A lease that had run out counts again when it was good for `resume_s`: by then the group has told a worker that
+        lost its slots meanwhile. From any thread.
+        """
+        now_s = time.monotonic()
+        return self._read() >= now_s >= self._resumes_s
+
     def hold(self) -> None:
-        """Hosts may work as long as this process lives on and is heard."""
+        """The group has spoken to this worker: hosts may work as long as this process lives on and is heard."""
         self._heard_s = time.monotonic()
         self._write(self._until_s())
+        self._resumes_s = 0.0
         self._held.set()
 
     def revoke(self) -> None:
@@ -66,7 +84,10 @@ class Lease:
     def _extend(self) -> None:
         while not self._ended.wait(self._valid_s / 8):
             if self._held.is_set():
-                self._write(self._until_s())
+                now_s, until_s = time.monotonic(), self._until_s()
+                if self._read() < now_s <= until_s:
+                    self._resumes_s = now_s + self._resume_s
+                self._write(until_s)
             if not self._held.is_set():
                 self._write(0.0)
 
@@ -78,6 +99,10 @@ class Lease:
 
     def _until_s(self) -> float:
         return min(time.monotonic() + self._valid_s, self._heard_s + self._unheard_s)
+
+    def _read(self) -> float:
+        (until_s,) = _FORMAT.unpack(self._memory[: _FORMAT.size])
+        return float(until_s)
 
     def _write(self, until_s: float) -> None:
         self._memory[: _FORMAT.size] = _FORMAT.pack(until_s)

@@ -56,6 +56,10 @@ class Membership(Protocol):
     def is_out(self) -> bool:
         """This worker was put out of the group, or lost sight of it, and is not back yet."""
 
+    @property
+    def may_work(self) -> bool:
+        """Tasks may run on this worker now: no other one can have been given its slots unheard."""
+
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group."""
 
@@ -81,6 +85,11 @@ class Alone:
     def is_out(self) -> bool:
         """Nobody puts it out."""
         return False
+
+    @property
+    def may_work(self) -> bool:
+        """There is no other one."""
+        return True
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Take everything."""

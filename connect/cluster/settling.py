@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -104,11 +105,16 @@ class Settler:
         """This worker has its part of the work."""
         return self._joined.is_set()
 
-    def start(self, worker_id: str, url: str, deadline: Deadline) -> None:
-        """Read the internal topics, join the group, begin. The logs' errors; may be called again after one."""
+    def read(self, deadline: Deadline) -> None:
+        """Read the internal topics to their ends, side by side. The logs' errors; may be called again after one."""
+        with ThreadPoolExecutor(1, thread_name_prefix="statuses") as beside:
+            reading = beside.submit(self.parts.statuses.start, deadline)
+            self.parts.configs.start(deadline)
+            reading.result()
+
+    def start(self, worker_id: str, url: str) -> None:
+        """Join the group and begin, with the topics that `read` has read."""
         self.parts.worker_id = worker_id
-        self.parts.configs.start(deadline)
-        self.parts.statuses.start(deadline)
         self.parts.loop.every(TICK_S, "looking after task hosts", self._tick)
         self.parts.loop.every(LOOK_S, "looking again", lambda: self.parts.loop.post("looking again", _noted))
         self.parts.loop.start()
@@ -200,7 +206,9 @@ class Settler:
         if snapshot.connectors and not self._leaving.is_set():
             self.expect_work()
         view = NOBODY if self._leaving.is_set() else self.parts.membership.view
-        self.parts.supervisor.keep_ready(self._expects_work and view.slots != frozenset())
+        # Unheard for too long, a worker runs nothing, and starts nothing that would have to end at once.
+        own = view if self.parts.membership.may_work else NOBODY
+        self.parts.supervisor.keep_ready(self._expects_work and own.slots != frozenset())
         self._carry_out_restarts(view)
         if view.leads:
             snapshot = self._lead(snapshot, view)
@@ -209,7 +217,7 @@ class Settler:
             self.parts.configs.disclaim()
             self.connectors.release()
             self.fencing.release()
-        self.tasks.settle(snapshot, view)
+        self.tasks.settle(snapshot, own)
         if self._releases and self.tasks.has_released():
             for released in self._releases:
                 released.set()

@@ -43,7 +43,7 @@ SPARE_PAUSE_S: Final = 5.0
 """After a host without tasks has died, the next one is not made ready before this."""
 
 LEASE_OVER: Final = exit_reason(EXIT_CODE)
-"""A host that ends so has done nothing wrong."""
+"""A host that ends so has done nothing wrong, and neither have its tasks."""
 
 Launch = Callable[[str, HostListener], Host]
 Post = Callable[[str, Callable[[], None]], None]
@@ -54,7 +54,7 @@ class RunListener(Protocol):
     """Hears what becomes of runs, on the herder's thread."""
 
     def run_changed(self, change: TaskState) -> None:
-        """A run has another state; None: it ended as asked, or its host was ended for another task's sake."""
+        """A run has another state; None: it ended as asked, with its worker's lease, or for another task's sake."""
 
     def topics_used(self, used: TopicsUsed) -> None:
         """A task used topics for the first time."""
@@ -289,10 +289,12 @@ class Supervisor:
             return
         if not tasks.runs:
             self._ready_again_s = self._clock_s() + SPARE_PAUSE_S
+        if reason == LEASE_OVER:
+            tasks.sacrificed = True
+            _logger.warning("task_host_lease_over", host=host.name, pid=host.pid, tasks=len(tasks.runs))
         if tasks.runs and not tasks.sacrificed:
             _logger.error("task_host_died", host=host.name, pid=host.pid, reason=reason, tasks=len(tasks.runs))
-            if reason != LEASE_OVER:
-                self._suspects.add({task.connector for task in tasks.runs.values()})
+            self._suspects.add({task.connector for task in tasks.runs.values()})
         for run, task in tuple(tasks.runs.items()):
             asked = tasks.sacrificed or run in tasks.overdue_s
             trace = None if asked else last_words(host.pid, reason, host.crash_report, run)

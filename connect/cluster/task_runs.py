@@ -158,7 +158,8 @@ class TaskRuns:
 
     def _report_released(self, task: TaskId, run: Run) -> None:
         # The leader removes the statuses of tasks that are no more; nobody else may, or the order would be lost.
-        if task not in self._assigned and self._parts.configs.snapshot.has_task(task):
+        is_wanted_here = task in self._assigned and self._parts.membership.may_work
+        if not is_wanted_here and self._parts.configs.snapshot.has_task(task):
             self._parts.statuses.put_task(task, self._parts.status(State.UNASSIGNED, run.spec.connector_config))
 
     def _fail(self, task: TaskId, run: Run, change: TaskState) -> None:

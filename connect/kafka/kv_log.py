@@ -28,6 +28,7 @@ OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
 _LOG = logging.getLogger("connect.kafka.kv_log")
 _POLL_S: Final = 0.1
 _PAUSE_S: Final = 0.2
+_LOOK_S: Final = 0.05
 _SLICE: Final = 1000
 
 
@@ -168,7 +169,7 @@ class KeyValueLog:
             # A topic made a moment ago is not known to every broker.
             if not (is_retriable(error) or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
                 raise translate(error, doing)
-            if not deadline.wait(_PAUSE_S):
+            if not deadline.wait(_LOOK_S):
                 raise translate(error, doing)
 
     def _ends(self, deadline: Deadline, committed_only: bool) -> dict[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -161,24 +161,10 @@ class TopicAdmin:
 
         `make` False: a missing topic is a ConfigError, too.
         """
-        new = set()
-        for topic in topics:
-            if not make:
-                if not self.describe([topic.spec.name], deadline):
-                    raise _missing(topic)
-                self._check(topic, deadline)
-                continue
-            try:
-                created = self._create(topic.spec, deadline)
-            except ConnectError as error:
-                if isinstance(error, RetriableError):
-                    raise
-                raise _not_created(topic, error) from error
-            if created:
-                new.add(topic.spec.name)
-            else:
-                self._check(topic, deadline)
-        return new
+        # Side by side: a worker that starts waits for the slowest of them, not for all.
+        with ThreadPoolExecutor(max(1, len(topics)), thread_name_prefix="internal-topics") as threads:
+            made = list(threads.map(lambda topic: self._ensure(topic, deadline, make=make), topics))
+        return {topic.spec.name for topic, is_new in zip(topics, made, strict=True) if is_new}
 
     def call_coordinator(self, group: str) -> None:
         """Have a new cluster make what it keeps groups in, which takes it a second; does not wait for that."""
@@ -256,6 +242,23 @@ class TopicAdmin:
                 producer.init_transactions(deadline)
             finally:
                 producer.close()
+
+    def _ensure(self, topic: InternalTopic, deadline: Deadline, *, make: bool) -> bool:
+        """Whether the topic was made; one that exists is checked."""
+        if not make:
+            if not self.describe([topic.spec.name], deadline):
+                raise _missing(topic)
+            self._check(topic, deadline)
+            return False
+        try:
+            created = self._create(topic.spec, deadline)
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            raise _not_created(topic, error) from error
+        if not created:
+            self._check(topic, deadline)
+        return created
 
     def _create(self, spec: TopicSpec, deadline: Deadline) -> bool:
         topic = NewTopic(

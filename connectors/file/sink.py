@@ -154,6 +154,8 @@ def _unusable(path: Path, why: str) -> str:
 def _obstacle(path: Path) -> str | None:
     """Why lines cannot be appended here, and what to do; None: they can."""
     folder = path.parent
+    if folder.is_dir() and os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return f"the file system of {folder} is read-only; mount it for writing, or name another file"
     if path.is_dir():
         return "it is a directory; name a file in it"
     if path.exists():

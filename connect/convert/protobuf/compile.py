@@ -8,12 +8,12 @@ import importlib.resources
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from connect.api.errors import ConnectError, SchemaError
+from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.convert.protobuf.model import ProtoSchema
 
 _NAME: Final = "connect_schema.proto"
@@ -24,14 +24,14 @@ def compile_proto(text: str, imports: Sequence[tuple[str, str]] = ()) -> ProtoSc
     """The messages of a schema. `imports`: name and text of the files that it imports.
 
     A text may be source, or a FileDescriptorProto in base64, as the registry's `format=serialized` gives.
-    SchemaError with protoc's words when it is neither.
+    SchemaError with protoc's words when it is neither. RetriableError: protoc has no temporary files to work with.
     """
     try:
         from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
     except ImportError as error:
         raise _missing(error) from error
     own = _serialized(text, FileDescriptorProto)
-    with tempfile.TemporaryDirectory(prefix="connect-proto-") as folder:
+    with _no_room_is_no_bad_schema(), tempfile.TemporaryDirectory(prefix="connect-proto-") as folder:
         files = FileDescriptorSet()
         if own is None:
             files.ParseFromString(_run_protoc(Path(folder), [*imports, (_NAME, text)], [_NAME]))
@@ -44,6 +44,18 @@ def compile_proto(text: str, imports: Sequence[tuple[str, str]] = ()) -> ProtoSc
         if wanted:
             files.ParseFromString(_run_protoc(Path(folder), sources, sorted(set(wanted))))
         return ProtoSchema([*files.file, *given, own])
+
+
+@contextmanager
+def _no_room_is_no_bad_schema() -> Iterator[None]:
+    """A full disk or a read-only folder says nothing about rows: none may be given up because of it."""
+    try:
+        yield
+    except OSError as error:
+        raise RetriableError(
+            f"A Protobuf schema cannot be compiled, as no temporary file can be written: {error}.",
+            fix="Free space in the folder for temporary files, or name one that can be written to in TMPDIR.",
+        ) from error
 
 
 def _serialized(text: str, kind: Any) -> Any | None:

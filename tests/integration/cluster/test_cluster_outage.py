@@ -1,18 +1,67 @@
 """A worker whose brokers go away and come back."""
 
+import itertools
+import json
+
 import pytest
 from cluster_worker import eventually
+from kafka_records import values
 
 from connect.api.deadline import Deadline
 from connect.services import KafkaService
 from connect.services.ports import free_ports
 
 LONGER_THAN_A_SESSION_S = 9
+ROWS_MORE = 40
 
 
 def next_numbers(worker):
     answer = worker.call("GET", "/connectors/c/offsets", timeout_s=90)
     return {o["partition"]["share"]: o["offset"]["next"] for o in answer.json()["offsets"]} if answer.ok else {}
+
+
+def rows(file):
+    return file.read_text().split() if file.exists() else []
+
+
+def states(worker, name):
+    """The states that the connector's only task was in, in their order."""
+    changes = worker.get(f"/connectors/{name}/history")["states"]
+    return [change["state"] for change in changes if change.get("task") == 0]
+
+
+def test_an_outage_longer_than_the_session_fails_no_task_and_loses_and_repeats_no_row(start_worker, tmp_path):
+    with KafkaService() as kafka:
+        worker = start_worker(**{"bootstrap.servers": kafka.endpoint.bootstrap_servers}).ready()
+        once = {"tasks.max": "1", "topic": "numbers", "exactly.once.support": "required"}
+        worker.create("once", **once)
+        worker.create("often", **{"tasks.max": "1", "topic": "other"})
+        file = tmp_path / "numbers.txt"
+        sink = {"connector.class": "FileStreamSink", "tasks.max": "1", "topics": "numbers", "file": str(file)}
+        worker.create("sink", **sink)
+        names = ("once", "often", "sink")
+        for name in names:
+            eventually(worker.runs(name, 1))
+        eventually(lambda: len(rows(file)) >= ROWS_MORE)
+
+        kafka.kill()
+        outage = Deadline.after(LONGER_THAN_A_SESSION_S)
+        while outage.wait(1):
+            assert len(worker.get("/connectors")) == len(names)
+        kafka.start()
+        before = len(rows(file))
+        eventually(lambda: len(rows(file)) >= before + ROWS_MORE, 90)
+        for name in names:
+            eventually(worker.runs(name, 1), 90)
+
+        numbers = values(kafka.endpoint, "numbers")
+        assert numbers == list(range(len(numbers)))
+        eventually(lambda: {int(row) for row in rows(file)} >= set(numbers))
+        for name in names:
+            assert "FAILED" not in states(worker, name), json.dumps(worker.get(f"/connectors/{name}/history"))
+            starts = [state for state, _ in itertools.groupby(states(worker, name)) if state == "RUNNING"]
+            assert len(starts) <= 2, states(worker, name)
+        assert worker.stop() == 0
 
 
 @pytest.mark.chaos

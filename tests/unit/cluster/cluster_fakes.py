@@ -255,5 +255,6 @@ class World:
                 set_log_level=lambda logger, level: self.levels.append((logger, level)),
             ),
         )
-        herder.start(worker_id, f"http://{worker_id}", "cluster", Deadline.after(5))
+        herder.read(Deadline.after(5))
+        herder.start(worker_id, f"http://{worker_id}", "cluster")
         return herder

@@ -13,7 +13,8 @@ from connect.cluster import requests
 from connect.cluster.group_membership import GroupMembership
 from connect.cluster.lease import Lease
 from connect.cluster.operations import NotFoundError, NotLeaderError, PartitionOffset, TargetState
-from connect.runtime.messages import StartTask, StopTask
+from connect.cluster.supervisor import LEASE_OVER
+from connect.runtime.messages import StartTask, State, StopTask
 
 SLOTS = 6
 
@@ -246,3 +247,21 @@ def test_a_leaving_worker_leaves_the_group_after_its_tasks_stopped(cluster, pair
     assert cluster.members["b"].left
     statuses = {n: s for n, s in first.status("c").tasks.items() if s.worker_id == "b:1"}
     assert {s.state.value for s in statuses.values()} == {"UNASSIGNED"}
+
+
+def test_what_ends_with_the_lease_has_not_failed_and_runs_again_once_the_group_has_spoken(cluster, pair):
+    first, _ = pair
+    create(first)
+    eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
+    mine = [n for n, status in first.status("c").tasks.items() if status.worker_id == "b:1"]
+    started = len(cluster.world.started())
+    cluster.leases["b"].revoke()
+    for host in cluster.world.task_hosts():
+        if any(isinstance(m, StartTask) and m.task in mine for m in host.heard):
+            host.kill(LEASE_OVER)
+    eventually(lambda: {first.status("c").tasks[n].state for n in mine} == {State.UNASSIGNED})
+    assert len(cluster.world.started()) == started
+    cluster.deal("b", "assigned", set())
+    eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
+    assert len(cluster.world.started()) == started + len(mine)
+    assert State.FAILED not in {change.status.state for change in first.state_changes("c")}

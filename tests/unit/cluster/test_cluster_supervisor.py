@@ -196,9 +196,10 @@ def test_connectors_whose_host_died_are_kept_apart_for_a_while(bench):
     assert bench.start(6, "a") is again["other"]
 
 
-def test_a_host_that_ends_with_the_lease_makes_nobody_suspect(bench):
+def test_a_host_that_ends_with_the_lease_makes_nobody_suspect_and_fails_no_task(bench):
     bench = Bench(hosts=1)
     bench.supervisor.ended(bench.start(1, "a"), "ended with exit code 75")
+    assert [(change.run, change.state) for change in bench.changes] == [(1, None)]
     assert bench.start(2, "a") is bench.start(3, "b")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import tempfile
 from dataclasses import replace
 from decimal import Decimal
 from types import MappingProxyType
@@ -13,7 +14,7 @@ import pytest
 from proto_codec import NULLABLE, compiled, decoded, descriptors, encoded, peer, rows_of
 
 from connect.api import schema as s
-from connect.api.errors import SchemaError
+from connect.api.errors import RetriableError, SchemaError
 from connect.convert.protobuf.compile import compile_proto
 from connect.convert.protobuf.converter import index_bytes
 from connect.convert.protobuf.from_connect import proto_text
@@ -235,3 +236,10 @@ def test_decimals_of_another_scale_are_rescaled_when_nothing_is_lost() -> None:
     _, array, failures = decoded(message, data)
     assert array[0].as_py() == {"p": Decimal("1.50")}
     assert "does not fit" in failures[1]
+
+
+def test_a_disk_without_room_is_no_bad_schema(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(RetriableError, match=r"no temporary file can be written: .*No such file") as told:
+        compile_proto('syntax="proto3"; message T { int32 n = 1; }')
+    assert "TMPDIR" in str(told.value)
