@@ -20,6 +20,7 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.explain import reads_all
 from connectors.jdbc.forms import DateTimes, TimestampForm, form_of_sqlite, now_us_of
 from connectors.jdbc.horizon import Horizon, horizon
+from connectors.jdbc.id_order import out_of_order
 from connectors.jdbc.modes import (
     Begin,
     Bulk,
@@ -138,13 +139,18 @@ class Assembly:
         )
 
     def _blind_spots(self, mode: Mode) -> tuple[BlindSpot, ...]:
-        config, scans = self._config, None
+        config, scans, disorder = self._config, None, None
+        if config.mode == "incrementing" and self.table is not None:
+            disorder = out_of_order(self._database, self.table, self._order[0])
         if config.mode != "bulk":
             names = [c.name for c in self.timestamp_columns()] if "timestamp" in config.mode else self._order
             first = self.shape.find(names[0])
             scans = None if first is None else reads_all(self._database, self.source, mode.order, first)
         offset_s = self._server_offset_s()
-        return tuple(blind_spots(self._label, self.shape, self._order, config, offset_s, reads_all=scans))
+        spots = blind_spots(
+            self._label, self.shape, self._order, config, offset_s, reads_all=scans, out_of_order=disorder
+        )
+        return tuple(spots)
 
     def _server_offset_s(self) -> int | None:
         asked = _SERVER_OFFSET_S.get(self._database.dialect_name)

@@ -28,17 +28,21 @@ def blind_spots(
     server_offset_s: int | None = None,
     *,
     reads_all: bool | None = None,
+    out_of_order: str | None = None,
 ) -> Iterator[BlindSpot]:
     """What is not seen of a table or query. `cursor`: the columns that order its rows, empty names are expressions.
 
     `server_offset_s`: how far the server's own clock on the wall is ahead of UTC now; None: not asked. `reads_all`:
-    what EXPLAIN says of a poll; None: it was not asked or did not say.
+    what EXPLAIN says of a poll; None: nothing. `out_of_order`: why ids are not given out in order.
     """
     if config.mode == "bulk":
         return
     yield BlindSpot(f"{label}: deleted rows are not seen with mode={config.mode}.", False)
     if config.mode == "incrementing":
         yield BlindSpot(f"{label}: changed rows are not seen with mode=incrementing.", False)
+    if out_of_order is not None:
+        text = f"{label}: a row can get a smaller id than rows that were read, and is lost: {out_of_order}"
+        yield BlindSpot(text, True)
     if config.offset_mode == "confluent":
         text = f"{label}: rows whose transaction commits late are lost with offset.mode=confluent; safe reads them."
         yield BlindSpot(text, True)

@@ -50,6 +50,19 @@ def test_a_missing_index_is_a_warning_until_there_is_one(server: Server, caplog:
         assert not told("coalesce(ts, made)")
 
 
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+@pytest.mark.parametrize("change", ["CACHE 20", "INCREMENT -1 MINVALUE -9", ""])
+def test_ids_that_are_not_given_out_in_order_are_told(server: Server, change: str, caplog: pytest.LogCaptureFixture):
+    name = f"{server.table} é"
+    server.run(f'CREATE TABLE "{name}" (id BIGSERIAL PRIMARY KEY)')
+    if change:
+        server.run(f'ALTER SEQUENCE "{name}_id_seq" {change}')
+    server.opened(OffsetStore(), **BY_ID, table__whitelist=name).close()
+    told = [r.getMessage() for r in caplog.records if "smaller id" in r.getMessage() and r.levelno == logging.WARNING]
+    assert len(told) == bool(change)
+    assert all("_id_seq" in text for text in told)
+
+
 def test_a_missing_index_of_sqlite_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     path = tmp_path / "a.db"
     run_sql(path, TABLE.format(t="t"), ROW.format(t="t"))
