@@ -200,8 +200,12 @@ class Worker:
         config = self._config
         # It is the only member in this process, so it may try its brokers more often than a sink does.
         soon = {"consumer.reconnect.backoff.ms": JOIN_RECONNECT_MS}
+        name = config.client_id or f"connect-{worker_id}"
         given = consumer_settings(
-            {**soon, **config.originals}, {}, client_id=f"connect-{worker_id}", group_id=config.group_id
+            {**soon, **config.originals},
+            {},
+            client_id=name,
+            group_id=config.group_id,
         ).properties
         timing = {
             "session.timeout.ms": config.session_timeout_ms,
@@ -218,7 +222,7 @@ class Worker:
     def _log(self, topic: str, purpose: str, leader_id: str | None = None) -> MakeLog:
         """`leader_id`: the transactional id with which the leader writes, where it does so in transactions."""
         worker = self._config.originals
-        client_id = f"{self._config.group_id}-{purpose}"
+        client_id = f"{self._config.client_prefix}-{purpose}"
         leader = None
         if leader_id is not None and fences_leader(self._config):
             leader = producer_settings(
@@ -250,7 +254,7 @@ class Worker:
         return CommandProcess(line, lambda descriptor: python_host(descriptor, lease, report), [lease, report])
 
     def _admin(self, overrides: Mapping[str, str]) -> TopicAdmin:
-        client_id = f"{self._config.group_id}-shared-admin"
+        client_id = f"{self._config.client_prefix}-shared-admin"
         return TopicAdmin(admin_settings(self._config.originals, overrides, client_id).properties)
 
     def _group_offsets(self, connector: Mapping[str, str]) -> GroupOffsets:

@@ -20,7 +20,7 @@ class KafkaClaims:
 
     def __init__(self, worker: WorkerConfig, admin: TopicAdmin, deadline: Deadline, *, is_new: bool) -> None:
         """`is_new`: the topic of the own slots has just been made, and holds nothing."""
-        client_id = f"{worker.group_id}-claims"
+        client_id = f"{worker.client_prefix}-claims"
         self._own = slots_topic(worker)
         self._consumer = consumer_settings(worker.originals, {}, client_id=client_id).properties
         self._producer = producer_settings(worker.originals, {}, client_id=client_id).properties

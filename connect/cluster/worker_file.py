@@ -41,7 +41,6 @@ REPLACED: Final[Mapping[str, str]] = {
     "rest.port": "name the port in listeners",
     **dict.fromkeys(
         [
-            "client.id",
             "client.dns.lookup",
             "connections.max.idle.ms",
             "metadata.max.age.ms",

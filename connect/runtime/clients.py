@@ -76,7 +76,7 @@ class Clients:
             return self._offsets
 
     def _open_offsets(self, deadline: Deadline) -> OpenOffsets:
-        client_id = f"{self.worker.group_id}-offsets-{os.getpid()}"
+        client_id = f"{self.worker.client_prefix}-offsets-{os.getpid()}"
         producer = self._pool.take(producer_settings(self.worker_properties, {}, client_id=self._shared_id).properties)
         offsets = OpenOffsets(
             self.worker.offset_storage_topic,
@@ -197,7 +197,7 @@ class Clients:
 
     @property
     def _shared_id(self) -> str:
-        return f"{self.worker.group_id}-shared-producer-{os.getpid()}"
+        return f"{self.worker.client_prefix}-shared-producer-{os.getpid()}"
 
     def source_topics(self, task: TaskId, config: SourceConnectorConfig) -> Topics:
         """Who makes the missing topics of a source task. ConfigError: its `topic.creation.*` are broken."""

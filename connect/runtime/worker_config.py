@@ -85,6 +85,12 @@ class WorkerConfig(Config):
     status_storage_partitions: Int = key(
         "status.storage.partitions", 5, doc="Partitions of the status topic; -1: the broker's default.", group="Common"
     )
+    client_id: String = key(
+        "client.id",
+        "",
+        doc="Part of the ids of the worker's own clients, for quotas and audits.",
+        importance="low",
+    )
     key_converter: ClassName = key("key.converter", doc="Converter of record keys.", importance="high", group="Common")
     value_converter: ClassName = key(
         "value.converter", doc="Converter of record values.", importance="high", group="Common"
@@ -254,6 +260,11 @@ class WorkerConfig(Config):
     sasl_jaas_config: Password = key(
         "sasl.jaas.config", None, doc="Login for the brokers.", importance="low", group="Common"
     )
+
+    @property
+    def client_prefix(self) -> str:
+        """What the ids of the worker's own clients begin with, as Kafka Connect's, so that quotas and audits fit."""
+        return f"{self.group_id}-{self.client_id}" if self.client_id else self.group_id
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Two internal topics may not be one."""

@@ -42,6 +42,7 @@ def test_keys_of_the_jvm_are_explained(tmp_path):
 
 
 EFFECTIVE = [
+    "client.id",
     "bootstrap.servers",
     "key.converter",
     "value.converter",
@@ -111,7 +112,6 @@ REPLACED = [
     "inter.worker.verification.algorithms",
     "request.timeout.ms",
     "connections.max.idle.ms",
-    "client.id",
     "client.dns.lookup",
     "metadata.max.age.ms",
     "receive.buffer.bytes",
@@ -177,3 +177,10 @@ def test_the_shown_text_of_a_file_holds_no_secret(tmp_path):
 def test_the_examples_are_right(path):
     config = WorkerConfig.parse(read_worker_file(path).properties)
     assert config.group_id
+
+
+@pytest.mark.parametrize(("given", "prefix"), [({}, "g"), ({"client.id": "etl"}, "g-etl")])
+def test_the_workers_own_clients_are_named_after_its_group_and_its_client_id(given, prefix):
+    topics = {f"{name}.storage.topic": name for name in ("config", "offset", "status")}
+    keys = {"bootstrap.servers": "x:1", "group.id": "g", "key.converter": "J", "value.converter": "J"}
+    assert WorkerConfig.parse({**keys, **topics, **given}).client_prefix == prefix
