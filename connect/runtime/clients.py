@@ -50,6 +50,10 @@ MAX_POLL_RECORDS: Final = 50_000
 MAX_POLL_INTERVAL_MS: Final = 300_000
 TRANSACTION_FLUSH_TIMEOUT_S: Final = 55.0
 """Below the brokers' default transaction.timeout.ms of 60 s: a commit that takes longer is aborted anyway."""
+TRANSACTION_TIMEOUT_S: Final = 60.0
+TRANSACTION_TIMEOUT_MAX_MS: Final = 900_000
+"""The brokers' default transaction.max.timeout.ms."""
+_TRANSACTION_TIMEOUT: Final = "transaction.timeout.ms"
 SEND_SPANS_MS: Final = 1000
 RETRY_DELAY_MAX_S: Final = 10.0
 """A put or poll that is refused is tried again at least this often, so that a healed system is noticed soon."""
@@ -174,11 +178,22 @@ class Clients:
             None if transactional else producer.properties,
         )
 
-    def transactional_producer(self, task: TaskId, config: Mapping[str, str]) -> BatchProducer:
-        """A producer for an exactly-once source; its id is Kafka Connect's `<group.id>-<connector>-<task>`."""
+    def transactional_producer(self, task: TaskId, config: Mapping[str, str], open_s: float = 0.0) -> BatchProducer:
+        """A producer for an exactly-once source; its id is Kafka Connect's `<group.id>-<connector>-<task>`.
+
+        `open_s`: how long a transaction stays open before it is committed. Brokers are told to wait longer, unless
+        somebody has set how long: at 60 s, transactions of an interval of 60 s would be aborted now and then.
+        """
+        overrides = _prefixed(config, "producer.override.")
+        if open_s and not {_TRANSACTION_TIMEOUT, f"producer.{_TRANSACTION_TIMEOUT}"} & {
+            *overrides,
+            *self.worker_properties,
+        }:
+            wanted_ms = int((open_s + TRANSACTION_TIMEOUT_S) * 1000)
+            overrides[_TRANSACTION_TIMEOUT] = str(min(wanted_ms, TRANSACTION_TIMEOUT_MAX_MS))
         settings = producer_settings(
             self.worker_properties,
-            _prefixed(config, "producer.override."),
+            overrides,
             client_id=f"connector-producer-{task}",
             transactional_id=f"{self.worker.group_id}-{task}",
         )

@@ -184,8 +184,10 @@ class TaskRun:
         transactions = ConnectorTransactions() if defines_boundaries else None
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
         delivery: Delivery
+        flush_interval_s = self._clients.flush_interval_s(config, exactly_once)
         if exactly_once:
-            transactional = self._clients.transactional_producer(self.id, resolved)
+            open_s = flush_interval_s if boundary is Boundary.INTERVAL else 0.0
+            transactional = self._clients.transactional_producer(self.id, resolved, open_s)
             stack.callback(transactional.close, CLOSE_TIMEOUT_S)
             # Fence the old owner first: only then is the end of the offsets topic the end of its work.
             transactional.init_transactions(opening)
@@ -207,7 +209,7 @@ class TaskRun:
             pipeline,
             delivery,
             self.figures,
-            flush_interval_s=self._clients.flush_interval_s(config, exactly_once),
+            flush_interval_s=flush_interval_s,
             flush_timeout_s=self._clients.flush_timeout_s(exactly_once),
             retry_delay_max_s=self._clients.retry_delay_max_s(config),
             topics=self._clients.source_topics(self.id, config),

@@ -6,8 +6,10 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
 from connect.kafka.errors import AbortableError
 from connect.kafka.raw import RawBatch
+from connect.runtime.clients import Clients
 from connect.runtime.delivery import ExactlyOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions, uses_transactions
+from connect.runtime.messages import TaskId
 from connect.runtime.worker_config import WorkerConfig
 
 WORKER = {
@@ -178,3 +180,26 @@ def test_rows_for_the_offsets_topic_are_refused(producer, offsets):
     with pytest.raises(ConnectError, match="may not produce to their own offsets topics"):
         delivery.send([RawBatch("offsets", pa.array([b"x"], pa.binary()))], None, in_s())
     assert producer.calls == []
+
+
+KEY = "transaction.timeout.ms"
+
+
+@pytest.mark.parametrize(
+    ("open_s", "worker", "connector", "expected"),
+    [
+        (0.0, {}, {}, None),
+        (60.0, {}, {}, "120000"),
+        (3600.0, {}, {}, "900000"),
+        (60.0, {f"producer.{KEY}": "70000"}, {}, "70000"),
+        (60.0, {}, {f"producer.override.{KEY}": "80000"}, "80000"),
+    ],
+)
+def test_brokers_wait_longer_than_a_transaction_of_an_interval_is_open(
+    monkeypatch, open_s, worker, connector, expected
+):
+    made = []
+    monkeypatch.setattr("connect.runtime.clients.BatchProducer", made.append)
+    clients = Clients(WorkerConfig.parse({**WORKER, **worker}), None)
+    clients.transactional_producer(TaskId("c", 0), connector, open_s)
+    assert made[0].get(KEY) == expected
