@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,16 +14,18 @@ CORE = Path("connect/native/src")
 ROWS = Path("connectors/jdbc/native/src")
 # Arrow's interface and memory, which both modules have a copy of.
 SHARED = (CORE / "arrow.cpp", CORE / "buffer.cpp")
+SOURCES_ID = runpy.run_path("connect/api/native_build.py")["sources_id"]
 
 
-def native(name: str, sources: Iterable[Path]) -> Extension:
-    """An optional module over CPython's stable ABI."""
+def native(name: str, sources: Iterable[Path], folders: Iterable[Path]) -> Extension:
+    """An optional module over CPython's stable ABI, which says what the folders held that it was built from."""
     windows = sys.platform == "win32"
     return Extension(
         name,
         sources=[str(source) for source in sources],
         depends=[str(header) for header in sorted([*CORE.glob("*.h"), *ROWS.glob("*.h")])],
         include_dirs=[str(CORE)],
+        define_macros=[("CONNECT_SOURCES", SOURCES_ID(folders))],
         extra_compile_args=["/std:c++17", "/O2"] if windows else ["-std=c++17", "-O2", "-pthread"],
         libraries=[] if windows else ["dl", "pthread"],
         py_limited_api=True,
@@ -43,7 +46,7 @@ class BuildWhatCan(build_ext):
 setup(
     cmdclass={"build_ext": BuildWhatCan},
     ext_modules=[
-        native("connect.native._connect", sorted(CORE.glob("*.cpp"))),
-        native("connectors.jdbc.native._rows", [*sorted(ROWS.glob("*.cpp")), *SHARED]),
+        native("connect.native._connect", sorted(CORE.glob("*.cpp")), [CORE]),
+        native("connectors.jdbc.native._rows", [*sorted(ROWS.glob("*.cpp")), *SHARED], [ROWS, CORE]),
     ],
 )

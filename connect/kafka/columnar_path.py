@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError
 
 from connect.kafka.librdkafka import error, library, raise_error
 from connect.kafka.native_producer import NativeProducer
-from connect.kafka.raw import RawBatch, RawHeaders
+from connect.kafka.raw import RawBatch, RawHeaders, sent_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -192,7 +192,7 @@ class ColumnarPath:
             fields["a"][mine[:, 3]], fields["b"][mine[:, 3]] = _places(batch.keys)
         fields["a"][mine[:, 4]] = _COPY
         if batch.timestamps_ms is not None:
-            times = batch.timestamps_ms.fill_null(0).to_numpy(zero_copy_only=False)
+            times = sent_times(batch.timestamps_ms).to_numpy(zero_copy_only=False)
             fields["a"][mine[:, 5]] = times.astype(np.int64).view(np.uint64)
         theirs = np.ones(len(fields), np.bool_)
         theirs[mine.ravel()] = False

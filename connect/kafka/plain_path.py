@@ -10,7 +10,7 @@ from itertools import repeat
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connect.kafka.client_log import client_logger
-from connect.kafka.raw import RawBatch, RawHeaders
+from connect.kafka.raw import RawBatch, RawHeaders, sent_time
 
 _LOG = logging.getLogger("connect.kafka.producer")
 _ANY_PARTITION = -1
@@ -71,7 +71,7 @@ class PlainPath:
                     queued += 1
             else:
                 for value, key, timestamp_ms, headers in zip(*_bytes(rest), *_extras(rest), strict=True):
-                    produce(topic, value, key, partition, timestamp=timestamp_ms or 0, headers=headers)
+                    produce(topic, value, key, partition, timestamp=sent_time(timestamp_ms), headers=headers)
                     queued += 1
         except BufferError:
             return queued

@@ -17,7 +17,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.kafka.errors import FatalProducerError, PartlySentError, translate, undelivered
 from connect.kafka.producer import BatchProducer, Settings
-from connect.kafka.raw import RawBatch, RawHeaders
+from connect.kafka.raw import RawBatch, RawHeaders, sent_time
 from connect.kafka.shared_producer import ANY_PARTITION, SharedProducer
 
 LITTLE_ROWS: Final = 1000
@@ -216,7 +216,7 @@ class PooledProducer:
         try:
             self._shared.produce(
                 batch.topic, row.value, row.key, self._delivered,
-                partition=partition, timestamp_ms=row.timestamp_ms or 0, headers=row.headers,
+                partition=partition, timestamp_ms=sent_time(row.timestamp_ms), headers=row.headers,
             )  # fmt: skip
         except BufferError:
             self._count(-1, -len(row.value or b""))

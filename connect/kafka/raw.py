@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TIME_OF_SENDING: Final = 0
+"""What librdkafka takes for "no timestamp", in all of its calls."""
 RawHeaders = Sequence[tuple[str, bytes | None]]
 """The headers of one record, in order; a key may come more than once."""
 
@@ -78,3 +80,15 @@ def _size_bytes(array: pa.BinaryArray) -> int:
     import pyarrow.compute as pc
 
     return pc.sum(pc.binary_length(array)).as_py() or 0
+
+
+def sent_time(timestamp_ms: int | None) -> int:
+    """A timestamp for librdkafka, which cannot write the very first millisecond of 1970: the next one is nearest."""
+    return TIME_OF_SENDING if timestamp_ms is None else timestamp_ms or 1
+
+
+def sent_times(timestamps_ms: pa.Int64Array) -> pa.Int64Array:
+    """The same for a column; without nulls."""
+    import pyarrow.compute as pc
+
+    return pc.fill_null(pc.if_else(pc.equal(timestamps_ms, 0), 1, timestamps_ms), TIME_OF_SENDING)

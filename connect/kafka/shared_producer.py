@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connect.kafka.client_log import client_logger
 from connect.kafka.librdkafka import client_of, meet_brokers
+from connect.kafka.raw import TIME_OF_SENDING
 
 Settings = Mapping[str, str | int | float | bool]
 OnDelivery = Callable[[KafkaError | None, Message], None]
@@ -51,12 +52,12 @@ class SharedProducer:
         on_delivery: OnDelivery,
         *,
         partition: int = ANY_PARTITION,
-        timestamp_ms: int = 0,
+        timestamp_ms: int = TIME_OF_SENDING,
         headers: Sequence[tuple[str, bytes | None]] = (),
     ) -> None:
         """Queue a record. KafkaException: it is refused; BufferError: the queue is full; nothing is heard then.
 
-        `timestamp_ms` 0 is the time of sending.
+        `timestamp_ms`: see `sent_time`.
         """
         with self._lock:  # a client that is replaced meanwhile would forget the record and tell nobody
             self._live().produce(

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from connect.api.native_build import is_stale
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -37,6 +39,12 @@ def module() -> ModuleType | None:
             "The native code is not there (%s); JSON and Kafka records go the slower way. "
             "Install a C++17 compiler, then this package again, to have it.",
             error,
+        )
+        return None
+    if is_stale(getattr(_connect, "sources", None), [Path(__file__).parent / "src"]):
+        _LOG.warning(
+            "The native code was built from other sources than those beside it, and is left out; JSON and Kafka "
+            "records go the slower way. Build it again: make setup, or pip install the package again."
         )
         return None
     return _connect

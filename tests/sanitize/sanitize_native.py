@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from connect.api.native_build import sources_id
+
 CORE, ROWS = Path("connect/native/src"), Path("connectors/jdbc/native/src")
 SOURCES = {
     "_connect.so": sorted(CORE.glob("*.cpp")),
@@ -56,7 +58,8 @@ def main(arguments: list[str]) -> int:
 def build(module: Path, sources: Sequence[Path]) -> None:
     """A module with both sanitizers in it."""
     folders = [f"-I{sysconfig.get_path('include')}", f"-I{CORE}"]
-    argv = ["g++", *FLAGS, "-fsanitize=address,undefined", *folders, "-o", str(module)]
+    built_from = f"-DCONNECT_SOURCES={sources_id(dict.fromkeys((sources[0].parent, CORE)))}"
+    argv = ["g++", *FLAGS, "-fsanitize=address,undefined", built_from, *folders, "-o", str(module)]
     subprocess.run([*argv, *map(str, sources), "-ldl", "-pthread"], check=True)
 
 

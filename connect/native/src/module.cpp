@@ -8,6 +8,7 @@
 #include "kafka_library.h"
 #include "kafka_linger.h"
 #include "kafka_produce.h"
+#include "module_sources.h"
 
 namespace {
 
@@ -33,4 +34,4 @@ PyModuleDef kModule = {PyModuleDef_HEAD_INIT, "_connect", nullptr, -1, kMethods,
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit__connect() { return PyModule_Create(&kModule); }
+PyMODINIT_FUNC PyInit__connect() { return native::with_sources(PyModule_Create(&kModule)); }

@@ -3,6 +3,8 @@ from typing import TypeAlias
 
 _Capsules: TypeAlias = tuple[object, object]
 
+sources: str
+
 def bind_libpq(path: str, /) -> None: ...
 def read_copy(
     connection: int, kinds: str, first: bool, most_rows: int, most_bytes: int, /

@@ -45,6 +45,25 @@ def test_records_come_back_as_they_were_sent(clients, topic_name, path):
     assert (got.partition, got.next_offset) == (0, 5)
 
 
+def test_a_record_of_the_first_millisecond_of_1970_is_not_one_of_now(clients, topic_name, path):
+    """librdkafka takes a timestamp of 0 for none; the nearest that it can write is 1."""
+    topic = clients.topic(topic_name)
+    producer = clients.producer(path=path)
+
+    producer.send(
+        RawBatch(
+            topic, values=pa.array([b"a", b"b", b"c"], pa.binary()), timestamps_ms=pa.array([0, 1, None], pa.int64())
+        ),
+        in_s(10),
+    )
+    producer.flush(in_s(10))
+
+    (got,) = clients.read(topic, 3)
+    first, second, now = got.timestamps_ms.to_pylist()
+    assert (first, second) == (1, 1)
+    assert now > 1_700_000_000_000
+
+
 def test_records_without_keys_and_headers_have_none_when_read(clients, topic_name, values, path):
     topic = clients.topic(topic_name)
     producer = clients.producer(path=path)

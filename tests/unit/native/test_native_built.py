@@ -7,8 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from connect import native
+from connect.api.native_build import is_stale, sources_id
+from connectors.jdbc import native as jdbc_native
 
 
 @pytest.mark.parametrize("module", ["connect.native._connect", "connectors.jdbc.native._rows"])
@@ -29,3 +35,33 @@ def test_it_is_left_out_on_demand_and_says_so() -> None:
     )  # fmt: skip
     assert done.stdout == "None\n"
     assert "switched off by CONNECT_NATIVE" in done.stderr
+
+
+@pytest.mark.parametrize("package", [native, jdbc_native], ids=["connect", "jdbc"])
+def test_a_build_from_other_sources_is_left_out_with_one_clear_line(
+    package: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    built = package.module()
+    if built is None:
+        pytest.skip("NOT CHECKED: there is no native code here")
+    monkeypatch.setattr(built, "sources", "s0")
+    package.module.cache_clear()
+    try:
+        assert package.module() is None
+        assert package.module() is None
+    finally:
+        monkeypatch.undo()
+        package.module.cache_clear()
+    assert package.module() is built
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "make setup" in line
+
+
+def test_sources_that_are_not_installed_say_nothing_and_any_change_to_them_does(tmp_path: Path) -> None:
+    assert not is_stale("s0", [tmp_path])
+    (tmp_path / "a.cpp").write_text("int a;")
+    first = sources_id([tmp_path])
+    assert not is_stale(first, [tmp_path])
+    (tmp_path / "a.cpp").write_text("int b;")
+    assert is_stale(first, [tmp_path])
+    assert is_stale(None, [tmp_path])

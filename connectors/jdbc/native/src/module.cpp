@@ -1,4 +1,5 @@
 // The Python module connectors.jdbc.native._rows; what its functions do is told in _rows.pyi.
+#include "module_sources.h"
 #include "readers.h"
 
 namespace {
@@ -15,4 +16,4 @@ PyModuleDef kModule = {PyModuleDef_HEAD_INIT, "_rows", nullptr, -1, kMethods, nu
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit__rows() { return PyModule_Create(&kModule); }
+PyMODINIT_FUNC PyInit__rows() { return native::with_sources(PyModule_Create(&kModule)); }
