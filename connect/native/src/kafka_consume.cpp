@@ -178,9 +178,12 @@ PyObject* headers_of(const KafkaMessage& message) {
   const void* value;
   size_t size;
   for (size_t at = 0; list != nullptr && kafka.header_get_all(headers, at, &name, &value, &size) == 0; ++at) {
-    PyObject* pair = value == nullptr
-                         ? Py_BuildValue("(sO)", name, Py_None)
-                         : Py_BuildValue("(sy#)", name, static_cast<const char*>(value), static_cast<Py_ssize_t>(size));
+    // Kafka says nothing of what a name is made of: as in Java, what is no UTF-8 is replaced, and ends no poll.
+    PyObject* key = PyUnicode_DecodeUTF8(name, static_cast<Py_ssize_t>(std::strlen(name)), "replace");
+    PyObject* pair = key == nullptr    ? nullptr
+                     : value == nullptr ? Py_BuildValue("(NO)", key, Py_None)
+                                        : Py_BuildValue("(Ny#)", key, static_cast<const char*>(value),
+                                                        static_cast<Py_ssize_t>(size));
     if (pair == nullptr || PyList_Append(list, pair) != 0) Py_CLEAR(list);
     Py_XDECREF(pair);
   }

@@ -52,6 +52,22 @@ def test_both_paths_read_the_same(clients, topic_name):
     assert columnar[2] == list(range(2004))
 
 
+class Latin(str):
+    """A name as a client of another language may write it."""
+
+    __slots__ = ()
+
+    def encode(self, *_):
+        return super().encode("latin-1")
+
+
+def test_a_header_whose_name_is_no_utf8_is_read_as_in_java(clients, topic_name):
+    topic = clients.topic(topic_name)
+    send(clients, topic, [b"v", b"w"], headers=[[(Latin("schl\xfcssel"), b"1")], [("h", None)]])
+    (batch,) = clients.read(topic, 2)
+    assert [list(row) for row in batch.headers] == [[("schl\ufffdssel", b"1")], [("h", None)]]
+
+
 def joined(batches):
     """Rows, headers and offsets of all batches."""
     rows, headers, offsets = [], [], []
