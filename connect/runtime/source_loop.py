@@ -106,6 +106,8 @@ class SourceLoop:
                 self._figures.add("retries_total")
                 delay_s = next(delays)
                 log.warning("Retrying in %.1f s: %s", delay_s, error)
+                # What was delivered before is stored all the same, however long this takes.
+                self._flush_if_due(polled=False)
                 control.bell.wait(delay_s)
         self._flush(Deadline.after(self._flush_timeout_s))
 
@@ -130,7 +132,10 @@ class SourceLoop:
             with self._figures.batch(batch.topic, len(batch), ()):
                 self._deliver(batch, control.stop)
             self._pending = None
-        if self._delivery.due(polled=batch is not None, interval_over=time.monotonic() >= self._next_flush_s):
+        self._flush_if_due(polled=batch is not None)
+
+    def _flush_if_due(self, *, polled: bool) -> None:
+        if self._delivery.due(polled=polled, interval_over=time.monotonic() >= self._next_flush_s):
             self._flush(Deadline.after(self._flush_timeout_s))
 
     def _poll(self, bell: threading.Event) -> Batch | None:

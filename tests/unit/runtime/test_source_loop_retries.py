@@ -45,18 +45,20 @@ class Pipeline:
 class Delivery:
     def __init__(self):
         self.sent = []
+        self.flushed = []
 
     def send(self, batches, position, deadline):
         self.sent.append(position)
 
     def flush(self, deadline, *, pending):
+        self.flushed.append((len(self.sent), pending))
         return []
 
     def check(self):
         pass
 
     def due(self, *, polled, interval_over):
-        return False
+        return interval_over
 
 
 class AwayTwice:
@@ -73,6 +75,25 @@ class AwayTwice:
             raise RetriableError("The schema registry does not answer.")
         if row == 2:
             self.control.ask_to_stop()
+        return Encoded([])
+
+
+class AwayUntilFlushed:
+    """The registry knows the first batch; it comes back once the offset of that one is stored, or never."""
+
+    def __init__(self, control, delivery):
+        self.control = control
+        self.delivery = delivery
+        self.tries = 0
+
+    def encode(self, batch):
+        if batch.values.rows() == [1]:
+            self.delivery.flushed.clear()
+            return Encoded([])
+        self.tries += 1
+        if (1, True) not in self.delivery.flushed and self.tries < 20:
+            raise RetriableError("The schema registry does not answer.")
+        self.control.ask_to_stop()
         return Encoded([])
 
 
@@ -150,10 +171,11 @@ class AwayOnce:
         return Encoded([RawBatch("t", pa.array([str(row).encode()], pa.binary()))])
 
 
-def loop_of(task, pipeline, delivery, retry_timeout_ms, topics=None):
+def loop_of(task, pipeline, delivery, retry_timeout_ms, topics=None, flush_interval_s=60):
     config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
     return SourceLoop(
-        task, pipeline, delivery, TaskFigures(), flush_interval_s=60, flush_timeout_s=1, retry_delay_max_s=0.01,
+        task, pipeline, delivery, TaskFigures(),
+        flush_interval_s=flush_interval_s, flush_timeout_s=1, retry_delay_max_s=0.01,
         topics=topics, used_topics=topics, tolerance=Tolerance(config, TaskFigures(), None),
         retries=RetryBudget(retry_timeout_ms),
     )  # fmt: skip
@@ -200,3 +222,11 @@ def test_a_connectors_transaction_goes_on_behind_a_pause(end, committed):
     loop = loop_of(InTwos(wishes, end), pipeline, delivery, 60_000, Topic())
     loop.run(control, lambda paused: control.ask_to_pause(False))
     assert log.committed == committed
+
+
+def test_what_was_delivered_is_stored_while_a_later_batch_cannot_be_converted():
+    control, delivery = Control(), Delivery()
+    pipeline = AwayUntilFlushed(control, delivery)
+    loop_of(Task(), pipeline, delivery, 60_000, flush_interval_s=0.02).run(control, lambda paused: None)
+    assert (1, True) in delivery.flushed
+    assert len(delivery.sent) == 2
