@@ -159,8 +159,8 @@ class SinkLoop:
             raise
         if batches is None:
             return
-        for batch in batches:
-            if not self._put(tp, batch, stop):
+        for i, batch in enumerate(batches):
+            if not self._put(tp, batch, stop, whole=i == 0):
                 return
         assert raw.next_offset is not None
         self._taken[tp] = raw.next_offset
@@ -177,7 +177,8 @@ class SinkLoop:
                     batches = self._pipeline.decode(raw)
             except RetriableError as error:
                 self._retries.failed(error, f"A batch of {tp.topic}-{tp.partition}")
-                if not self._wait_to_retry("A conversion", error, next(delays), stop) or tp in self._revoked_since_poll:
+                goes_on = self._wait_to_retry("A conversion", error, next(delays), stop, whole=True)
+                if not goes_on or tp in self._revoked_since_poll:
                     return None
             else:
                 self._retries.succeeded()
@@ -190,15 +191,19 @@ class SinkLoop:
         if before:
             self._take(replace(raw.slice(0, before), next_offset=error.row.offset), stop)
 
-    def _put(self, tp: TopicPartition, batch: Batch, stop: threading.Event) -> bool:
-        """Put a batch until it is taken; False when stop or a rebalance ended that before."""
+    def _put(self, tp: TopicPartition, batch: Batch, stop: threading.Event, *, whole: bool) -> bool:
+        """Put a batch until it is taken; False when stop or a rebalance ended that before.
+
+        `whole`: nothing that was read together with it has been put.
+        """
         delays = delays_s(self._retry_delay_max_s)
         while True:
             try:
                 with self._figures.timed("put_s_total"):
                     self._task.put(batch, Deadline.after(self._put_timeout_s, stop))
             except RetriableError as error:
-                if not self._wait_to_retry("put", error, next(delays), stop) or tp in self._revoked_since_poll:
+                goes_on = self._wait_to_retry("put", error, next(delays), stop, whole=whole)
+                if not goes_on or tp in self._revoked_since_poll:
                     return False
             except RejectedRowsError as error:
                 self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._task_class, batch, error.rows))
@@ -206,14 +211,21 @@ class SinkLoop:
             else:
                 return True
 
-    def _wait_to_retry(self, what: str, error: RetriableError, delay_s: float, stop: threading.Event) -> bool:
-        """Wait while serving the group; False when stop ended the wait."""
+    def _wait_to_retry(
+        self, what: str, error: RetriableError, delay_s: float, stop: threading.Event, *, whole: bool
+    ) -> bool:
+        """Wait while serving the group, and commit what is due of other rows; False when stop ended the wait.
+
+        A sink that has some batches of a read and not the others is not asked to flush, but for a rebalance.
+        """
         self._figures.add("retries_total")
         log.warning("%s is tried again in %.1f s: %s", what, delay_s, error)
         self._consumer.pause(self._assigned)
         wait = Deadline.after(delay_s, stop)
         while wait.wait(PAUSED_WAIT_S):
             self._poll_paused()
+        if whole and time.monotonic() >= self._next_flush_s and not stop.is_set():
+            self._flush(Deadline.after(self._flush_timeout_s))
         self._consumer.resume(self._assigned)
         return not stop.is_set()
 
