@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,8 @@ class Java:
     launcher: Path
     major_version: int
     found_by: str
+    version: str
+    """All that `java -version` prints."""
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
@@ -31,7 +34,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     A JAVA_HOME that is set but wrong is an error, not a reason to look further: Spark would use it too.
     """
     launcher, found_by = _launcher(environ)
-    version = _version_text(launcher)
+    version = _version_text(launcher, launcher.resolve().stat().st_mtime_ns)
     major = parse_major_version(version)
     if major is None:
         raise JavaNotFoundError(f"{launcher} (from {found_by}) does not tell its version.", fix=_INSTALL)
@@ -39,7 +42,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
         raise JavaNotFoundError(
             f"{launcher} (from {found_by}) is Java {major}; Java {MINIMUM_JAVA} or later is needed.", fix=_INSTALL
         )
-    return Java(launcher=launcher, major_version=major, found_by=found_by)
+    return Java(launcher=launcher, major_version=major, found_by=found_by, version=version)
 
 
 def parse_major_version(text: str) -> int | None:
@@ -68,7 +71,10 @@ def _launcher(environ: Mapping[str, str]) -> tuple[Path, str]:
     return Path(on_path), "PATH"
 
 
-def _version_text(launcher: Path) -> str:
+@lru_cache
+def _version_text(launcher: Path, changed_ns: int) -> str:
+    """Asked once of each launcher: `changed_ns` is when its file was changed last."""
+    del changed_ns
     try:
         answer = subprocess.run(  # noqa: S603 -- the launcher is the user's own choice of Java
             [launcher, "-version"], capture_output=True, text=True, timeout=30, check=False

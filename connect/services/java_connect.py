@@ -1,15 +1,17 @@
 """Apache Kafka's own Connect worker, in Java: what ours is compared with and takes over from."""
 
 import http.client
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
+from connect.services.class_archive import archived_classes
 from connect.services.ivy import Artifact, fetch
-from connect.services.java import find_java
-from connect.services.kafka import KAFKA_VERSION, QUICK_START_JVM
+from connect.services.java import Java, find_java
+from connect.services.kafka import KAFKA_VERSION, QUICK_START_JVM, KafkaService
 from connect.services.kafka_storage import as_properties
 from connect.services.ports import LOOPBACK
 from connect.services.supervised import SupervisedService
@@ -85,9 +87,11 @@ class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
         self._jvm_options = (f"-Xmx{heap_mib}m", *jvm_options)
 
     def prepare(self) -> None:
-        find_java()
+        java = find_java()
         worker_jars()
         _plugin_jars()
+        KafkaService().prepare()
+        self._classes(java)
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del deadline_s
@@ -97,9 +101,14 @@ class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
             self._bootstrap_servers, ports, group_id=self._group_id, topics=self._topics, plugin_path=_plugin_jars()
         )
         properties_path.write_text(as_properties({**defaults, **self._properties}))
-        java = [str(find_java().launcher), *self._jvm_options, f"-Dlog4j2.configurationFile={log4j_path.as_uri()}"]
+        found = find_java()
+        java = [str(found.launcher), *self._jvm_options, *self._classes(found)]
+        java += [f"-Dlog4j2.configurationFile={log4j_path.as_uri()}"]
         java += ["-cp", f"{worker_jars()}/*", "org.apache.kafka.connect.cli.ConnectDistributed"]
         return [*java, str(properties_path)]
+
+    def _classes(self, java: Java) -> Sequence[str]:
+        return archived_classes(f"java-connect-{KAFKA_VERSION}", java, self._jvm_options, _recorded)
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> JavaConnectEndpoint:
         del folder
@@ -114,6 +123,19 @@ class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
             return False
         finally:
             connection.close()
+
+
+@contextmanager
+def _recorded(option: str) -> Iterator[JavaConnectService]:
+    topics = InternalTopics("configs", "offsets", "status")
+    options = (*QUICK_START_JVM, option)
+    with (
+        KafkaService() as kafka,
+        JavaConnectService(
+            kafka.endpoint.bootstrap_servers, group_id="recorded", topics=topics, jvm_options=options
+        ) as worker,
+    ):
+        yield worker
 
 
 def worker_properties(

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
+from connect.services.class_archive import archived_classes
 from connect.services.ivy import Artifact, fetch
-from connect.services.java import find_java
+from connect.services.java import Java, find_java
 from connect.services.kafka_storage import as_properties, format_data, formatted_model, is_formatted, new_id
 from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.service import START_DEADLINE_S
 from connect.services.supervised import SupervisedService
 
 KAFKA_VERSION: Final = "4.1.0"
@@ -69,21 +71,33 @@ class KafkaService(SupervisedService[KafkaEndpoint]):
         self._cluster_id = cluster_id or new_id()
 
     def prepare(self) -> None:
-        find_java()
-        fetch(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
+        java = find_java()
+        # One after the other: each is made under the lock of the cache.
+        formatted_model(KAFKA_VERSION, self._java(java), START_DEADLINE_S)
+        self._classes(java)
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         log4j_path, properties_path = folder / "log4j2.properties", folder / "server.properties"
         log4j_path.write_text(_LOG4J)
         properties = {**server_properties(ports, data_folder=folder / "data"), **self._properties}
         properties_path.write_text(as_properties(properties))
-        jars = fetch(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
-        java = [str(find_java().launcher), *self._jvm_options]
-        java += [f"-Dlog4j2.configurationFile={log4j_path.as_uri()}", "-cp", f"{jars}/*"]
+        java = find_java()
         if not is_formatted(folder / "data"):
-            model = formatted_model(KAFKA_VERSION, java, deadline_s)
+            model = formatted_model(KAFKA_VERSION, self._java(java), deadline_s)
             format_data(folder / "data", model, node_id=properties["node.id"], cluster_id=self._cluster_id)
-        return [*java, "kafka.Kafka", str(properties_path)]
+        options = [*self._classes(java), f"-Dlog4j2.configurationFile={log4j_path.as_uri()}"]
+        return [*self._java(java, *options), "kafka.Kafka", str(properties_path)]
+
+    def _java(self, java: Java, *options: str) -> Sequence[str]:
+        """Return the command line up to the main class."""
+        jars = fetch(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
+        return [str(java.launcher), *self._jvm_options, *options, "-cp", f"{jars}/*"]
+
+    def _classes(self, java: Java) -> Sequence[str]:
+        def start(option: str) -> KafkaService:
+            return KafkaService(jvm_options=(*QUICK_START_JVM, option))
+
+        return archived_classes(f"kafka-{KAFKA_VERSION}", java, self._jvm_options, start)
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> KafkaEndpoint:
         del folder

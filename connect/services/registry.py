@@ -9,9 +9,10 @@ from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from connect.services.cache import cache_folder, ensure_folder
+from connect.services.class_archive import archived_classes
 from connect.services.errors import ArtifactError
 from connect.services.ivy import Artifact, fetch
-from connect.services.java import find_java
+from connect.services.java import Java, find_java
 from connect.services.kafka import QUICK_START_JVM
 from connect.services.ports import LOOPBACK, accepts_connections
 from connect.services.supervised import SupervisedService
@@ -55,8 +56,9 @@ class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
         self._jvm_options = (f"-Xmx{heap_mib}m", *jvm_options)
 
     def prepare(self) -> None:
-        find_java()
+        java = find_java()
         _program()
+        self._classes(java)
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del folder, deadline_s
@@ -67,7 +69,15 @@ class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
             **self._properties,
         }
         options = [f"-D{name}={value}" for name, value in properties.items()]
-        return [str(find_java().launcher), *self._jvm_options, *options, "-jar", str(_program() / _RUNNER)]
+        java = find_java()
+        options += [*self._jvm_options, *self._classes(java)]
+        return [str(java.launcher), *options, "-jar", str(_program() / _RUNNER)]
+
+    def _classes(self, java: Java) -> Sequence[str]:
+        def start(option: str) -> SchemaRegistryService:
+            return SchemaRegistryService(jvm_options=(*QUICK_START_JVM, option))
+
+        return archived_classes(f"schema-registry-{REGISTRY_VERSION}", java, self._jvm_options, start)
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> RegistryEndpoint:
         del folder

@@ -104,9 +104,10 @@ class SupervisedService(Service[EndpointT], ABC):
             raise
         return self.endpoint
 
-    def stop(self) -> None:
+    def stop(self, grace_s: float | None = None) -> None:
+        """End it gracefully, by force after `grace_s` seconds; None: after as long as this service may need."""
         if self._process is not None:
-            self._process.stop(self.stop_grace_s)
+            self._process.stop(self.stop_grace_s if grace_s is None else grace_s)
         self._forget_process()
 
     def kill(self) -> None:

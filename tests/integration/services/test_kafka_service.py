@@ -43,7 +43,7 @@ def test_a_killed_broker_comes_back_on_the_same_port_with_its_data_and_stop_may_
     assert (tmp_path / "data" / "meta.properties").exists()
 
 
-def test_kill_9_of_the_parent_leaves_no_broker_and_no_temporary_folder() -> None:
+def test_a_broker_starts_from_loaded_classes_and_kill_9_of_the_parent_leaves_nothing_of_it() -> None:
     program = """
 import signal
 from connect.services import KafkaService
@@ -55,7 +55,8 @@ signal.pause()
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     pid, folder = parent.stdout.readline().split()
-    assert psutil.pid_exists(int(pid))
+    mapped = {Path(mapping.path).name for mapping in psutil.Process(int(pid)).memory_maps()}
+    assert "classes.jsa" in mapped, "It started without the classes that an earlier broker had loaded."
 
     parent.kill()
     parent.wait()

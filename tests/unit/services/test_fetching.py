@@ -89,5 +89,6 @@ def test_the_registry_is_unpacked_into_an_empty_cache(tmp_path: Path, monkeypatc
 
     monkeypatch.setenv("CONNECT_SERVICES_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(registry, "fetch", fetched)
+    monkeypatch.setattr(registry, "archived_classes", lambda *_: ())
     registry.SchemaRegistryService().prepare()
     assert len(list((tmp_path / "cache").glob("schema-registry-*-program/*-runner.jar"))) == 1
