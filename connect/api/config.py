@@ -14,6 +14,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
@@ -260,7 +261,7 @@ class Config(BaseModel):
     @classmethod
     def definitions(cls) -> tuple[KeyDefinition, ...]:
         """Every setting in declaration order."""
-        return tuple(_definition(info) for info in cls.model_fields.values() if info.alias is not None)
+        return _definitions(cls)
 
     @classmethod
     def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
@@ -299,6 +300,11 @@ class ConnectorConfig(Config):
 def _marks(info: FieldInfo) -> tuple[object, ...]:
     """What the type is annotated with, inside `X | None` too."""
     return (*info.metadata, *(m for part in get_args(info.annotation) for m in getattr(part, "__metadata__", ())))
+
+
+@cache
+def _definitions(cls: type[Config]) -> tuple[KeyDefinition, ...]:
+    return tuple(_definition(info) for info in cls.model_fields.values() if info.alias is not None)
 
 
 def _definition(info: FieldInfo) -> KeyDefinition:

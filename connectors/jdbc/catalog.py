@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -83,6 +84,8 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     """The shape of a table. NoTableError when it does not exist."""
     rules = type_rules(database, config)
     inspector = database.inspector()
+    # Such columns are read as bytes or as the database's own text, and such an index orders nothing that is read.
+    warnings.filterwarnings("ignore", "Did not recognize type|Skipped unsupported reflection", sa.exc.SAWarning)
     fix = "Create it, or take it out of the table filter."
     with database.border.translated(f"reading the columns of table {table.full}", fix):
         try:

@@ -12,6 +12,7 @@ from sqlalchemy import event
 from sqlalchemy.pool import NullPool
 
 from connect.api.errors import ConfigError
+from connectors.jdbc import tls
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.errors import Border
 from connectors.jdbc.mysql_arrow import MySqlArrow
@@ -19,7 +20,6 @@ from connectors.jdbc.native import libpq_module
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
 from connectors.jdbc.rules import driver_properties
-from connectors.jdbc.tls import take_tls
 from connectors.jdbc.types import Raw
 from connectors.jdbc.url import is_jdbc, translate
 
@@ -39,7 +39,7 @@ class Database:
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         # Statements that prepare each session.
         self.session = _statements(self.dialect_name, config.statement_timeout_ms)
-        url, self._tls = take_tls(url)
+        url, self._tls = tls.take_tls(url)
         self._engine = _engine(url, config, self.session, self._tls)
         dbapi = self._engine.dialect.dbapi
         self._driver_error: tuple[type[Exception], ...] = (dbapi.Error if dbapi else sa.exc.DBAPIError,)
@@ -204,6 +204,8 @@ class Database:
         if reading and self.dialect_name in _MYSQL and not (connection.closed or connection.invalidated):
             self._kill_query(connection)
             connection.invalidate()
+        if stream is not None and connection.invalidated and self._engine.url.drivername in tls.DRIVERS:
+            _abandon(stream.cursor)
         with suppress(sa.exc.SQLAlchemyError, *self._driver_error):
             if stream is not None:
                 stream.close()
@@ -240,8 +242,8 @@ def _existing_file(url: sa.URL) -> sa.URL:
     return url.set(database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true", **url.query})
 
 
-def _engine(url: sa.URL, config: JdbcSourceConfig, session: tuple[str, ...], tls: dict[str, Any]) -> sa.Engine:
-    options: dict[str, Any] = {"connect_args": tls}
+def _engine(url: sa.URL, config: JdbcSourceConfig, session: tuple[str, ...], secured: dict[str, Any]) -> sa.Engine:
+    options: dict[str, Any] = {"connect_args": secured}
     if config.isolation_mode != "DEFAULT":
         options["isolation_level"] = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")
     if url.get_backend_name() == "sqlite":
@@ -256,6 +258,12 @@ def _engine(url: sa.URL, config: JdbcSourceConfig, session: tuple[str, ...], tls
             fix="Install the driver's package in the worker's environment, or name another driver in a SQLAlchemy URL.",
         ) from None
 
+    if url.drivername in tls.DRIVERS:
+
+        @event.listens_for(engine, "do_connect")
+        def connect(_dialect: sa.Dialect, _record: object, arguments: tuple[Any], settings: dict[str, Any]) -> Any:
+            return tls.connect(*arguments, **settings)
+
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
         cursor = connection.cursor()
@@ -265,6 +273,13 @@ def _engine(url: sa.URL, config: JdbcSourceConfig, session: tuple[str, ...], tls
         connection.commit()
 
     return engine
+
+
+def _abandon(cursor: Any) -> None:
+    """PyMySQL reads a streamed result to its end before it lets go of it, in vain when the connection is closed."""
+    result = getattr(cursor, "_result", None)
+    if result is not None:
+        result.unbuffered_active = False
 
 
 def _statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:

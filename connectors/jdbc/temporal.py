@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from connectors.jdbc.zone import instant_us, wall_clock
+
+if TYPE_CHECKING:
+    import polars as pl
 
 DAY_MS = 86_400_000
 DAY_US = DAY_MS * 1000
@@ -116,6 +118,8 @@ def from_wall_clock(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
             numbers.filter(late), numbers, lambda us: instant_us(wall_clock(us, _UTC), zone), pa.int64()
         )
         return pc.if_else(late, by_rules, from_wall_clock(early, zone))
+    import polars as pl
+
     naive = pl.Series(values=pl.from_arrow(walls))
     local = naive.dt.replace_time_zone(zone.key, ambiguous="latest", non_existent="null")
     result: pl.Series = local.dt.epoch("us")
@@ -242,6 +246,8 @@ def _iso(array: pa.Array, unit: str, zone: ZoneInfo) -> pa.Array:
         early = _iso(pc.if_else(late, pa.scalar(None, pa.int64()), array), unit, zone)
         text = _each_once(array.filter(late), array, lambda us: _iso_of(wall_clock(us, zone), unit), pa.string())
         return pc.if_else(late, text, early)
+    import polars as pl
+
     aware = pl.Series(values=pl.from_arrow(array.cast(pa.timestamp("us", "UTC"))))
     walls = aware.dt.convert_time_zone(zone.key).dt.replace_time_zone(None).to_arrow()
     return pc.replace_substring(walls.cast(pa.timestamp(unit)).cast(pa.string()), " ", "T")

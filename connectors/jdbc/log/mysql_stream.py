@@ -18,6 +18,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.errors import Border
 from connectors.jdbc.log.binlog import Event
 from connectors.jdbc.log.binlog_position import BinlogPosition
+from connectors.jdbc.tls import connect
 
 _LONGEST = 0xFFFFFF
 _READ_BYTES = 1 << 18
@@ -51,11 +52,9 @@ class BinlogStream:
 
     def start(self, position: BinlogPosition, *, mariadb: bool) -> None:
         """Ask for the log from here on: by GTID where there is one, so that it may be another server's."""
-        import pymysql
-
         by_gtid = mariadb and bool(position.gtids)
         with self._border.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
-            self._connection = pymysql.connect(**self._arguments, autocommit=True)
+            self._connection = connect(**self._arguments, autocommit=True)
             with self._connection.cursor() as cursor:
                 cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
                 cursor.execute("SELECT @@global.binlog_checksum")

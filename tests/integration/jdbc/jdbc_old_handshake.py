@@ -27,6 +27,10 @@ class OldHandshake:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cut every connection, and take no more."""
         # A shutdown wakes accept and recv in the other threads; a close alone does not.
         for one in (self._listener, *self._open):
             with suppress(OSError):

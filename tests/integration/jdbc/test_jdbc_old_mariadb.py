@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from jdbc_old_handshake import VERSION, OldHandshake
 from jdbc_server import Server
 
 from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
 
 pytestmark = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
 MODE = {"mode": "timestamp", "timestamp__column__name": "ts", "timestamp__granularity": "micros_long"}
@@ -53,3 +55,26 @@ def test_the_relay_shows_the_driver_an_old_server(old: Server) -> None:
     e = old.endpoint
     with pymysql.connect(host=e.host, port=e.port, user=e.user, password=e.password or "") as connection:
         assert connection.server_version == VERSION.decode()
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("ends", ["the task", "the connection"])
+def test_a_streamed_result_that_is_not_read_to_its_end_is_let_go_of_in_silence(
+    server: Server, ends: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.run(
+        "CREATE TABLE {t} (id BIGINT PRIMARY KEY, name TEXT)",
+        "INSERT INTO {t} SELECT seq, repeat('x', 500) FROM seq_1_to_40000",
+    )
+    with OldHandshake(server.endpoint.port) as relay:
+        old = replace(server, endpoint=replace(server.endpoint, port=relay.port))
+        task = old.opened(OffsetStore(), mode="bulk", reader="generic", batch__max__rows=1000)
+        assert len(rows(batches(task, OffsetStore(), at_most=1))) == 1000
+        if ends == "the connection":
+            relay.close()
+            with pytest.raises(RetriableError):
+                batches(task, OffsetStore())
+        task.close()
+    del task
+    gc.collect()
+    assert "closing cursor" not in caplog.text
