@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -146,33 +146,56 @@ SETUP = {
 }
 
 
-def observed(server: Server, cases: list[Case]) -> list[str]:
-    """The lines of the table as this server and the connector give them now."""
+def observed(server: Server, cases: list[Case], expected: list[str]) -> list[str]:
+    """The lines of the table as this server and the connector give them now, `expected` the ones it should have."""
     with server.engine.begin() as connection:
         for statement in SETUP[server.name]:
             connection.exec_driver_sql(statement)
-        for place, case in enumerate(cases):
-            connection.exec_driver_sql(f"CREATE TABLE {server.table}_{place} (id INT PRIMARY KEY, c {case.kind})")
-            for row, value in enumerate(case.values):
+        for table in _tables(cases, server.table, expected):
+            for statement in table.statements():
                 # A driver without parameters takes % and : as they are.
-                connection.exec_driver_sql(f"INSERT INTO {server.table}_{place} VALUES ({row}, {value})")
-    return HEAD + [
-        line
-        for place, case in enumerate(cases)
-        for line in _lines(server.connector(**_settings(case, f"{server.table}_{place}")), case)
-    ]
+                connection.exec_driver_sql(statement)
+    return _observed(cases, server.table, expected, lambda settings: server.connector(**settings))
 
 
-def observed_sqlite(path: Path, cases: list[Case]) -> list[str]:
+def observed_sqlite(path: Path, cases: list[Case], expected: list[str]) -> list[str]:
     """The same of a new SQLite file."""
+    run_sql(path, *(statement for table in _tables(cases, "t", expected) for statement in table.statements()))
+    return _observed(cases, "t", expected, lambda settings: connector(path, **settings))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Cases that one connector reads together, as columns of one table; the shorter ones end in NULL."""
+
+    name: str
+    cases: list[Case]
+
+    def statements(self) -> Iterator[str]:
+        columns = ", ".join(f"c{place} {case.kind}" for place, case in enumerate(self.cases))
+        yield f"CREATE TABLE {self.name} (id INTEGER PRIMARY KEY, {columns})"
+        for row in range(max(len(case.values) for case in self.cases)):
+            values = ", ".join(case.values[row] if row < len(case.values) else "NULL" for case in self.cases)
+            yield f"INSERT INTO {self.name} VALUES ({row}, {values})"
+
+
+def _tables(cases: list[Case], name: str, expected: list[str]) -> list[_Table]:
+    """A table for each settings, and one for each case that is refused, as a refusal is a whole table's."""
+    together: dict[str, list[Case]] = {}
     for place, case in enumerate(cases):
-        rows = [f"INSERT INTO t{place} VALUES ({row}, {value})" for row, value in enumerate(case.values)]
-        run_sql(path, f"CREATE TABLE t{place} (id INTEGER PRIMARY KEY, c {case.kind})", *rows)
-    return HEAD + [
-        line
-        for place, case in enumerate(cases)
-        for line in _lines(connector(path, **_settings(case, f"t{place}")), case)
-    ]
+        refused = any(line.startswith(f"{_start(case)} | | refused") for line in expected)
+        together.setdefault(f"{place}" if refused else _shown(case), []).append(case)
+    return [_Table(f"{name}_{place}", group) for place, group in enumerate(together.values())]
+
+
+def _observed(
+    cases: list[Case], name: str, expected: list[str], planned: Callable[[dict[str, str]], JdbcSourceConnector]
+) -> list[str]:
+    found: dict[int, list[str]] = {}
+    for table in _tables(cases, name, expected):
+        lines = _lines(planned(_settings(table.cases[0], table.name)), table)
+        found |= {id(case): case_lines for case, case_lines in zip(table.cases, lines, strict=True)}
+    return HEAD + [line for case in cases for line in found[id(case)]]
 
 
 def _settings(case: Case, table: str) -> dict[str, str]:
@@ -180,23 +203,37 @@ def _settings(case: Case, table: str) -> dict[str, str]:
     return {name.replace(".", "__"): value for name, value in given.items()}
 
 
-def _lines(planned: JdbcSourceConnector, case: Case) -> Iterator[str]:
+def _lines(planned: JdbcSourceConnector, table: _Table) -> list[list[str]]:
+    """The lines of each case."""
     (config,) = planned.task_configs(1)
     task = planned.task(config)
-    shown = " ".join(f"{k}={v}" for k, v in case.settings.items())
     try:
         task.open(OffsetStore())
         (batch,) = batches(task, OffsetStore(), at_most=1)
     except SchemaError as error:
-        text = re.sub(r"Table \S+", "The table", f"refused: {error}")
-        yield f"| {shown} | {case.kind} | {', '.join(case.values)} | | {text} |"
-        return
+        text = re.sub(r"Table \S+", "The table", f"refused: {error}").replace("'c0'", "'c'")
+        return [[f"{_start(case)} | | {text} |"] for case in table.cases]
     finally:
         task.close()
     assert batch.values.schema is not None
-    schema = _schema(batch.values.schema.field("c"))
-    for value, row in zip(case.values, batch.values.rows(), strict=True):
-        yield f"| {shown} | {case.kind} | {value} | {schema} | {_value(row['c'])} |"
+    rows = list(batch.values.rows())
+    found = []
+    for place, case in enumerate(table.cases):
+        schema = _schema(batch.values.schema.field(f"c{place}"))
+        values = [row[f"c{place}"] for row in rows]
+        assert values[len(case.values) :] == [None] * (len(rows) - len(case.values))
+        told = zip(case.values, values, strict=False)
+        found.append([f"{_start(case, value)} | {schema} | {_value(read)} |" for value, read in told])
+    return found
+
+
+def _start(case: Case, value: str | None = None) -> str:
+    """What a line says of what is stored; all values where they are refused together."""
+    return f"| {_shown(case)} | {case.kind} | {', '.join(case.values) if value is None else value}"
+
+
+def _shown(case: Case) -> str:
+    return " ".join(f"{key}={value}" for key, value in case.settings.items())
 
 
 def _schema(schema: Schema) -> str:
