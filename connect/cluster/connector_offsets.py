@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, Protocol
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition, TopicPartition
 from connect.cluster import sink_offsets
 from connect.cluster.cluster_parts import ConnectorCatalog, connector_config
@@ -189,9 +189,24 @@ class ConnectorOffsets:
                 # librdkafka cannot forget single offsets: the group is made anew with those that stay.
                 kept = {tp: o for tp, o in admin.group_offsets(group, deadline).items() if tp not in wanted}
                 admin.delete_group(group, deadline.sooner(10))
-                target = {**kept, **target}
-            if target:
+                _set_anew(admin, group, {**kept, **target}, deadline)
+            elif target:
                 admin.alter_group_offsets(group, target, deadline.sooner(10))
+
+
+def _set_anew(admin: GroupOffsets, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+    """Set the offsets of a group that was just deleted. RequestError 500 tells them: they are nowhere else now."""
+    if not offsets:
+        return
+    try:
+        admin.alter_group_offsets(group, offsets, deadline)
+    except ConnectError as error:
+        told = ", ".join(f"{tp.topic}-{tp.partition}: {offset}" for tp, offset in sorted(offsets.items()))
+        raise RequestError(
+            500,
+            f"The offsets of group {group} were forgotten, and those that stay could not be set again: {error.message} "
+            f"Set them before the connector is resumed: {told}",
+        ) from error
 
 
 class _TellMembers:
