@@ -297,8 +297,11 @@ def _behind_record(admitted: Admitted, end: int) -> int:
     A transform may make several rows of a record, which share its offset: an object holds all of them or none, as
     where the next one starts is an offset.
     """
-    offsets = _merged([admitted.consumed.offsets])
-    return bisect_right(offsets, offsets[end - 1], end)
+    offsets = admitted.consumed.offsets
+    last = offsets[end - 1].as_py()
+    if end == len(offsets) or offsets[end].as_py() != last:
+        return end
+    return bisect_right(_merged([offsets]), last, end)
 
 
 def _are_consecutive(batches: Sequence[Admitted]) -> bool:
