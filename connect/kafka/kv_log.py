@@ -189,7 +189,8 @@ class KeyValueLog:
             try:
                 first = self._client().poll(_POLL_S)
                 if first is not None:
-                    self._take([first, *self._client().consume(_SLICE, 0)])
+                    self._take([first])  # at once: a call for more that fails would take it along
+                    self._take(self._client().consume(_SLICE, 0))
             except KafkaException as error:
                 self._report(translate(error.args[0], f"reading topic {self.topic}"))
                 self._stop.wait(_PAUSE_S)
