@@ -100,7 +100,8 @@ class Replay:
             producer.commit(deadline)
         except RetriableError as error:
             raise ConnectError(
-                f"{error} Nothing of the last {len(group)} letters was replayed.", fix="Run the same command again."
+                f"{error} All of the last {len(group)} letters were replayed, or none of them.",
+                fix="Run the same command again: it knows which, and leaves out what was replayed.",
             ) from error
 
     def _ready(self, done: frozenset[Identity], deadline: Deadline) -> Iterator[_Ready]:
