@@ -89,9 +89,12 @@ class SinkLoop:
                     self._rest(control, on_paused)
                 else:
                     self._step(control)
-        except (ToleranceExceededError, LimitExceededError):
-            # Everything before the bad record was taken: keep it, so that a restart begins at that record.
-            self._flush(Deadline.after(self._flush_timeout_s))
+        except (ToleranceExceededError, LimitExceededError) as error:
+            if error.row.stage is not Stage.TASK_PUT:
+                # Everything before the bad record was taken: keep it, so that a restart begins at that record.
+                self._flush(Deadline.after(self._flush_timeout_s))
+            # Of a batch that the sink refused a row of it has the rows behind that one, too. Were they made durable, an
+            # object that covers them would keep the row out for ever, also once it is mended.
             raise
         else:
             self._flush(Deadline.after(self._flush_timeout_s))

@@ -72,6 +72,7 @@ class LimitExceededError(ConnectError):
             key="errors.tolerance.limit.count",
             fix="Mend what makes rows bad and restart the task, which goes on where it stopped; or raise the limit.",
         )
+        self.row = row
 
 
 class Tolerance:
