@@ -107,7 +107,7 @@ class SinkTask(Protocol):
         """Take a batch; it may be buffered, and may have no rows. RetriableError: nothing was taken, the same
         batch comes again.
 
-        RejectedRowsError: these rows are bad, all others were taken.
+        RejectedRowsError: these rows are bad, all others were taken. Where that ends the task, no flush follows.
         """
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:

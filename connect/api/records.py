@@ -192,6 +192,7 @@ class Consumed:
     (KIP-793).
 
     `next_offset` is the offset after the last record read for this batch, rows that were dropped on the way included.
+    Batches of one read whose rows lie among each other's share it: only with the last of them is all before it there.
     """
 
     topic_partition: TopicPartition
