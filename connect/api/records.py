@@ -47,11 +47,13 @@ class SourcePosition:
 class Column:
     """N keys or values of one schema, as an Arrow array or as Python values; the other form is made once, on demand.
 
+    `is_whole`: a schemaless column whose Arrow form tells every row exactly: no row lacks a field that others have.
+
     `schema` None means schemaless: rows are what JSON gives (dict, list, str, int, float, bool, None) and the Arrow
     form is inferred. A null is a tombstone (value) or an absent key. Owned by one task thread.
     """
 
-    __slots__ = ("_arrow", "_length", "_make_arrow", "_make_json", "_make_rows", "_rows", "schema")
+    __slots__ = ("_arrow", "_length", "_make_arrow", "_make_json", "_make_rows", "_rows", "is_whole", "schema")
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class Column:
         arrow: Callable[[], pa.Array] | None = None,
         rows: Callable[[], Sequence[Any]] | None = None,
         json: Callable[[], pa.BinaryArray | None] | None = None,
+        is_whole: bool = False,
     ) -> None:
         """Either maker, or both: a converter that can decode straight into either form gives both.
 
@@ -69,6 +72,7 @@ class Column:
         if arrow is None and rows is None:
             raise ValueError("A Column needs a maker of its Arrow form or of its rows.")
         self.schema = schema
+        self.is_whole = is_whole
         self._length = length
         self._make_arrow = arrow
         self._make_rows = rows
@@ -88,6 +92,13 @@ class Column:
             schema = connect_schema(array.type, times=times)
             array = with_times(array, schema)
         column = cls(schema or connect_schema(array.type), len(array), arrow=lambda: array)
+        column._arrow = array
+        return column
+
+    @classmethod
+    def whole(cls, array: pa.Array) -> Column:
+        """A schemaless column over an Arrow array that tells every row exactly, see `is_whole`."""
+        column = cls(None, len(array), arrow=lambda: array, is_whole=True)
         column._arrow = array
         return column
 
@@ -166,6 +177,7 @@ class Column:
             arrow=lambda: array,
             rows=None if self._make_rows is None else lambda: rows(self.rows()),
             json=None if self._make_json is None else json,
+            is_whole=self.is_whole,
         )
         part._arrow = array
         return part

@@ -41,11 +41,16 @@ class SchemalessReader:
         self._reading = reading
         self._texts: Any | None = None
 
-    def read(self, data: pa.BinaryArray) -> pa.Array:
-        """The rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path."""
-        objects = native.decode_json(data, None)
-        if objects is not None:
-            return _in_first_row_order(_tidy(objects, None, _Batch(data, self._reading)), data)
+    def read(self, data: pa.BinaryArray) -> tuple[pa.Array, bool]:
+        """The rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path.
+
+        And whether the column is known to be whole, see `Column`.
+        """
+        inferred = native.infer_json(data)
+        if inferred is not None:
+            objects, is_whole = inferred
+            tidy = _in_first_row_order(_tidy(objects, None, _Batch(data, self._reading)), data)
+            return tidy, is_whole and not self._reading.java
         try:
             values = read_values(data, self._texts)
         except NotColumnarError:
@@ -57,7 +62,7 @@ class SchemalessReader:
         if texts is not None:
             self._texts = texts if self._texts is None else _merged(self._texts, texts)
             values = read_values(data, self._texts)
-        return _in_first_row_order(_tidy(values, self._texts, _Batch(data, self._reading)), data)
+        return _in_first_row_order(_tidy(values, self._texts, _Batch(data, self._reading)), data), False
 
 
 def read_rows(data: pa.BinaryArray) -> list[Any]:

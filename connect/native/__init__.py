@@ -57,9 +57,18 @@ def decode_json(data: pa.BinaryArray, wire: Any | None, *, head: int = 0, tail: 
     here, be it that a row is no strict JSON object, that types are mixed, or that a number needs a closer look.
     """
     native = module()
-    if native is None:
-        return None
-    return _array(native.decode_json(data, wire, head, tail))
+    made = None if native is None else native.decode_json(data, wire, head, tail)
+    return None if made is None else _array(made[0])
+
+
+def infer_json(data: pa.BinaryArray) -> tuple[pa.StructArray, bool] | None:
+    """`decode_json` of the type that the rows have in common, and whether the column tells every row's value exactly.
+
+    It does not where a row lacks a field that others have, or has an integer where others have a fraction.
+    """
+    native = module()
+    made = None if native is None else native.decode_json(data, None, 0, 0)
+    return None if made is None else (_array(made[0]), made[1])
 
 
 def encode_json(data: pa.Array, *, prefix: bytes = b"", suffix: bytes = b"") -> pa.BinaryArray | None:

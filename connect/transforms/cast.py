@@ -18,7 +18,7 @@ from connect.transforms.field_path import parse_path
 from connect.transforms.fields import FieldsTransform, each_column, map_rows
 from connect.transforms.nested import Nested, Path
 from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import PerSchema, column_of, masked_by, rebuilt, value_of
+from connect.transforms.structs import PerSchema, column_of, masked_by, members, plain_schema, rebuilt, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +53,16 @@ class _CastFields:
 
     def map_row(self, row: Mapping[Any, Any], _batch: Batch, _i: int) -> dict[Any, Any]:
         return {**row, **{name: cast_value(row.get(name), None, target) for name, target in self._casts.items()}}
+
+    def whole_columns(self, array: pa.StructArray) -> dict[str, pa.Array] | None:
+        made = members(array)
+        for name, target in self._casts.items():
+            schema = plain_schema(made[name]) if name in made else None
+            # A float32 without a schema is a Python float, which has another text.
+            if schema is None or target is Type.FLOAT32:
+                return None
+            made[name] = cast_column(masked_by(made[name], array), schema, target)
+        return made
 
     def _field_schema(self, field: Field) -> Schema:
         target = self._casts.get(field.name)

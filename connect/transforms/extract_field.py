@@ -29,7 +29,9 @@ class _ExtractField:
     def apply(self, batch: Batch) -> list[Batch]:
         column = self.side.of(batch)
         schema = column.schema
-        if schema is None:
+        if schema is None and (found := self._of_whole(column)) is not None:
+            made = Column.whole(found)
+        elif schema is None:
             made = map_rows(column, None, lambda row, _: self._of_map(row))
         elif schema.type is not Type.STRUCT and len(null_rows(column)) < len(column):
             made = map_rows(column, schema, lambda row, _: self._refused(row, schema))
@@ -51,6 +53,19 @@ class _ExtractField:
             row = row.get(step)
             purpose = "nested field access"
         return row
+
+    def _of_whole(self, column: Column) -> pa.Array | None:
+        """The column of maps without a schema that their columns tell exactly; None: `_of_map` decides."""
+        import pyarrow as pa
+
+        if not (column.is_whole and self.path):
+            return None
+        array = column.arrow()
+        for step in self.path:
+            if not pa.types.is_struct(array.type) or array.type.get_field_index(step) < 0:
+                return None
+            array = masked_by(array.field(step), array)
+        return array
 
     def _of_structs(self, column: Column, schema: Schema) -> Column:
         found = self._schema_of(schema)

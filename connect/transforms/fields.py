@@ -45,6 +45,14 @@ class MapsKernel(FieldsKernel, Protocol):
         """The columns by key; None: they cannot tell what `map_row` makes of each row, which must never refuse one."""
 
 
+@runtime_checkable
+class WholeKernel(FieldsKernel, Protocol):
+    """A kernel that can rebuild maps whose columns tell every row exactly (`Column.is_whole`)."""
+
+    def whole_columns(self, array: pa.StructArray, /) -> Mapping[str, pa.Array] | None:
+        """The columns by key; None, SchemaError or RejectedRowsError: `map_row` decides."""
+
+
 class FieldsTransform:
     """Rebuilds the structs or maps of one side. Owned by one task thread."""
 
@@ -96,20 +104,33 @@ class FieldsTransform:
         import pyarrow as pa
 
         kernel = self._kernel
-        if not (column.is_arrow and isinstance(kernel, MapsKernel)):
+        if not column.is_arrow or not isinstance(kernel, MapsKernel | WholeKernel):
             return None
         array = column.arrow()
-        made = kernel.map_columns(array, batch) if pa.types.is_struct(array.type) else None
+        made = self._map_columns(array, column, batch) if pa.types.is_struct(array.type) else None
         if not made:
             return None
         mask = array.is_null() if array.null_count else None
         changed = pa.StructArray.from_arrays(list(made.values()), names=list(made), mask=mask)
+        if column.is_whole:
+            return Column.whole(changed)
         return Column(
             None,
             len(column),
             arrow=lambda: changed,
             rows=lambda: map_rows(column, None, lambda row, i: kernel.map_row(row, batch, i)).rows(),
         )
+
+    def _map_columns(self, array: pa.StructArray, column: Column, batch: Batch) -> Mapping[str, pa.Array] | None:
+        kernel = self._kernel
+        if isinstance(kernel, MapsKernel):
+            return kernel.map_columns(array, batch)
+        if not (column.is_whole and isinstance(kernel, WholeKernel)):
+            return None
+        try:
+            return kernel.whole_columns(array)
+        except (SchemaError, RejectedRowsError):
+            return None  # it goes by the row, in words for values without a schema
 
     def _checked(self, row: Any, schema: Schema | None) -> Mapping[Any, Any]:
         if isinstance(row, Mapping) and (schema is None or schema.type is Type.STRUCT):

@@ -14,7 +14,7 @@ from connect.transforms.config import FlattenConfig
 from connect.transforms.fields import FieldsTransform
 from connect.transforms.java_names import class_name
 from connect.transforms.sides import Side
-from connect.transforms.structs import masked_by, rebuilt, with_default
+from connect.transforms.structs import masked_by, members, rebuilt, with_default
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +37,12 @@ class _Flatten:
 
     def map_row(self, row: Mapping[Any, Any], _batch: Batch, _i: int) -> dict[Any, Any]:
         return dict(self._entries(row, ""))
+
+    def whole_columns(self, array: pa.StructArray) -> dict[str, pa.Array] | None:
+        """A map that is not there in some rows stays a null there, and is no column."""
+        found = list(self._column_entries(array, ""))
+        made = dict(found)
+        return made if len(made) == len(found) else None
 
     def _name(self, prefix: str, name: str) -> str:
         return f"{prefix}{self._delimiter}{name}" if prefix else name
@@ -75,6 +81,18 @@ class _Flatten:
                 )
             else:
                 yield whole, value
+
+    def _column_entries(self, array: pa.StructArray, prefix: str) -> Iterator[tuple[str, pa.Array]]:
+        import pyarrow as pa
+
+        for name, column in members(array).items():
+            whole = self._name(prefix, name)
+            if not pa.types.is_struct(column.type):
+                yield whole, masked_by(column, array)
+            elif masked_by(column, array).null_count == array.null_count:
+                yield from self._column_entries(masked_by(column, array), whole)
+            else:
+                raise SchemaError(f"The map {whole} is not there in every row.")
 
 
 def _leaf_values(row: Mapping[str, Any] | None, schema: Schema) -> Iterator[Any]:

@@ -22,6 +22,10 @@ class _HoistField:
 
     def _hoisted(self, column: Column) -> Column:
         schema = column.schema
+        if schema is None and column.is_whole:
+            import pyarrow as pa
+
+            return Column.whole(pa.StructArray.from_arrays([column.arrow()], names=[self.name]))
         if schema is None:
             return Column.from_rows([{self.name: row} for row in column.rows()], None)
         made = struct(unique([Field(self.name, schema)]))

@@ -17,7 +17,7 @@ from connect.transforms.fields import FieldsTransform, each_column
 from connect.transforms.java_names import class_name
 from connect.transforms.nested import Nested, nested
 from connect.transforms.sides import Side
-from connect.transforms.structs import column_of, value_of
+from connect.transforms.structs import column_of, members, plain_schema, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +51,15 @@ class _MaskField:
 
     def map_row(self, row: Mapping[Any, Any], _batch: Batch, _i: int) -> dict[Any, Any]:
         return {**row, **{name: self._masked(row.get(name), None) for name in self._names}}
+
+    def whole_columns(self, array: pa.StructArray) -> dict[str, pa.Array] | None:
+        made = members(array)
+        for name in self._names:
+            schema = plain_schema(made[name]) if name in made else None
+            if schema is None:
+                return None
+            made[name] = self._masked_column(made[name], schema)
+        return made
 
     def _column(self, array: pa.StructArray, schema: Schema, field: Field) -> pa.Array:
         column = column_of(array, schema, field, default=self._default)

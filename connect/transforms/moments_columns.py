@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MILLISECONDS = "milliseconds"
+_END_MS = 253_402_300_800_000
+"""The end of 9999, behind which years have five digits."""
 
 
 def convert_column(column: pa.Array, schema: Schema, moments: Moments) -> pa.Array:
@@ -31,6 +33,8 @@ def convert_column(column: pa.Array, schema: Schema, moments: Moments) -> pa.Arr
     else:
         times = _milliseconds(column, source)
     kind = arrow_type(target_schema(moments.target, optional=True))
+    if moments.target is Form.STRING and (texts := _texts(times, moments)) is not None:
+        return texts
     if moments.target is Form.STRING or (moments.target is Form.UNIX and scaled):
         return _per_distinct_value(times, moments.written, kind)
     return _written(times, moments.target, kind)
@@ -45,6 +49,18 @@ def _milliseconds(column: pa.Array, source: Form) -> pa.Array:
     if source is Form.TIME:
         return column.cast(pa.int32()).cast(pa.int64())
     return column.cast(pa.int64())
+
+
+def _texts(times: pa.Array, moments: Moments) -> pa.Array | None:
+    """None where Arrow has no such pattern, or moments before 1970 or behind 9999."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pattern = None if moments.format is None else moments.format.strftime
+    span = pc.min_max(times)
+    if pattern is None or not span["min"].is_valid or span["min"].as_py() < 0 or span["max"].as_py() >= _END_MS:
+        return None
+    return pc.strftime(pc.divide(times, 1000).cast(pa.timestamp("s", "UTC")), format=pattern)
 
 
 def _written(times: pa.Array, target: Form, kind: pa.DataType) -> pa.Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
 from connect.api.schema import Field, Schema, Type
@@ -74,6 +75,15 @@ def struct_array(columns: Sequence[pa.Array], schema: Schema, like: pa.Array) ->
 def members(array: pa.StructArray) -> dict[str, pa.Array]:
     """The columns of a struct array by name."""
     return {array.type.field(i).name: array.field(i) for i in range(array.type.num_fields)}
+
+
+def plain_schema(column: pa.Array) -> Schema | None:
+    """The schema of a column of JSON's own values: whole numbers, fractions, booleans, texts; None for any other."""
+    import pyarrow as pa
+
+    known = {pa.int64(): s.INT64, pa.float64(): s.FLOAT64, pa.bool_(): s.BOOLEAN, pa.utf8(): s.STRING}
+    found = known.get(column.type)
+    return None if found is None else found.as_optional()
 
 
 def masked_by(column: pa.Array, parent: pa.Array) -> pa.Array:

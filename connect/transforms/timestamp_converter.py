@@ -16,7 +16,7 @@ from connect.transforms.moments import Form, Moments, form_of, target_schema
 from connect.transforms.moments_columns import convert_column
 from connect.transforms.nested import Nested, nested
 from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import PerSchema, column_of, masked_by, rebuilt, value_of
+from connect.transforms.structs import PerSchema, column_of, masked_by, members, plain_schema, rebuilt, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +47,14 @@ class _OneField:
 
     def map_row(self, row: Mapping[Any, Any], _batch: Batch, _i: int) -> dict[Any, Any]:
         return {**row, self._name: self._moments.convert(row.get(self._name), None)}
+
+    def whole_columns(self, array: pa.StructArray) -> dict[str, pa.Array] | None:
+        made = members(array)
+        schema = plain_schema(made[self._name]) if self._name in made else None
+        if schema is None or self._target not in {Form.STRING, Form.UNIX}:
+            return None
+        made[self._name] = convert_column(masked_by(made[self._name], array), schema, self._moments)
+        return made
 
     def _field_schema(self, field: Field) -> Schema:
         if field.name != self._name:

@@ -14,7 +14,7 @@ from connect.transforms.extract_field import extract
 from connect.transforms.field_path import parse_path
 from connect.transforms.fields import FieldsTransform, not_a_row
 from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import column_of, struct_array, unique, value_of
+from connect.transforms.structs import column_of, members, struct_array, unique, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +38,10 @@ class _Picked:
 
     def map_row(self, row: Mapping[Any, Any], _batch: Batch, _i: int) -> dict[Any, Any]:
         return {name: row.get(name) for name in self._names}
+
+    def whole_columns(self, array: pa.StructArray) -> dict[str, pa.Array] | None:
+        found = members(array)
+        return {name: found[name] for name in self._names} if found.keys() >= set(self._names) else None
 
     def _field(self, schema: Schema, name: str) -> Field:
         found = schema.field(name)

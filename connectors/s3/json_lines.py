@@ -43,12 +43,12 @@ def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
         own = _own_texts(values)
         if own is not None:
             return own
-        if values.is_arrow and _says_all(values.arrow()):
+        if values.is_arrow and (_is_whole(values) or _says_all(values.arrow())):
             return _vectorised(values.arrow())
     if schema is not None and _is_flat(schema) and values.is_arrow and _is_finite(values.arrow()):
         return _vectorised(values.arrow())
     convert = None if schema is None else _converter(schema, numeric_decimals=numeric_decimals)
-    # Nested values go row by row, and schemaless ones where a row may lack a field.
+    # Nested values with a schema go row by row, and schemaless ones where a row may lack a field.
     return _by_rows(values.rows(), convert)
 
 
@@ -64,6 +64,12 @@ def _own_texts(values: Column) -> pa.Array | None:
     if array.null_count > texts.null_count:  # the JSON null
         texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))
     return texts.cast(pa.large_binary())
+
+
+def _is_whole(values: Column) -> bool:
+    import pyarrow as pa
+
+    return values.is_whole and pa.types.is_struct(values.arrow().type)
 
 
 def _says_all(array: pa.Array) -> bool:

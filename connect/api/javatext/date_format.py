@@ -30,6 +30,9 @@ MONTHS: Final = (
 WEEKDAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _HOUR_MS, _MINUTE_MS, _SECOND_MS = 3_600_000, 60_000, 1000
 _PARTS = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+|'", re.DOTALL)
+_STRFTIME: Mapping[tuple[str, int], str] = MappingProxyType(
+    {("y", 4): "%Y", ("M", 2): "%m", ("d", 2): "%d", ("H", 2): "%H", ("m", 2): "%M", ("s", 2): "%S"}
+)
 _STEPS: Mapping[str, int] = MappingProxyType(
     {"S": 1, "s": _SECOND_MS, "m": _MINUTE_MS} | dict.fromkeys("HkKh", _HOUR_MS) | {"a": 12 * _HOUR_MS}
 )
@@ -67,6 +70,17 @@ class DateFormat:
     def step_ms(self) -> int:
         """Moments in the same step of this length, counted from the epoch, are written the same."""
         return min((_STEPS.get(part.letter, DAY_MS) for part in self._parts), default=DAY_MS)
+
+    @property
+    def strftime(self) -> str | None:
+        """The same pattern for Arrow's strftime, from 1970 to 9999, where there is one; for times in whole seconds."""
+        made = ""
+        for part in self._parts:
+            step = _STRFTIME.get((part.letter, part.count)) if part.letter else part.text.replace("%", "%%")
+            if step is None:
+                return None
+            made += step
+        return made
 
     def format(self, ms: int) -> str:
         """The text of a moment."""

@@ -124,7 +124,10 @@ bool JsonColumn::push_int(int64_t value) {
     push_valid();
     return true;
   }
-  if (kind_ == Kind::kFloat64) return push_double(static_cast<double>(value));
+  if (kind_ == Kind::kFloat64) {
+    is_whole_ = false;
+    return push_double(static_cast<double>(value));
+  }
   return become(Kind::kInt) && push_int(value);
 }
 
@@ -139,7 +142,14 @@ bool JsonColumn::push_double(double value) {
   return true;
 }
 
+bool JsonColumn::is_whole() const {
+  bool whole = is_whole_;
+  for (const auto& child : children_) whole = whole && child->is_whole();
+  return whole;
+}
+
 bool JsonColumn::turn_to_double() {
+  is_whole_ = false;
   doubles_.reserve(ints_.size() + 1);
   for (size_t i = 0; i < ints_.size(); ++i) {
     const double value = static_cast<double>(ints_.data()[i]);
@@ -187,6 +197,7 @@ bool JsonColumn::find_field(std::string_view name, size_t* place) {
   children_.push_back(std::make_unique<JsonColumn>(std::string(name)));
   places_.emplace(children_.back()->name_, *place);
   children_.back()->push_nulls(length_);
+  is_whole_ = is_whole_ && length_ == nulls_;
   return true;
 }
 

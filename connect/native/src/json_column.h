@@ -40,6 +40,13 @@ class JsonColumn {
   bool become(Kind kind);
   void push_list();
   void push_struct() { push_valid(); }
+  // A row's object lacks this field, which others have.
+  void push_missing() {
+    is_whole_ = false;
+    push_null();
+  }
+  // Every value can be told from the finished array: no object lacks a field, no integer became a double.
+  bool is_whole() const;
 
   JsonColumn* items() { return children_[0].get(); }
   // The place of the field of this name, made when it is new here; false when it may not be new, or there are too many.
@@ -62,6 +69,7 @@ class JsonColumn {
   std::string format_;
   Kind kind_ = Kind::kNull;
   bool declared_ = false;
+  bool is_whole_ = true;
   int64_t least_ = INT64_MIN, most_ = INT64_MAX;
   int width_ = 8;
   size_t length_ = 0;

@@ -26,15 +26,18 @@ bool read_rows(const ArrowArray& data, int64_t head, int64_t tail, JsonColumn* c
 
 PyObject* decoded(const ArrowArray& data, const ArrowSchema* declared, int64_t head, int64_t tail) {
   bool ok = true;
+  bool is_whole = false;
   std::optional<Made> made;
   const bool done = unlocked([&] {
     JsonColumn column = declared == nullptr ? JsonColumn("") : JsonColumn(*declared, &ok);
     ok = ok && read_rows(data, head, tail, &column) && column.kind() == Kind::kStruct;
+    is_whole = column.is_whole();
     if (ok) made.emplace(column.finish(&ok));
   });
   if (!done) return nullptr;
   if (!ok) Py_RETURN_NONE;
-  return to_capsules(std::move(*made));
+  PyObject* capsules = to_capsules(std::move(*made));
+  return capsules == nullptr ? nullptr : Py_BuildValue("NO", capsules, is_whole ? Py_True : Py_False);
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ bool JsonReader::object(JsonColumn* column, int depth) {
     if (!take('}')) return false;
   }
   for (auto& field : column->fields()) {
-    if (field->length() == row) field->push_null();
+    if (field->length() == row) field->push_missing();
   }
   column->push_struct();
   return true;

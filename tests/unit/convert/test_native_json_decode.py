@@ -31,9 +31,9 @@ def binary(rows: list[bytes | None]) -> pa.BinaryArray:
 
 def by_arrow(data: pa.BinaryArray, monkeypatch: pytest.MonkeyPatch) -> pa.Array | None:
     with monkeypatch.context() as without:
-        without.setattr(native, "decode_json", lambda *_: None)
+        without.setattr(native, "infer_json", lambda *_: None)
         try:
-            return SchemalessReader(Reading()).read(data)
+            return SchemalessReader(Reading()).read(data)[0]
         except NotColumnarError:
             return None
 
@@ -45,7 +45,10 @@ def by_native(data: pa.BinaryArray, monkeypatch: pytest.MonkeyPatch) -> pa.Array
     made.validate(full=True)
     with monkeypatch.context() as alone:
         alone.setattr("connect.convert.json_infer.read_values", lambda *_: pytest.fail("Arrow's reader was asked"))
-        return SchemalessReader(Reading()).read(data)
+        array, is_whole = SchemalessReader(Reading()).read(data)
+    if is_whole:
+        assert array.to_pylist() == [None if row is None else json.loads(row) for row in data.to_pylist()]
+    return array
 
 
 def sorted_fields(kind: Any) -> Any:
@@ -118,6 +121,27 @@ def test_the_declared_type_is_kept_to() -> None:
 def test_what_does_not_fit_the_declared_type_is_left_to_the_other_reader(row: bytes) -> None:
     wire = pa.struct([("i8", pa.int8()), ("f", pa.float32()), ("s", pa.utf8())])
     assert native.decode_json(binary([row]), wire) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_whole"),
+    [
+        ([b'{"a":1,"b":null}', b'{"b":"x","a":2}', None, b"null"], True),
+        ([b'{"a":{"x":1}}', b'{"a":null}', b'{"a":{"x":null}}'], True),
+        ([None, b'{"a":[1.5,2.0]}'], True),
+        ([b'{"a":1}', b'{"b":null,"a":1}'], False),
+        ([b'{"b":null,"a":1}', b'{"a":1}'], False),
+        ([b'{"a":{"x":1}}', b'{"a":{}}'], False),
+        ([b'{"a":[{"x":1},{"y":1}]}'], False),
+        ([b'{"a":1}', b'{"a":1.5}'], False),
+        ([b'{"a":1.5}', b'{"a":1}'], False),
+    ],
+)
+def test_columns_are_whole_where_every_row_can_be_told_from_them(rows: list[bytes | None], is_whole: bool) -> None:
+    made = native.infer_json(binary(rows))
+    assert made is not None
+    assert made[1] == is_whole
+    assert made[0].to_pylist() == [None if row is None else json.loads(row) for row in rows] or not is_whole
 
 
 def test_head_and_tail_of_a_row_are_no_part_of_it() -> None:
