@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.postgres_copy import PostgresCopy
 
 _MYSQL = {"mysql", "mariadb"}
+_SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_is_in_recovery()"
 
 
 class Database:
@@ -50,6 +51,7 @@ class Database:
         self.border = Border(_shown(url), self._driver_error, (url.password or "", *_secrets(config)))
         self._connection: sa.Connection | None = None
         self._stream: sa.CursorResult[Any] | None = None
+        self._exported: str | None = None
 
     def _fetch_arrow(self, url: sa.URL) -> None:
         if url.drivername == "postgresql+psycopg" and is_installed():
@@ -125,6 +127,18 @@ class Database:
         with self.border.translated(doing):
             connection.exec_driver_sql(statement)
 
+    def pin(self, doing: str) -> tuple[str, bool]:
+        """PostgreSQL: begin a transaction of one snapshot, in which `pages` will read; the snapshot as
+        pg_current_snapshot writes it, and whether the server is a standby. No transaction may be open.
+        """
+        connection = self.connection
+        with self.border.translated(doing):
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            snapshot, is_standby = connection.execute(sa.text(_SNAPSHOT)).one()
+            if self._postgres is not None:
+                self._exported = str(connection.execute(sa.select(sa.func.pg_catalog.pg_export_snapshot())).scalar())
+        return str(snapshot), bool(is_standby)
+
     def pages(self, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
         """Read a statement as Arrow where there is a driver for it, else with a streaming cursor.
 
@@ -133,7 +147,10 @@ class Database:
         """
         connection = self.connection
         if self._postgres is not None:
-            return self._postgres.pages(self._literal(statement), rules, self.border, doing)
+            pages = self._postgres.pages(self._literal(statement), rules, self.border, doing, self._exported)
+            if self._exported is not None:
+                self._forget(connection)
+            return pages
         if self._mysql is not None:
             if not connection.in_transaction():
                 connection.begin()
@@ -144,6 +161,12 @@ class Database:
             result = self._stream = connection.execute(statement, execution_options=options)
         fetch = result.cursor.fetchmany if result.cursor is not None and not options else result.fetchmany
         return CursorPages(result, fetch, rules, self.border, doing)
+
+    def _forget(self, connection: sa.Connection) -> None:
+        self._exported = None
+        if connection.in_transaction():
+            with self.border.translated("ending the read transaction"):
+                connection.rollback()
 
     def _literal(self, statement: sa.Select[Any]) -> str:
         # The drivers quote the parameters; readers that fetch Arrow take none.
@@ -162,9 +185,8 @@ class Database:
         if self._postgres is not None:
             with self.border.translated("ending the read transaction"):
                 self._postgres.end_transaction()
-        if self._connection is not None and self._connection.in_transaction():
-            with self.border.translated("ending the read transaction"):
-                self._connection.rollback()
+        if self._connection is not None:
+            self._forget(self._connection)
 
     def interrupt(self) -> None:
         """Break off a running statement; for any thread."""
@@ -194,7 +216,7 @@ class Database:
 
     def close(self) -> None:
         """Close the connection; what is already gone does not matter."""
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._exported = self._connection, None, None
         if self._postgres is not None:
             self._postgres.close()
         if connection is None:

@@ -36,6 +36,14 @@ def is_installed() -> bool:
     return True
 
 
+def taking_up(snapshot: str | None) -> tuple[str, ...]:
+    """The first statements of a transaction that reads in an exported snapshot; none without one."""
+    if snapshot is None:
+        return ()
+    name = snapshot.replace("'", "''")
+    return "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SET TRANSACTION SNAPSHOT '{name}'"
+
+
 class PostgresArrow:
     """Reads statements as Arrow. Owned by the reading thread, `interrupt` apart."""
 
@@ -46,11 +54,17 @@ class PostgresArrow:
         self._connection: Any = None
         self._cursor: Any = None
 
-    def pages(self, sql: str, rules: PageRules, border: Border, doing: str) -> Pages:
-        """Read a statement without parameters. SchemaError when a column comes in a type not known here."""
+    def pages(self, sql: str, rules: PageRules, border: Border, doing: str, snapshot: str | None = None) -> Pages:
+        """Read a statement without parameters; in an exported snapshot, if one is named.
+
+        SchemaError when a column comes in a type not known here.
+        """
         with border.translated(doing):
             if self._connection is None:
                 self._connection = self._connect()
+            with self._connection.cursor() as begun:
+                for statement in taking_up(snapshot):
+                    begun.execute(statement)
             cursor = self._cursor = self._connection.cursor()
             cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_CHUNK_BYTES)})
             cursor.execute(sql)

@@ -18,7 +18,7 @@ from connectors.jdbc.arrow_pages import ArrowPages, Columns
 from connectors.jdbc.errors import Border
 from connectors.jdbc.native import columns_of, libpq_module
 from connectors.jdbc.pages import PageRules, Pages
-from connectors.jdbc.postgres_arrow import PostgresArrow
+from connectors.jdbc.postgres_arrow import PostgresArrow, taking_up
 from connectors.jdbc.types import Raw
 
 _CHUNK_BYTES: Final = 8 << 20
@@ -46,16 +46,18 @@ class PostgresCopy:
         self._connection: psycopg.Connection[Any] | None = None
         self._reading = False
 
-    def pages(self, sql: str, rules: PageRules, border: Border, doing: str) -> Pages:
-        """Read a statement without parameters."""
+    def pages(self, sql: str, rules: PageRules, border: Border, doing: str, snapshot: str | None = None) -> Pages:
+        """Read a statement without parameters; in an exported snapshot, if one is named."""
         with border.translated("connecting", _CONNECT_FIX):
             connection = self._connection = self._connection or self._connect()
         with border.translated(doing):
             if connection.pgconn.transaction_status == pq.TransactionStatus.IDLE:
                 _ran(connection, "BEGIN")
+                for statement in taking_up(snapshot):
+                    _ran(connection, statement)
             kinds = _kinds(connection, sql, rules)
             if kinds is None:
-                return self._plain.pages(sql, rules, border, doing)
+                return self._plain.pages(sql, rules, border, doing, snapshot)
             _ran(connection, f"COPY ({sql}) TO STDOUT (FORMAT binary)", pq.ExecStatus.COPY_OUT)
         self._reading = True
         return ArrowPages(self._chunks(connection, kinds, rules, border, doing), rules, self._leave)

@@ -121,19 +121,20 @@ class SnapshotPasses:
         self.order, self.keep = self._mode.order, self._mode.keep
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
-        """First the horizon, then the snapshot, and both before the rows are read: what is settled can be seen.
+        """First the horizon, then the snapshot in which the rows are read: what is settled can be seen in it.
 
-        A pass that was broken off keeps both: what has settled since then may have committed behind its place.
+        A pass that was broken off goes on with the transactions of its first part. The mark waits for the next pass:
+        rows of theirs may have been replaced since then, and what replaced them may be before the place.
         """
         seen = self._horizon.observe(database)
-        now = snapshots.take(database)
+        now, is_whole = snapshots.pin(database)
         known = [snapshot for snapshot in (self._ended, self._running) if snapshot is not None]
         if not all(one.precedes(later) for one, later in pairwise([*known, now])):
             _log.warning("The stored transactions are not of this server or too old: rows after the mark come again.")
             self._ended = self._running = None
             self._mode = self._make(self._mark)
-        if self._running is None:
-            self._running, self._seen = now, seen
+        self._seen = seen if is_whole and self._running is None else None
+        self._running = self._running or now
         conditions = [snapshots.ended_by(self._running, self._xmin)]
         return conditions if self._ended is None else [*conditions, snapshots.ended_after(self._ended, self._xmin)]
 
@@ -167,7 +168,6 @@ class SnapshotPasses:
 
     def _end(self) -> Offset:
         assert self._running is not None
-        # What was settled when a former process began the pass is not known: the next pass moves the mark.
         if self._seen is not None:
             self._mark = self._marks.next(self._mark, self._head, self._seen)
         self._ended, self._running, self._seen = self._running, None, None

@@ -1,14 +1,16 @@
 """PostgreSQL's transaction snapshots: which transactions had ended when a pass began. Pure, but for `take`.
 
 A pass reads the row versions of transactions that ended before it and not before the last pass, so that every version
-belongs to exactly one pass, whenever its transaction commits. Source: PostgreSQL's functions on pg_snapshot and
+belongs to exactly one pass, whenever its transaction commits. Its rows are read in that very snapshot: in a later one,
+a version that was replaced meanwhile would be in no pass. Source: PostgreSQL's functions on pg_snapshot and
 pg_xact_status (documentation, "Transaction ID and Snapshot Information Functions").
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,6 +18,9 @@ from connectors.jdbc.database import Database
 
 _EPOCH = 2**32
 _LONG_AGO = 10**9
+_DOING: Final = "asking for the transactions that have ended"
+_TRIES: Final = 5
+_IN_PROGRESS: Final = "in progress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +47,57 @@ class Snapshot:
         return self.upper <= later.upper and later.upper - self.lower < _LONG_AGO
 
 
-def take(database: Database) -> Snapshot:
-    """The transactions that have ended now, subtransactions of open ones left out.
+class Pinned(NamedTuple):
+    """What can be seen in the transaction that `pin` left open. `is_whole`: it also shows nothing else."""
 
-    pg_current_snapshot does not list subtransactions, so the state of each transaction in question is asked for.
+    snapshot: Snapshot
+    is_whole: bool
+
+
+def pin(database: Database) -> Pinned:
+    """Open a transaction in whose snapshot the next statement reads; and which transactions had ended then.
+
+    pg_current_snapshot does not list subtransactions, so their state is asked for before and after. Those that end
+    just then may be in the snapshot or not: they count as open, and with tries left it is done again.
     """
-    row = database.rows(sa.text(_TAKE), "asking for the transactions that have ended")[0]
+    for _ in range(_TRIES):
+        before = take(database)
+        pinned = _pinned(database, before)
+        if pinned.is_whole:
+            break
+    return pinned
+
+
+def _pinned(database: Database, before: Snapshot) -> Pinned:
+    text, is_standby = database.pin(_DOING)
+    shown = Snapshot.parse(text)
+    asked = (set(before.open) | set(range(before.upper, shown.upper))) - set(shown.open)
+    states = _states(database, [*sorted(asked), *shown.open])
+    # The snapshots of a standby list nothing: there each that is asked for might be a subtransaction of an open one.
+    may_hide = is_standby or any(states[x] != _IN_PROGRESS for x in shown.open)
+    open_ = {x for x in asked if states[x] == _IN_PROGRESS}
+    unsure = {x for x in asked - open_ if may_hide and states[x] == "committed"}
+    listed = tuple(sorted({*shown.open, *open_, *unsure}))
+    return Pinned(Snapshot(min([shown.lower, *listed]), shown.upper, listed), not unsure)
+
+
+def _states(database: Database, transactions: Iterable[int]) -> dict[int, str]:
+    """Asked in this order, so that a subtransaction is asked for before the one that it belongs to."""
+    numbers = ",".join(map(str, transactions))
+    if not numbers:
+        return {}
+    return {int(x): str(state) for x, state in database.rows(sa.text(_STATES).bindparams(numbers=numbers), _DOING)}
+
+
+_STATES = """
+SELECT x, pg_catalog.pg_xact_status(x::text::xid8)
+FROM unnest(pg_catalog.string_to_array(:numbers, ',')::bigint[]) x
+"""
+
+
+def take(database: Database) -> Snapshot:
+    """The transactions that have ended now, subtransactions of open ones left out."""
+    row = database.rows(sa.text(_TAKE), _DOING)[0]
     database.end_transaction()
     return Snapshot(int(row[0]), int(row[1]), tuple(int(x) for x in row[2] or ()))
 

@@ -13,7 +13,7 @@ from connect.api.errors import ConnectError
 from connectors.jdbc.log.binlog_values import meta_size
 
 HEAD = 19
-QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID = 2, 4, 16, 19, 27, 162, 33
+QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID, XA_PREPARE = 2, 4, 16, 19, 27, 162, 33, 38
 _WITH_EXTRA = {30, 31, 32}
 _REFUSED = {
     165: "log_bin_compress", 166: "log_bin_compress", 167: "log_bin_compress", 168: "log_bin_compress",
@@ -113,6 +113,12 @@ def query(event: Event) -> str:
     """The statement's text."""
     schema, _, status = struct.unpack_from("<BHH", event.body, 8)
     return event.body[13 + status + schema + 1 :].decode("utf-8", "replace")
+
+
+def query_schema(event: Event) -> str:
+    """The database that the statement was run in."""
+    size, _, status = struct.unpack_from("<BHH", event.body, 8)
+    return event.body[13 + status : 13 + status + size].decode("utf-8", "replace")
 
 
 def table_map(event: Event) -> TableMap:

@@ -28,6 +28,7 @@ from connectors.jdbc.tables import TableName
 _log = logging.getLogger(__name__)
 _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")
 _END = re.compile(r"(?i)\s*(COMMIT|ROLLBACK)\s*$")
+_LOGGED_AS_TEXT = re.compile(r"(?i)\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD DATA)\b")
 _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
 _TRUNCATE = re.compile(r"(?i)\s*TRUNCATE\s+(?:TABLE\s+)?(?:`?([^`.\s]+)`?\s*\.\s*)?`?([^`.\s;]+)`?")
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
@@ -113,6 +114,7 @@ class BinlogEvents:
         self._transactions: list[int] = []
         self._commits = 0
         self._open = False
+        self._has_end = False
         self._row = 0
         self._row_at_start = 0
         self._row_bytes = _ROW_BYTES
@@ -132,11 +134,12 @@ class BinlogEvents:
         elif event.kind in _STARTS:
             self._gtid = binlog.gtid(event) if event.kind != 34 else None
             self._begin()
+            self._has_end = event.kind == binlog.GTID and not binlog.gtid(event).stands_alone
         elif event.kind == binlog.TABLE_MAP:
             self._map(event)
         elif event.kind in binlog.ROWS:
             self._rows(event)
-        elif event.kind == binlog.XID:
+        elif event.kind == binlog.XID or (event.kind == binlog.XA_PREPARE and self._open):
             self._commit(event)
         elif event.kind == binlog.QUERY:
             self._statement(event)
@@ -146,7 +149,7 @@ class BinlogEvents:
             self._open, self._row = True, 0
 
     def _commit(self, event: Event) -> None:
-        self._open, self._row = False, 0
+        self._open, self._has_end, self._row = False, False, 0
         self._commits += 1
         gtids = dict(self._base.gtids)
         if self._gtid is not None and ":" not in self._gtid.text:
@@ -160,15 +163,25 @@ class BinlogEvents:
         text = binlog.query(event)
         if _BEGIN.match(text):
             self._begin()
+            self._has_end = True
         elif _END.match(text):
             self._commit(event)
         elif not _WITHIN.match(text):
             # Tables may have other columns behind this.
             self._stale = set(self._tables)
-            found = _TRUNCATE.match(text)
-            if found is not None:
+            if _TRUNCATE.match(text) is not None:
                 _log.warning("A table was truncated: its rows stay in its topic. %s", text[:200])
-            self._commit(event)
+            change = _LOGGED_AS_TEXT.match(text)
+            if change is not None:
+                _log.warning(
+                    "%s in database %s was logged as a statement, whose rows are not known here: they are missing. "
+                    "See that no session sets binlog_format to anything but ROW.",
+                    change[1].upper(),
+                    binlog.query_schema(event),
+                )
+            if not self._has_end:
+                # CREATE TABLE … SELECT has its rows behind it, in the same transaction.
+                self._commit(event)
 
     def _map(self, event: Event) -> None:
         number = binlog.table_number(event)

@@ -1,8 +1,9 @@
-"""Rows that appear behind rows that were delivered already: late commits, and timestamps that are coarse."""
+"""Rows that appear behind rows that were delivered already: late commits, changes meanwhile, coarse timestamps."""
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from jdbc_server import Server
 from test_jdbc_stress import COLUMNS, MODES
 
 from connect.api.deadline import Deadline
+from connectors.jdbc import snapshots
+from connectors.jdbc.database import Database
 from connectors.jdbc.task import JdbcSourceTask
 
 INSERT = "INSERT INTO {t} (ts, version) VALUES (CURRENT_TIMESTAMP(6), 1)"
@@ -119,3 +122,46 @@ def test_a_transaction_is_seen_although_others_look_all_the_time(server: Server)
         looking.join()
         task.close()
     assert [row["id"] for row in read] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+@pytest.mark.parametrize("reader", ["auto", "adbc", "generic"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_row_replaced_just_before_the_rows_are_read_comes(
+    server: Server, mode: str, reader: str, monkeypatch: pytest.MonkeyPatch
+):
+    if reader == "adbc":
+        monkeypatch.setattr("connectors.jdbc.database.libpq_module", lambda: None)
+    server.run(
+        f"CREATE TABLE {{t}} ({COLUMNS[server.name]})",
+        "INSERT INTO {t} (ts, version) SELECT now() - interval '1 minute' + g * interval '1 second', 1 "
+        "FROM generate_series(1, 9) g",
+    )
+    replaced: list[str] = []
+    asks = {name: getattr(snapshots, name) for name in ("take", "pin")}
+
+    def asked(name: str, database: Database) -> object:
+        answer = asks[name](database)
+        if len(replaced) < 8:
+            # The timestamp stays: only the place in the table and the transaction are others.
+            server.run("UPDATE {t} SET version = version + 1 WHERE id IN (3, 9)")
+            replaced.append(name)
+        return answer
+
+    for name in asks:
+        monkeypatch.setattr(snapshots, name, partial(asked, name))
+    store = OffsetStore()
+    task = server.opened(
+        store, **MODES[mode], reader=reader.replace("adbc", "auto"), timestamp__granularity="micros_long"
+    )
+    read: list[dict[str, Any]] = []
+    deadline = Deadline.after(5)
+    while len(replaced) < 8 or {row["id"] for row in read} != set(range(1, 10)):
+        assert deadline.wait(0.02), f"only {sorted(row['id'] for row in read)} came"
+        batch = task.poll(Deadline.after(0.05))
+        if batch is not None:
+            store.store(batch)
+            read += rows([batch])
+    task.close()
+    versions = [(row["id"], row["version"]) for row in read]
+    assert len(versions) == len(set(versions))

@@ -108,3 +108,24 @@ def test_a_place_that_the_server_has_lost_is_told_or_read_anew(server):
         run.open(snapshot__mode="when_needed")
         run.until_events(3)
         assert [(value["op"], value["after"]["id"]) for _, _, value in run.events] == [("r", 1), ("r", 1), ("r", 2)]
+
+
+def test_a_table_made_of_a_query_is_whole_when_the_reader_starts_anew_within_it(server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, text CHAR(200))")
+    server.run("INSERT INTO {t} SELECT seq, repeat('x', 200) FROM seq_1_to_99")
+    made = f"{server.table}_made"
+    tables = f"connect\\.{server.table}.*"
+    with log_run(server, table__whitelist=None, table__include__list=tables, max__batch__size=20) as run:
+        run.open()
+        run.until_events(99)
+        with server.engine.begin() as connection:
+            connection.exec_driver_sql(f"CREATE TABLE {made} (PRIMARY KEY (id)) SELECT * FROM {server.table}")
+            connection.exec_driver_sql(f"INSERT INTO {server.table} (id) SELECT seq FROM seq_100_to_199")
+        while len(run.events) < 298:
+            before = len(run.events)
+            run.until(lambda before=before: len(run.events) > before)
+            run.close()
+            run.open()
+        server.run(f"DROP TABLE {made}")
+        for table, count in ((made, 99), (server.table, 199)):
+            assert sorted(row["id"] for row in run.rebuilt(run.topic(table)).values()) == list(range(1, count + 1))

@@ -42,10 +42,20 @@ def _event(kind: int, body: bytes, end: int) -> Event:
     return Event.of(struct.pack("<IBIIIH", 5, kind, 1, 19 + len(body), end, 0) + body)
 
 
-def _transaction(number: int, statements: list[tuple[str, str, list[int]]]) -> list[Event]:
-    """`statements`: table, operation, and the ids of an event's rows."""
+def _query(text: str, end: int) -> Event:
+    return _event(2, bytes(8) + struct.pack("<BHH", 2, 0, 0) + b"db\0" + text.encode(), end)
+
+
+def _transaction(number: int, statements: list[tuple[str, str, list[int]]], ends: str) -> list[Event]:
+    """`statements`: table, operation, and the ids of an event's rows; a table is created before
+    rows are inserted, as by CREATE TABLE … SELECT.
+
+    `ends`: how the transaction does.
+    """
     events = [_event(162, struct.pack("<QIB", number, 0, 0) + bytes(6), number * 100)]
     for name, operation, ids in statements:
+        if operation == "c":
+            events.append(_query(f"CREATE TABLE `{name}` (id INT)", number * 100 + 1))
         table = struct.pack("<IHH", NAMES.index(name) + 1, 0, 0)
         said = b"".join(bytes((len(text),)) + text.encode() + b"\0" for text in ("db", name))
         events.append(_event(19, table + said + b"\x01\x03\x00\x00", number * 100))
@@ -53,7 +63,13 @@ def _transaction(number: int, statements: list[tuple[str, str, list[int]]]) -> l
         images = [i for number in ids for i in ([number, number] if operation == "u" else [number])]
         rows = b"".join(b"\0" + struct.pack("<i", image) for image in images)
         events.append(_event(kind, table + b"\x01" + b"\x01" * (2 if operation == "u" else 1) + rows, number * 100))
-    return [*events, _event(16, bytes(8), number * 100 + 50)]
+    end = number * 100 + 50
+    match ends:
+        case "xa":
+            return [*events, _query("XA END X'78'", end - 1), _event(38, bytes(14), end)]
+        case "commit":
+            return [*events, _query("COMMIT", end)]
+    return [*events, _event(16, bytes(8), end)]
 
 
 @st.composite
@@ -71,7 +87,7 @@ def logs(draw):
             made.append((name, operation, ids))
             if name in NAMES[:2]:
                 wanted[f"p.db.{name}"] += [(operation, i) for i in ids]
-        transactions.append(_transaction(number, made))
+        transactions.append(_transaction(number, made, draw(st.sampled_from(("xid", "commit", "xa")))))
     return transactions, wanted
 
 
@@ -109,3 +125,19 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
     for batch in events.batches(limit):
         got[batch.topic] += _told(batch)
     assert got == wanted
+
+
+def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(caplog):
+    events = BinlogEvents(
+        CONFIG, "mariadb", BinlogPosition("f", 4), tables=TABLES, plan=TABLES.__getitem__, chosen=TABLES.__contains__
+    )
+    first, *rest = _transaction(7, [("a", "u", [1])], "xid")
+    for event in (first, _query("update a set id = 2", 701)):
+        events.take(event)
+    assert list(events.batches(9)) == []
+    assert events.position == BinlogPosition("f", 4)
+    assert "UPDATE in database db was logged as a statement" in caplog.text
+    for event in rest:
+        events.take(event)
+    assert [_told(batch) for batch in events.batches(9)] == [[("u", 1)]]
+    assert events.position.gtids == {"0": "0-1-7"}

@@ -17,7 +17,7 @@ from connectors.jdbc.horizon import MariaDbHorizon, Observation, PostgresHorizon
 from connectors.jdbc.modes import Begin
 from connectors.jdbc.pages import Page
 from connectors.jdbc.safe import HeldIds, IdMarks, SnapshotPasses, TimestampMarks
-from connectors.jdbc.snapshots import Snapshot, ended_after, ended_by
+from connectors.jdbc.snapshots import Snapshot, ended_after, ended_by, pin
 from connectors.jdbc.zone import EPOCH, instant_us, unrepeated_us, wall_clock, zone
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -50,6 +50,10 @@ class Answers:
 
     def scalar(self, _statement: object, _doing: str) -> Any:
         return self._next()
+
+    def pin(self, _doing: str) -> tuple[str, bool]:
+        answer: tuple[str, bool] = self._next()
+        return answer
 
     def end_transaction(self) -> None: ...
 
@@ -195,8 +199,8 @@ class Rows:
         return None
 
 
-def test_a_pass_that_was_broken_off_ends_with_what_was_settled_when_it_began():
-    observed = iter([seen(5, 0), seen(60, 50), seen(61, 50)])
+def test_the_mark_moves_with_the_pass_after_one_that_was_broken_off():
+    observed = iter([seen(5, 4), seen(60, 50), seen(61, 50)])
 
     class Watch:
         def observe(self, _database: object) -> Observation:
@@ -211,12 +215,13 @@ def test_a_pass_that_was_broken_off_ends_with_what_was_settled_when_it_began():
     marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, -1), lambda settled: settled)
     passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), marks, None)
     row: Any = pa.array([{"a": 1}])
-    database = Answers([(7, 9, [7])], [(9, 9, [])], [(9, 9, [])])
+    first = [(7, 9, [7])], ("7:9:7", False), [(7, "in progress")]
+    database = Answers(*first, [(9, 9, [])], ("9:9:", False), [(9, 9, [])], ("9:9:", False))
     passes.begin(database)
     passes.delivered(Page(row, (), ()))
     passes.begin(database)
     broken = passes.delivered(Page(row, (), None))
-    assert offsets.mark_of(broken) == offsets.timestamp_incrementing(us(at(0)), -1)
+    assert offsets.mark_of(broken) is None
     assert offsets.safe_pass_of(broken)[0] == "7:9:7"
     passes.begin(database)
     assert offsets.mark_of(passes.finished()) == offsets.timestamp_incrementing(us(at(2)), 2)
@@ -237,7 +242,7 @@ def test_transactions_of_another_server_let_everything_after_the_mark_come_again
 
     place = offsets.safe_pass(mark, *stored, at=None if stored[1] is None else mark | {"incrementing": 7})
     passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), IdMarks(), place)
-    assert len(passes.begin(Answers([(9, 10, [])]))) == 1
+    assert len(passes.begin(Answers([(9, 10, [])], ("10:10:", False)))) == 1
     assert begun[-1] == mark
     assert "come again" in caplog.text
 
@@ -275,3 +280,32 @@ def test_the_mark_stays_before_an_hour_that_comes_twice():
     early = us(datetime(2023, 10, 28, 23, 30, tzinfo=UTC))
     assert unrepeated_us(early, BERLIN) == early
     assert instant_us(wall_clock(held, BERLIN), BERLIN) == held
+
+
+OPEN, ENDED = "in progress", "committed"
+
+
+@pytest.mark.parametrize(
+    ("before", "shown", "states", "open_", "is_whole"),
+    [
+        ((5, 5, []), "5:5:", [], (), True),
+        ((5, 8, [5, 6]), "5:8:5", [(6, OPEN), (5, OPEN)], (5, 6), True),
+        # Transaction 6 belongs to 5, or has ended by itself: 5 was still open afterwards.
+        ((5, 8, [5, 6]), "5:8:5", [(6, ENDED), (5, OPEN)], (5,), True),
+        ((5, 8, [5, 6]), "5:8:5", [(6, ENDED), (5, ENDED)], (5, 6), False),
+        ((5, 8, [5, 6]), "5:8:5", [(6, "aborted"), (5, "aborted")], (5,), True),
+        ((5, 8, [5]), "8:8:", [(5, ENDED)], (), True),
+        ((5, 8, []), "8:9:", [(8, ENDED)], (), True),
+    ],
+)
+def test_what_a_snapshot_shows_counts_as_ended_and_what_it_may_hide_as_open(before, shown, states, open_, is_whole):
+    pinned = pin(Answers(*([[before], (shown, False), *([states] if states else [])] * 5)))
+    assert pinned.is_whole == is_whole
+    assert pinned.snapshot.open == open_
+    assert pinned.snapshot.lower == min([*open_, Snapshot.parse(shown).lower])
+
+
+def test_a_standby_does_not_say_what_is_open_so_that_what_ended_just_now_waits():
+    answers = [[(5, 8, [5])], ("8:8:", True), [(5, ENDED)]]
+    assert pin(Answers(*answers * 5)) == (Snapshot(5, 8, (5,)), False)
+    assert pin(Answers(*answers, [(8, 8, [])], ("8:8:", True))) == (Snapshot(8, 8), True)
