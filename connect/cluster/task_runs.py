@@ -112,9 +112,10 @@ class TaskRuns:
                 self._parts.statuses.use_topic(TaskId(used.connector, used.task), topic)
 
     def _superseded(self, task: TaskId, run: Run, snapshot: ConfigSnapshot) -> bool:
-        """The task is no more, or runs otherwise now."""
+        """The task is no more, or runs otherwise or elsewhere now."""
         wanted = self._desired(snapshot).get(task)
-        return wanted is None or not wanted.is_run_of(run.spec)
+        is_here = self._parts.membership.view.owns(snapshot.placements.get(task))
+        return wanted is None or not is_here or not wanted.is_run_of(run.spec)
 
     def _desired(self, snapshot: ConfigSnapshot) -> Mapping[TaskId, TaskSpec]:
         desired = {}

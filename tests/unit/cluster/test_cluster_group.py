@@ -14,7 +14,7 @@ from connect.cluster.group_membership import GroupMembership
 from connect.cluster.lease import Lease
 from connect.cluster.operations import NotFoundError, NotLeaderError, PartitionOffset, TargetState
 from connect.cluster.supervisor import LEASE_OVER
-from connect.runtime.messages import StartTask, State, StopTask
+from connect.runtime.messages import StartTask, State, StopTask, TaskState
 
 SLOTS = 6
 
@@ -265,3 +265,22 @@ def test_what_ends_with_the_lease_has_not_failed_and_runs_again_once_the_group_h
     eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
     assert len(cluster.world.started()) == started + len(mine)
     assert State.FAILED not in {change.status.state for change in first.state_changes("c")}
+
+
+def test_what_a_worker_says_of_tasks_that_it_lost_is_not_taken_for_their_state(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
+    late = [
+        (host, m)
+        for host in cluster.world.task_hosts()
+        for m in host.heard
+        if isinstance(m, StartTask) and first.status("c").tasks[m.task].worker_id == "b:1"
+    ]
+    cluster.world.silent_on = {StopTask}
+    cluster.deal("b", "revoked", {3, 4, 5})
+    eventually(lambda: [m for host, _ in late for m in host.heard if isinstance(m, StopTask)])
+    for host, m in late:
+        host.say(TaskState(m.connector, m.task, m.run, State.FAILED, "stopped in the middle", retriable=True))
+    eventually(lambda: {first.status("c").tasks[m.task].state for _, m in late} == {State.UNASSIGNED})
+    assert State.FAILED not in {change.status.state for change in second.state_changes("c")}
