@@ -13,7 +13,10 @@ def slots_topic(worker: WorkerConfig) -> str:
 
 
 def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
-    """All of them. Further keys `config.storage.*` and so on become settings of the topic, as in Kafka Connect."""
+    """All of them, the last one that which a start does not wait for.
+
+    Further keys `config.storage.*` and so on become settings of the topic, as in Kafka Connect.
+    """
     return [
         InternalTopic(
             TopicSpec(
@@ -27,7 +30,6 @@ def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
             single_partition=True,
             explicit=explicit(worker, "config.storage."),
         ),
-        workers_topic(worker),
         InternalTopic(
             TopicSpec(
                 worker.status_storage_topic,
@@ -50,4 +52,5 @@ def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
             purpose="the workers' slots",
             explicit=frozenset({"partitions"} if "slots" in worker.originals else ()),
         ),
+        workers_topic(worker),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -16,6 +17,9 @@ from connect.kafka.errors import translate, translated
 Settings = Mapping[str, str | int | float | bool]
 _PROTOCOL: Final = {"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"}
 """The KIP-848 protocol notices a lost member only after the broker's group.consumer.session.timeout.ms (45 s)."""
+
+NUDGE_S: Final = 0.1
+"""How punctual heartbeats are: by them a worker hears that others join and leave."""
 
 
 class GroupListener(Protocol):
@@ -36,6 +40,7 @@ class MembershipConsumer:
 
     def __init__(self, topic: str, settings: Settings, listener: GroupListener) -> None:
         self._listener = listener
+        self._nudged_s = 0.0
         self._consumer: Consumer | None = None
         with translated(f"joining the group of topic {topic}"):
             self._consumer = Consumer({**settings, **_PROTOCOL}, logger=client_logger("membership"))
@@ -49,6 +54,7 @@ class MembershipConsumer:
             raise ConnectError("The member has left its group.")
         try:
             message = self._consumer.poll(timeout_s)
+            self._nudge(self._consumer)
         except KafkaException as failed:
             raise translate(failed.args[0], "serving the group of workers") from failed
         error = None if message is None else message.error()
@@ -62,6 +68,13 @@ class MembershipConsumer:
             )
         ours = translate(error, "serving the group of workers")
         raise ours if isinstance(ours, RetriableError) or error.fatal() else ConnectError(str(ours))
+
+    def _nudge(self, consumer: Consumer) -> None:
+        """librdkafka sends heartbeats when its main thread is awake, which may be twice a second: this wakes it."""
+        now_s = time.monotonic()
+        if now_s - self._nudged_s >= NUDGE_S:
+            self._nudged_s = now_s
+            consumer.assignment()
 
     def close(self, deadline: Deadline) -> None:
         """Leave the group, so that the others take over at once. May be called twice."""

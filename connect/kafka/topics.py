@@ -161,12 +161,9 @@ class TopicAdmin:
 
         `make` False: a missing topic is a ConfigError, too.
         """
-        if not topics:
-            return set()
-        # All in one request, and looked at side by side: a worker that starts waits for the slowest, not for all.
-        asked = self._ask_for([topic.spec for topic in topics], deadline.remaining_s) if make else {}
-        with ThreadPoolExecutor(len(topics), thread_name_prefix="internal-topics") as threads:
-            made = list(threads.map(lambda topic: self._ensure(topic, asked.get(topic.spec.name), deadline), topics))
+        # Side by side: a worker that starts waits for the slowest of them, not for all.
+        with ThreadPoolExecutor(max(1, len(topics)), thread_name_prefix="internal-topics") as threads:
+            made = list(threads.map(lambda topic: self._ensure(topic, deadline, make=make), topics))
         return {topic.spec.name for topic, is_new in zip(topics, made, strict=True) if is_new}
 
     def call_coordinator(self, group: str) -> None:
@@ -246,15 +243,15 @@ class TopicAdmin:
             finally:
                 producer.close()
 
-    def _ensure(self, topic: InternalTopic, asked: Future[Any] | None, deadline: Deadline) -> bool:
-        """Whether the topic was made, for which the brokers are `asked`; one that exists is checked."""
-        if asked is None:
+    def _ensure(self, topic: InternalTopic, deadline: Deadline, *, make: bool) -> bool:
+        """Whether the topic was made; one that exists is checked."""
+        if not make:
             if not self.describe([topic.spec.name], deadline):
                 raise _missing(topic)
             self._check(topic, deadline)
             return False
         try:
-            created = self._create(topic.spec, deadline, asked)
+            created = self._create(topic.spec, deadline)
         except RetriableError:
             raise
         except ConnectError as error:
@@ -263,25 +260,16 @@ class TopicAdmin:
             self._check(topic, deadline)
         return created
 
-    def _ask_for(self, specs: Sequence[TopicSpec], timeout_s: float) -> dict[str, Future[Any]]:
-        topics = [
-            NewTopic(
-                spec.name,
-                num_partitions=spec.partitions,
-                replication_factor=spec.replication_factor,
-                config=dict(spec.configs),
-            )
-            for spec in specs
-        ]
-        asked: dict[str, Future[Any]] = self._admin.client.create_topics(topics, request_timeout=max(0.1, timeout_s))
-        return asked
-
-    def _create(self, spec: TopicSpec, deadline: Deadline, asked: Future[Any] | None = None) -> bool:
-        """False: there is one. `asked`: the first request, where it is under way."""
-        first = [] if asked is None else [asked]
+    def _create(self, spec: TopicSpec, deadline: Deadline) -> bool:
+        topic = NewTopic(
+            spec.name,
+            num_partitions=spec.partitions,
+            replication_factor=spec.replication_factor,
+            config=dict(spec.configs),
+        )
 
         def ask(timeout_s: float) -> Future[Any]:
-            return first.pop() if first else self._ask_for([spec], timeout_s)[spec.name]
+            return self._admin.client.create_topics([topic], request_timeout=timeout_s)[spec.name]
 
         try:
             self._admin.call(ask, deadline, f"creating topic {spec.name}", answers={KafkaError.TOPIC_ALREADY_EXISTS})
