@@ -9,6 +9,7 @@ import pytest
 import shared_services
 from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
 
+from connect.runtime.pandas_on_demand import defer_pandas
 from connect.services import (
     KafkaEndpoint,
     KafkaService,
@@ -29,6 +30,12 @@ _LONG = (
     "test_jdbc_servers",
 )
 """Files that take minutes: begun first, as what is begun last is waited for with idle cores."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where tests are run pyarrow is kept from loading pandas, as in a task host."""
+    if not config.getoption("numprocesses", None):
+        defer_pandas()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -70,7 +77,7 @@ def s3(request: pytest.FixtureRequest) -> S3Endpoint:
 
 
 @pytest.fixture(scope="session")
-def s3_bucket(s3_service: SeaweedS3Service) -> str:
+def s3_bucket(s3: S3Endpoint) -> str:
     """A bucket that exists; tests keep apart by the prefix `unique`."""
     return S3_BUCKET
 

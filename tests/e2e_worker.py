@@ -1,8 +1,10 @@
-"""An ordinary `connect worker` process for tests, with the few REST calls they make."""
+"""A `connect worker` process for tests (see `warm_process`), with the few REST calls they make."""
 
 from __future__ import annotations
 
-import sys
+import os
+import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,9 +14,11 @@ from urllib.parse import quote
 
 import pytest
 import requests
+import warm_process
+from warm_process import WarmProcess
 
 from connect.services.ports import free_ports
-from connect.services.process import Command, SupervisedProcess
+from connect.services.process import log_tail
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 FEW_PARTITIONS = {"slots": "6", "offset.storage.partitions": "2", "status.storage.partitions": "2"}
@@ -52,16 +56,28 @@ class WorkerProcess:
         }  # fmt: skip
         self._file = folder / "worker.properties"
         self._file.write_text("".join(f"{k}={v}\n" for k, v in properties.items()))
-        self._process: SupervisedProcess | None = None
+        self._process: WarmProcess | None = None
 
     def start(self, timeout_s: float = 60.0) -> None:
-        argv = [sys.executable, "-m", "connect.cli", "worker", str(self._file)]
-        self._process = SupervisedProcess(Command(argv, self._folder, self.log_path))
+        with self.log_path.open("ab") as log:
+            self._process = warm_process.start(
+                ["worker", str(self._file)],
+                folder=self._folder,
+                environ=os.environ,
+                stdout=log.fileno(),
+                stderr=log.fileno(),
+            )
         wait_for(self.healthy, timeout_s, f"health of the worker, see its log: {self.log_tail()}")
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.stop(15.0)
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(15.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(10.0)
 
     @property
     def pid(self) -> int:
@@ -75,7 +91,7 @@ class WorkerProcess:
             return False
 
     def log_tail(self) -> str:
-        return self._process.log_tail() if self._process is not None else ""
+        return log_tail(self.log_path) if self.log_path.exists() else ""
 
     def create(self, name: str, config: Mapping[str, str]) -> requests.Response:
         return requests.post(f"{self.url}/connectors", json={"name": name, "config": config}, timeout=60)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,9 +64,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _start(stack: ExitStack) -> Mapping[str, Any]:
-    kafka = stack.enter_context(KafkaService())
-    store = stack.enter_context(SeaweedS3Service())
+    kafka, store, registry = KafkaService(), SeaweedS3Service(), SchemaRegistryService()
+    with ThreadPoolExecutor(thread_name_prefix="services") as pool:
+        started = [pool.submit(stack.enter_context, service) for service in (kafka, store, registry)]
+    for service in started:
+        service.result()
     store.create_bucket(S3_BUCKET)
-    registry = stack.enter_context(SchemaRegistryService())
     endpoints = {"kafka": kafka.endpoint, "s3": store.endpoint, "registry": registry.endpoint}
     return {name: asdict(endpoint) for name, endpoint in endpoints.items()}

@@ -108,7 +108,8 @@ def _arguments(folder: Path, cases: Mapping[str, Case]) -> list[str]:
     left_out = [f"--deselect=test_it.py::Test{name}::{test}" for name, c in cases.items() for test in c.without]
     places = [f"--rootdir={folder}", f"--basetemp={folder / 'tmp'}"]
     # The asserts of the suites have messages of their own: no time is spent on rewriting others.
-    return ["-q", "--tb=short", "--assert=plain", "-p", "no:cacheprovider", *places, *left_out, *nodes]
+    unneeded = ["-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:xdist"]
+    return ["-q", "--tb=short", "--assert=plain", *unneeded, *places, *left_out, *nodes]
 
 
 def main() -> int:

@@ -10,12 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
+import warm_process
+from warm_process import WarmProcess
 
 from connect.api.deadline import Deadline
 
 PLUGINS = Path(__file__).parent / "plugins"
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
-COMMAND = (sys.executable, "-c", "from connect.cli import main; main()", "worker")
+COMMAND = (sys.executable, "-c", "from connect.cli import main; main()")
 
 
 def eventually(condition: Callable[[], object], timeout_s: float = 45.0) -> object:
@@ -27,19 +29,29 @@ def eventually(condition: Callable[[], object], timeout_s: float = 45.0) -> obje
 
 
 class WorkerProcess:
-    """A worker as a person starts it."""
+    """A worker as a person starts it; unless it is `cold`, its modules are loaded before (see `warm_process`)."""
 
-    def __init__(self, file: Path, log: Path, *arguments: str) -> None:
+    def __init__(self, file: Path, log: Path, *arguments: str, cold: bool = False) -> None:
         self.log = log
         self._stderr = log.open("ab")
         environment = {**os.environ, "PYTHONPATH": str(PLUGINS)}
-        self.process = subprocess.Popen(
-            [*COMMAND, str(file), *arguments], stdout=subprocess.PIPE, stderr=self._stderr, text=True, env=environment
-        )
+        argv = ["worker", str(file), *arguments]
+        reads, writes = os.pipe()
+        self._stdout = os.fdopen(reads, encoding="utf-8")
+        try:
+            self.process: subprocess.Popen[bytes] | WarmProcess
+            if cold:
+                self.process = subprocess.Popen([*COMMAND, *argv], stdout=writes, stderr=self._stderr, env=environment)
+            else:
+                self.process = warm_process.start(
+                    argv, folder=Path.cwd(), environ=environment, stdout=writes, stderr=self._stderr.fileno()
+                )
+        finally:
+            os.close(writes)
         self.url = ""
 
     def ready(self) -> "WorkerProcess":
-        line = self.process.stdout.readline()
+        line = self._stdout.readline()
         assert line.startswith("Connect worker ready: "), self.log.read_text()
         self.url = line.removeprefix("Connect worker ready: ").strip()
         return self
@@ -99,5 +111,5 @@ class WorkerProcess:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(10)
-        self.process.stdout.close()
+        self._stdout.close()
         self._stderr.close()

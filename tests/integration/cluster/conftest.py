@@ -30,10 +30,10 @@ def start_worker(worker_keys, tmp_path):
     """Builds workers of one cluster; what is left of them is killed in the end."""
     workers = []
 
-    def start(*arguments, **keys):
+    def start(*arguments, cold=False, **keys):
         file = tmp_path / f"worker-{len(workers)}.yaml"
         file.write_text(yaml.safe_dump({**worker_keys, **keys}), encoding="utf-8")
-        workers.append(WorkerProcess(file, tmp_path / f"worker-{len(workers)}.log", *arguments))
+        workers.append(WorkerProcess(file, tmp_path / f"worker-{len(workers)}.log", *arguments, cold=cold))
         return workers[-1]
 
     yield start

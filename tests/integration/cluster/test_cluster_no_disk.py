@@ -40,7 +40,7 @@ def sink(topic, file):
 def test_a_worker_needs_no_temporary_file_and_a_sink_that_needs_a_disk_is_refused(
     read_only, start_worker, unique, tmp_path
 ):
-    worker = start_worker().ready()
+    worker = start_worker(cold=True).ready()
     numbers = f"{unique}-numbers"
     worker.create("c", topic=numbers)
     eventually(worker.runs("c"))

@@ -131,7 +131,7 @@ def maps_arrow(process):
 
 def test_rest_is_ready_soon_and_an_idle_worker_is_small(start_worker):
     started_s = time.monotonic()
-    worker = start_worker().ready()
+    worker = start_worker(cold=True).ready()
     took_s = time.monotonic() - started_s
     (server,) = worker.children()
     eventually(lambda: has_loaded(server))
@@ -149,6 +149,6 @@ def test_a_worker_without_kafka_says_so_and_stops_when_asked(start_worker):
 
 
 def test_a_wrong_replication_factor_ends_the_start_with_the_key_to_change(start_worker):
-    worker = start_worker(**{"config.storage.replication.factor": "3"})
+    worker = start_worker(cold=True, **{"config.storage.replication.factor": "3"})
     assert worker.process.wait(60) == 1
     assert "config.storage.replication.factor" in worker.log.read_text()

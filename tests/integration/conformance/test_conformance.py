@@ -59,7 +59,8 @@ def outcomes(
 def run_suite(folder: Path, bootstrap_servers: str, urls: list[str]) -> Mapping[str, list[ET.Element]]:
     report = folder / "report.xml"
     argv = [sys.executable, "-B", "-m", "pytest", str(SUITE), "--rootdir", str(SUITE), "-q", "--tb=short",
-            "-p", "no:cacheprovider", "--junit-xml", str(report), "--basetemp", str(folder / "files")]  # fmt: skip
+            "-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:xdist",
+            "--junit-xml", str(report), "--basetemp", str(folder / "files")]  # fmt: skip
     environ = {
         "CONFORMANCE_PROFILE": "ours", "CONFORMANCE_TIMEOUT": "120", "KAFKA_BOOTSTRAP": bootstrap_servers,
         "CONNECT_URL": urls[0], "CONNECT_URL2": urls[1], "CONNECT_GROUP_ID": GROUP,

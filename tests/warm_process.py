@@ -1,0 +1,94 @@
+"""`connect` commands as processes of their own that need not load their modules: half of what a worker's start costs.
+
+A run starts a hundred workers. Each is forked from `warm_server`, one for each process of the run, and from there on it
+is what a person's command is: its own arguments, environment, folder, outputs and process id.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import warm_server
+
+
+class WarmProcess:
+    """A command that was started, with the part of `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int, pipe: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._pipe = pipe
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+        if self.returncode is None and select.select([self._pipe], [], [], 0)[0]:
+            self._end()
+        return self.returncode
+
+    def wait(self, timeout_s: float) -> int:
+        """Its exit code; subprocess.TimeoutExpired."""
+        if self.returncode is None:
+            if not select.select([self._pipe], [], [], timeout_s)[0]:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout_s)
+            self._end()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Signal it; no error when it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.send_signal(signal.SIGKILL)
+
+    def _end(self) -> None:
+        self.returncode = _number(self._pipe)
+        os.close(self._pipe)
+
+
+def start(argv: list[str], *, folder: Path, environ: Mapping[str, str], stdout: int, stderr: int) -> WarmProcess:
+    """Start `connect` with these arguments; it keeps copies of the descriptors of its outputs."""
+    reads, writes = os.pipe()
+    try:
+        order = json.dumps({"argv": argv, "folder": str(folder), "environ": dict(environ)}).encode()
+        assert len(order) < warm_server.MESSAGE_BYTES, "The environment is too large."
+        socket.send_fds(_server(), [order], [stdout, stderr, writes])
+    finally:
+        os.close(writes)
+    return WarmProcess(_number(reads), reads)
+
+
+def _number(pipe: int) -> int:
+    said = b""
+    while not said.endswith(b"\n"):
+        more = os.read(pipe, 1)
+        assert more, "The process that forks commands is gone."
+        said += more
+    return int(said)
+
+
+@cache
+def _server() -> socket.socket:
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    argv = [sys.executable, warm_server.__file__, "--fd", str(its.fileno())]
+    server = subprocess.Popen(argv, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL, start_new_session=True)
+    its.close()
+
+    def end() -> None:
+        ours.close()
+        server.wait()
+
+    atexit.register(end)
+    return ours
