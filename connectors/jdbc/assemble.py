@@ -136,6 +136,7 @@ class Assembly:
             bound=self._bound() if "timestamp" in config.mode else None,
             guard=guard,
             first_wait_s=self._first_wait_s(stored),
+            begins=self._offset_of(begin_us) if self._begins_now(stored) else None,
         )
 
     def _blind_spots(self, mode: Mode) -> tuple[BlindSpot, ...]:
@@ -186,9 +187,12 @@ class Assembly:
         return ask
 
     def _mark_at(self, instant_us: int) -> Offset:
+        return self._offset_of(instant_us - 1)
+
+    def _offset_of(self, instant_us: int) -> Offset:
         if self._config.mode == "timestamp":
-            return offsets.timestamp(instant_us - 1)
-        return offsets.timestamp_incrementing(instant_us - 1, self._config.incrementing_initial)
+            return offsets.timestamp(instant_us)
+        return offsets.timestamp_incrementing(instant_us, self._config.incrementing_initial)
 
     def _complete_us(self, settled_us: int) -> int:
         """The instant below which no timestamp can appear any more: the running second or day of a coarse one can."""
@@ -302,10 +306,11 @@ class Assembly:
         return TimestampBound(form, held_back if observe else lambda database: now_us(database) - delay_us)
 
     def _begin_us(self, stored: Offset | None) -> int:
-        begin_ms = self._config.begin_ms
-        if offsets.instant_us_of(stored) is None and self._config.timestamp_initial == -1:
-            return now_us(self._database)
-        return begin_ms * 1000
+        return now_us(self._database) if self._begins_now(stored) else self._config.begin_ms * 1000
+
+    def _begins_now(self, stored: Offset | None) -> bool:
+        begins_now = "timestamp" in self._config.mode and self._config.timestamp_initial == -1
+        return begins_now and offsets.instant_us_of(stored) is None
 
     def _first_wait_s(self, stored: Offset | None) -> float:
         finished_ms = offsets.bulk_finished_ms_of(stored) if self._config.mode == "bulk" else None

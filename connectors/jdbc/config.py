@@ -179,7 +179,7 @@ class JdbcSourceConfig(LogKeys):
     )  # fmt: skip
     timestamp_initial: OptionalLong = key(
         "timestamp.initial", None, importance="low", group=MODE,
-        doc="Epoch milliseconds to begin after when there is no stored offset; -1: now; none: 0.",
+        doc="Epoch milliseconds to begin after when there is no stored offset; -1: now, and it is stored; none: 0.",
     )  # fmt: skip
     timestamp_initial_ms: Long = key(
         "timestamp.initial.ms",

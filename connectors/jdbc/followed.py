@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.records import Batch
+from connect.api.records import Batch, Column, SourcePosition
 from connectors.jdbc.database import Database
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
@@ -68,6 +68,7 @@ class Followed:
         self._look_at_s = 0.0
         self._retry_at_s = 0.0
         self._given: dict[str, Offset] = {}
+        self._begins: Batch | None = None
 
     @property
     def due_at_s(self) -> float:
@@ -88,6 +89,10 @@ class Followed:
         if self._reader is None or (not self._reader.is_reading and time.monotonic() >= self._look_at_s):
             self._look()
         assert self._reader is not None
+        if self._begins is not None:
+            # Stored, so that rows which come before the next start are not before the beginning then.
+            begins, self._begins = self._begins, None
+            return begins
         try:
             batch = self._reader.read()
         except RetriableError:
@@ -130,6 +135,10 @@ class Followed:
         self._look_at_s = time.monotonic() + self._look_s
         if self._plan is not None and plan.format.columns == self._plan.format.columns:
             return False
+        if plan.begins is not None:
+            self.go_on_from(plan.partition, plan.begins)
+            rows = Column.from_arrow(plan.format.build(()), plan.format.schema)
+            self._begins = Batch(plan.topic, rows, position=SourcePosition(plan.partition, plan.begins))
         for spot in plan.blind_spots:
             _log.log(logging.WARNING if spot.can_be_mended else logging.INFO, "%s", spot.text)
         waits = self._reader is None

@@ -15,6 +15,7 @@ from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.database import Database
 from connectors.jdbc.forms import TimestampForm
 from connectors.jdbc.modes import Bulk, Mode
+from connectors.jdbc.offsets import Offset
 from connectors.jdbc.pages import Page, PageRules, Pages
 from connectors.jdbc.query import Source, select
 from connectors.jdbc.safe import Guard
@@ -78,7 +79,8 @@ class ReadingPlan:
 
     `paged`: each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index on
     the order. `row_id`: SQLite's hidden key, read beside the row's columns.
-    `key`: the columns of the record key. `blind_spots`: what is not seen.
+    `key`: the columns of the record key. `blind_spots`: what is not seen. `begins`: the offset of a beginning that is
+    another one whenever it is asked for, as now is.
     """
 
     label: str
@@ -96,6 +98,7 @@ class ReadingPlan:
     key: tuple[str, ...] = ()
     blind_spots: tuple[BlindSpot, ...] = ()
     first_wait_s: float = 0.0
+    begins: Offset | None = None
 
 
 @dataclass(slots=True)

@@ -34,19 +34,23 @@ Settings = Mapping[str, str]
 
 
 def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows: int | None) -> Figure:
-    """Run one task in this process until it has moved `rows` rows; None: until a line comes on standard input."""
+    """Run one task in this process until it has moved `rows` rows; None: until a line comes on standard input.
+
+    `settings` may name a `registry`, a `converter`, and with `exactly_once` have the rows sent in transactions.
+    """
+    once = {"exactly.once.source.support": "enabled"} if settings.get("exactly_once") else {}
     worker = WorkerConfig.parse(
         {
             "bootstrap.servers": settings["bootstrap"], "group.id": "bench", "config.storage.topic": "bench-configs",
             "offset.storage.topic": "bench-offsets", "status.storage.topic": "bench-status",
             "key.converter": "org.apache.kafka.connect.json.JsonConverter",
             "value.converter": "org.apache.kafka.connect.json.JsonConverter",
-            "value.converter.schemas.enable": "false",
+            "value.converter.schemas.enable": "false", **once,
         }
     )  # fmt: skip
     registry = {"value.converter.schema.registry.url": settings["registry"]} if "registry" in settings else {}
     chosen = {"value.converter": settings["converter"], **registry} if "converter" in settings else {}
-    connector = {**connector, **chosen}
+    connector = {**connector, **chosen, **({"exactly.once.support": "required"} if once else {})}
     defer_pandas()
     catalog = Catalog([*Catalog.installed().plugins(), memory_source.PLUGIN, null_sink.PLUGIN])
     clients = Clients(worker, catalog)

@@ -60,7 +60,7 @@ def connector(settings: Settings) -> dict[str, str]:
         "connection.url": f"jdbc:{settings['dialect']}://{settings['host']}:{settings['port']}/{settings['database']}",
         "connection.user": settings["user"], "connection.password": settings["password"],
         "table.whitelist": "bench", "incrementing.column.name": "id", "topic.prefix": f"{settings['topic']}-",
-        "batch.max.rows": "20000", "poll.interval.ms": "100",
+        "batch.max.rows": "20000", "poll.interval.ms": "100", **json.loads(settings.get("connector", "{}")),
     }  # fmt: skip
 
 

@@ -154,11 +154,28 @@ def test_reading_begins_where_it_is_told(file):
     assert ids(batches(task, OffsetStore())) == list(range(55, 61))
     task.close()
     task = opened(file, OffsetStore(), **{**settings, "timestamp__initial": -1})
-    assert batches(task, OffsetStore()) == []
+    assert ids(batches(task, OffsetStore())) == []
     task.close()
     task = opened(file, OffsetStore(), **FAST, **INCREMENTING, incrementing__initial=50)
     assert ids(batches(task, OffsetStore())) == list(range(51, 61))
     task.close()
+
+
+@pytest.mark.parametrize("mode", [TIMESTAMP, BOTH])
+def test_a_beginning_of_now_stays_where_it_was_until_there_are_rows(file, mode):
+    run_sql(file, "UPDATE t SET ts = ts || '.000'")
+    store, settings = OffsetStore(), {**FAST, **mode, "timestamp__initial": -1}
+    task = opened(file, store, **settings)
+    assert ids(batches(task, store)) == []
+    task.close()
+    run_sql(file, "INSERT INTO t (id, ts) VALUES (61, strftime('%Y-%m-%d %H:%M:%f', 'now'))")
+    task = opened(file, store, **settings)
+    found: list[int] = []
+    deadline = Deadline.after(5)
+    while not found and deadline.wait(0.02):
+        found = ids(batches(task, store))
+    task.close()
+    assert found == [61]
 
 
 @pytest.mark.parametrize(
