@@ -18,7 +18,7 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import has_index, incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
 from connectors.jdbc.explain import reads_all
-from connectors.jdbc.forms import DateTimes, TimestampForm, form_of_sqlite, now_us_of
+from connectors.jdbc.forms import DateTimes, TimestampForm, clock_of, form_of_sqlite, now_us_of
 from connectors.jdbc.horizon import Horizon, horizon
 from connectors.jdbc.id_order import out_of_order
 from connectors.jdbc.modes import (
@@ -321,6 +321,4 @@ class Assembly:
 
 def now_us(database: Database) -> int:
     """The database's clock in microseconds, cut to milliseconds as Confluent's upper bound is."""
-    sqlite = database.dialect_name == "sqlite"
-    now = sa.func.strftime("%Y-%m-%dT%H:%M:%fZ", "now") if sqlite else sa.func.current_timestamp()
-    return now_us_of(database.scalar(sa.select(now), "asking for the time"))
+    return now_us_of(database.scalar(sa.select(clock_of(database.dialect_name)), "asking for the time"))

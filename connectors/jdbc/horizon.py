@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.database import Database
+from connectors.jdbc.forms import clock_of
 from connectors.jdbc.innodb import open_writes
 from connectors.jdbc.zone import moment_us
 
@@ -58,7 +59,7 @@ class SettleTime:
 
     def observe(self, database: Database) -> Observation:
         """The database's clock less the settle time."""
-        now = moment_us(database.scalar(sa.select(sa.func.current_timestamp()), _DOING))
+        now = moment_us(database.scalar(sa.select(clock_of(database.dialect_name)), _DOING))
         database.end_transaction()
         return Observation(now, now - self._settle_us)
 

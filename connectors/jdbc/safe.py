@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import sqlalchemy as sa
 
@@ -26,6 +26,8 @@ from connectors.jdbc.query import Edge
 from connectors.jdbc.snapshots import Snapshot
 
 _log = logging.getLogger(__name__)
+# Oracle has no false, and SQLAlchemy writes 0 for it, which is no condition there.
+NOTHING: Final[sa.ColumnElement[bool]] = sa.literal_column("1") == sa.literal_column("0")
 
 
 class Guard(Protocol):
@@ -197,7 +199,7 @@ class HeldIds:
             self._free, self._pending = largest, None
         if self._pending is None and largest is not None and largest != self._free:
             self._pending = (seen.now_us, largest)
-        return [sa.false() if self._free is None else self._column <= literal(self._free)]
+        return [NOTHING if self._free is None else self._column <= literal(self._free)]
 
     @property
     def free(self) -> int | None:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
 
 from connect.api import schema as s
-from connectors.jdbc.query import Edge, Source, first_value, query_source, select, table_source
+from connectors.jdbc.forms import clock_of
+from connectors.jdbc.query import Edge, Source, first_value, probe, query_source, select, table_source
+from connectors.jdbc.safe import NOTHING
 from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import ColumnPlan, Projection, Raw
 
@@ -99,3 +103,28 @@ def test_hidden_keys_are_read_beside_the_row():
 @pytest.mark.parametrize("dialect", [sqlite.dialect(), postgresql.dialect(), mysql.dialect()])
 def test_a_sample_of_a_column_reads_one_row(dialect):
     assert "IS NOT NULL" in sql(first_value(T, T.column("ts")), dialect)
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect", "table", "clock", "nothing"),
+    [
+        ("mssql", mssql.dialect(), "[dbo].[or ders]", "SELECT sysutcdatetime() AS sysutcdatetime_1", "SELECT TOP "),
+        (
+            "oracle", oracle.dialect(), '"dbo"."or ders"',
+            "SELECT sys_extract_utc(SYSTIMESTAMP) AS sys_extract_utc_1 FROM DUAL", "FETCH FIRST",
+        ),
+    ],
+)  # fmt: skip
+def test_databases_on_the_generic_path_get_sql_of_their_own(name, dialect, table, clock, nothing):
+    source = table_source(TableName("dbo", "or ders"), T.columns, quote=True)
+    ts, id_ = (source.column(c.name) for c in (T.columns[1], T.columns[0]))
+    moment = sa.literal(datetime.fromisoformat("2024-02-29"), sa.DateTime())
+    place = [Edge.at(moment), Edge.at(sa.literal(7, sa.BigInteger))]
+    followed = sql(select(source, (ts, id_), after=place, until=moment, conditions=[NOTHING]), dialect)
+    assert f"FROM {table} WHERE " in followed
+    assert "1 = 0" in followed
+    assert "ORDER BY " in followed
+    assert sql(sa.select(clock_of(name)), dialect) == clock
+    assert nothing in sql(select(source, limit=0), dialect)
+    assert "(SELECT a FROM b) " in sql(probe("SELECT a FROM b"), dialect)
+    assert " AS x" not in sql(probe("SELECT a FROM b"), oracle.dialect())
