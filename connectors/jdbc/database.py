@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import NullPool
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.jdbc import tls
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.errors import Border
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from connectors.jdbc.postgres_copy import PostgresCopy
 
 _MYSQL = {"mysql", "mariadb"}
+_log = logging.getLogger(__name__)
+_EXPORT = "SELECT pg_catalog.pg_export_snapshot()"
 _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_is_in_recovery()"
 
 
@@ -135,9 +138,24 @@ class Database:
         with self.border.translated(doing):
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             snapshot, is_standby = connection.execute(sa.text(_SNAPSHOT)).one()
-            if self._postgres is not None:
-                self._exported = str(connection.execute(sa.select(sa.func.pg_catalog.pg_export_snapshot())).scalar())
+        if self._postgres is not None and not self._exports(doing):
+            return self.pin(doing)
         return str(snapshot), bool(is_standby)
+
+    def _exports(self, doing: str) -> bool:
+        """Whether readers with connections of their own can take up the snapshot; if not, there are none from now on."""
+        try:
+            self._exported = str(self.scalar(sa.text(_EXPORT), doing))
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            _log.warning("Rows are read as with reader=generic, as the server exports no snapshot: %s", error.message)
+            assert self._postgres is not None
+            self._postgres.close()
+            self._postgres = None
+            self.end_transaction()
+            return False
+        return True
 
     def pages(self, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
         """Read a statement as Arrow where there is a driver for it, else with a streaming cursor.

@@ -125,13 +125,15 @@ def test_a_transaction_is_seen_although_others_look_all_the_time(server: Server)
 
 
 @pytest.mark.parametrize("server", ["postgres"], indirect=True)
-@pytest.mark.parametrize("reader", ["auto", "adbc", "generic"])
+@pytest.mark.parametrize("reader", ["auto", "adbc", "generic", "unexported"])
 @pytest.mark.parametrize("mode", MODES)
 def test_a_row_replaced_just_before_the_rows_are_read_comes(
     server: Server, mode: str, reader: str, monkeypatch: pytest.MonkeyPatch
 ):
     if reader == "adbc":
         monkeypatch.setattr("connectors.jdbc.database.libpq_module", lambda: None)
+    if reader == "unexported":
+        monkeypatch.setattr("connectors.jdbc.database._EXPORT", "SELECT 1/0")
     server.run(
         f"CREATE TABLE {{t}} ({COLUMNS[server.name]})",
         "INSERT INTO {t} (ts, version) SELECT now() - interval '1 minute' + g * interval '1 second', 1 "
@@ -152,7 +154,7 @@ def test_a_row_replaced_just_before_the_rows_are_read_comes(
         monkeypatch.setattr(snapshots, name, partial(asked, name))
     store = OffsetStore()
     task = server.opened(
-        store, **MODES[mode], reader=reader.replace("adbc", "auto"), timestamp__granularity="micros_long"
+        store, **MODES[mode], reader="generic" if reader == "generic" else "auto", timestamp__granularity="micros_long"
     )
     read: list[dict[str, Any]] = []
     deadline = Deadline.after(5)
