@@ -143,7 +143,7 @@ class Database:
         return str(snapshot), bool(is_standby)
 
     def _exports(self, doing: str) -> bool:
-        """Whether readers with connections of their own can take up the snapshot; if not, there are none from now on."""
+        """Whether readers on connections of their own can take up the snapshot; if not, they are not used any more."""
         try:
             self._exported = str(self.scalar(sa.text(_EXPORT), doing))
         except RetriableError:
