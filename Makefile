@@ -37,7 +37,7 @@ units:
 	$(BIN)/python -m pytest -q -n 2 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
 
 test: check ## Every test, on real Kafka and S3
-	$(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)
+	$(BIN)/python -m pytest -q -n 4 -p no:schemathesis --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)
 
 bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)

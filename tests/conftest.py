@@ -28,6 +28,7 @@ _LONG = (
     "test_kit_source",
     "test_kit_sink",
     "test_jdbc_servers",
+    "test_spec_s3",
 )
 """Files that take minutes: begun first, as what is begun last is waited for with idle cores."""
 
