@@ -19,7 +19,7 @@ from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
-from connect.runtime.messages import AsksToWrite, StartTask, State, TaskState, TopicsUsed
+from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, TopicsUsed
 from connect.runtime.pandas_on_demand import defer_pandas
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
@@ -33,13 +33,9 @@ LIMIT_S = 300.0
 Settings = Mapping[str, str]
 
 
-def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows: int | None) -> Figure:
-    """Run one task in this process until it has moved `rows` rows; None: until a line comes on standard input.
-
-    `settings` may name a `registry`, a `converter`, and with `exactly_once` have the rows sent in transactions.
-    """
+def _worker(settings: Settings) -> WorkerConfig:
     once = {"exactly.once.source.support": "enabled"} if settings.get("exactly_once") else {}
-    worker = WorkerConfig.parse(
+    return WorkerConfig.parse(
         {
             "bootstrap.servers": settings["bootstrap"], "group.id": "bench", "config.storage.topic": "bench-configs",
             "offset.storage.topic": "bench-offsets", "status.storage.topic": "bench-status",
@@ -48,9 +44,22 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
             "value.converter.schemas.enable": "false", **once,
         }
     )  # fmt: skip
-    registry = {"value.converter.schema.registry.url": settings["registry"]} if "registry" in settings else {}
-    chosen = {"value.converter": settings["converter"], **registry} if "converter" in settings else {}
-    connector = {**connector, **chosen, **({"exactly.once.support": "required"} if once else {})}
+
+
+def _chosen(settings: Settings) -> dict[str, str]:
+    """What a job's settings say of its connector."""
+    names = {"registry": "value.converter.schema.registry.url", "converter": "value.converter"}
+    required = {"exactly.once.support": "required"} if settings.get("exactly_once") else {}
+    return {key: settings[name] for name, key in names.items() if name in settings} | required
+
+
+def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows: int | None) -> Figure:
+    """Run one task in this process until it has moved `rows` rows; None: until a line comes on standard input.
+
+    `settings` may name a `registry`, a `converter`, and with `exactly_once` have the rows sent in transactions.
+    """
+    worker = _worker(settings)
+    connector = {**connector, **_chosen(settings)}
     defer_pandas()
     catalog = Catalog([*Catalog.installed().plugins(), memory_source.PLUGIN, null_sink.PLUGIN])
     clients = Clients(worker, catalog)
@@ -61,11 +70,12 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
     failures: list[str] = []
 
     def report(state: TaskState | TopicsUsed | AsksToWrite) -> None:
-        if not isinstance(state, TaskState):
-            return
-        if state.state is None or state.state is State.FAILED:
-            failures.append(state.trace or "")
-            ended.set()
+        match state:
+            case AsksToWrite():
+                run.may_write(MayWrite(state.connector, state.task, state.run))
+            case TaskState(state=None | State.FAILED):
+                failures.append(state.trace or "")
+                ended.set()
 
     task = dict(build_connector(catalog, connector).task_configs(1)[0])
     run = TaskRun(StartTask(connector["name"], 0, 0, kind, connector, task), clients, report)
