@@ -49,6 +49,7 @@ class CpuProfile:
 def _threads() -> dict[int, tuple[str, float]]:
     """Name and CPU seconds of each thread; none where there is no /proc."""
     found = {}
+    of_python = {thread.native_id: thread.name for thread in threading.enumerate()}
     for folder in _THREADS.iterdir() if _THREADS.is_dir() else ():
         try:
             # Behind the name in brackets: state, then 10 fields, then user and system time (proc(5)).
@@ -56,6 +57,7 @@ def _threads() -> dict[int, tuple[str, float]]:
         except FileNotFoundError:
             continue  # It has just ended.
         fields = rest.split()
+        name = of_python.get(int(folder.name), name)
         found[int(folder.name)] = (_kind(name), (int(fields[11]) + int(fields[12])) / _TICKS_PER_S)
     return found
 
