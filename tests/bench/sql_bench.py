@@ -49,7 +49,7 @@ def _entries(
     yield entry(f"{name} -> JSON -> Kafka, 940 bytes a row", ours, peer, naive, must=MUST[dialect])
     lz4 = {"connector": json.dumps({"producer.override.compression.type": "lz4"})}
     ours_lz4 = run("sql_to_kafka", {**settings, **lz4, "topic": new_topic(bench.kafka, f"{dialect}-lz4")})
-    yield entry(f"{name} -> JSON -> Kafka, lz4", ours_lz4, peer, naive, must=MUST[dialect])
+    yield entry(f"{name} -> JSON -> Kafka, lz4", ours_lz4, "the same, not compressed", ours)
     once = run("sql_to_kafka", {**settings, "exactly_once": "yes", "topic": new_topic(bench.kafka, f"{dialect}-once")})
     yield entry(f"{name} -> JSON -> Kafka, exactly once", once, "the same at least once", ours)
     if dialect == "postgresql":
