@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -20,15 +19,9 @@ def named(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@cache
-def tree(path: Path) -> ast.Module:
-    """The parsed module."""
-    return ast.parse(path.read_text(encoding="utf-8"), filename=named(path))
-
-
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """Every function of a module as `file:line name`, with its length in lines, decorators and docstring included."""
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             assert node.end_lineno is not None

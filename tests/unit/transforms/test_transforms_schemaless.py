@@ -126,6 +126,7 @@ def uneven(row: dict) -> dict:
     return {**row, "part": int(row["part"]), "inner": None} | {"more": 1}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("even", [True, False])
 @settings(max_examples=10, deadline=None)
