@@ -43,6 +43,7 @@ bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json 
 	$(BIN)/python -m tests.bench $(ARGS)
 
 chaos: sanitize ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress; a gigabyte
+	CONNECT_DRAWN_CASES=1 $(BIN)/python -m pytest -q -n 2 -p no:schemathesis -m hypothesis tests/unit tests/golden tests/kit
 	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/integration
 	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
 		tests/integration/jdbc/test_jdbc_first_read.py

@@ -1,5 +1,6 @@
 """Fixtures for all tests: the real services, started once for the whole run, and names that do not collide."""
 
+import os
 import re
 import secrets
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import shared_services
+from hypothesis import settings
 from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
 
 from connect.runtime.pandas_on_demand import defer_pandas
@@ -18,6 +20,11 @@ from connect.services import (
     SchemaRegistryService,
     SeaweedS3Service,
 )
+
+settings.register_profile("same", derandomize=True)
+if not os.environ.get("CONNECT_DRAWN_CASES"):
+    # The same cases for everyone; `make chaos` draws others each time.
+    settings.load_profile("same")
 
 _INTEGRATION = Path(__file__).parent / "integration"
 _QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from connect.api.deadline import Deadline
 from connect.services.errors import PortTakenError, ServiceError
 
 LOOPBACK: Final = "127.0.0.1"
@@ -15,6 +16,7 @@ LOOPBACK: Final = "127.0.0.1"
 # service is down, a client that keeps dialling a port inside that range can be given this very port as its
 # own and then talks to itself, and the service cannot have its port back.
 _CANDIDATES: Final = range(15_000, 32_000)
+_LOOK_S: Final = 0.02
 _LISTENING: Final = "0A"  # state column of /proc/net/tcp
 
 
@@ -37,12 +39,22 @@ def free_ports(count: int) -> tuple[int, ...]:
     )
 
 
-def require_free(ports: Iterable[int]) -> None:
-    """PortTakenError for the first of `ports` that somebody listens on."""
+def require_free(ports: Iterable[int], wait_s: float = 1.0) -> None:
+    """PortTakenError for the first of `ports` that somebody listens on, and goes on to for `wait_s`.
+
+    A process that another thread has just forked holds every port that was probed at that moment, until it runs its
+    own program.
+    """
+    deadline = Deadline.after(wait_s)
     for port in ports:
-        with _socket() as probe:
-            if not _bound(probe, port):
+        while not _is_free(port):
+            if not deadline.wait(_LOOK_S):
                 raise PortTakenError(port, owner=listener_of(port))
+
+
+def _is_free(port: int) -> bool:
+    with _socket() as probe:
+        return _bound(probe, port)
 
 
 def accepts_connections(port: int) -> bool:

@@ -1,6 +1,7 @@
 import os
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -20,7 +21,7 @@ def test_free_ports_are_below_the_range_of_outgoing_connections() -> None:
 
 def test_a_taken_port_is_named_with_the_fix() -> None:
     with listening() as port, pytest.raises(PortTakenError, match=rf"Port {port} .* already in use.*another port"):
-        require_free([port])
+        require_free([port], wait_s=0.05)
 
 
 def test_a_port_with_closed_connections_is_free() -> None:
@@ -42,3 +43,11 @@ class listening:  # noqa: N801 -- reads as a function
 
     def __exit__(self, *_: object) -> None:
         self.socket.close()
+
+
+def test_a_port_that_is_let_go_of_within_a_moment_is_free():
+    with ThreadPoolExecutor(1) as beside:
+        with listening() as port:
+            checked = beside.submit(require_free, [port], 30.0)
+            assert wait([checked], timeout=0.1).not_done
+        checked.result()
