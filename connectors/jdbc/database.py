@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -27,6 +27,7 @@ from connectors.jdbc.url import is_jdbc, translate
 if TYPE_CHECKING:
     from connectors.jdbc.postgres_copy import PostgresCopy
 
+T = TypeVar("T")
 _MYSQL = {"mysql", "mariadb"}
 _log = logging.getLogger(__name__)
 _EXPORT = "SELECT pg_catalog.pg_export_snapshot()"
@@ -129,6 +130,17 @@ class Database:
         connection = self.connection
         with self.border.translated(doing):
             connection.exec_driver_sql(statement)
+
+    def told(self, ask: Callable[[], T]) -> T | None:
+        """What the server answers, in a transaction of its own; None where it will not. RetriableError: not now."""
+        try:
+            return ask()
+        except RetriableError:
+            raise
+        except ConnectError:
+            return None
+        finally:
+            self.end_transaction()
 
     def pin(self, doing: str) -> tuple[str, bool]:
         """PostgreSQL: begin a transaction of one snapshot, in which `pages` will read; the snapshot as

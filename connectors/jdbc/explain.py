@@ -10,7 +10,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.database import Database
 from connectors.jdbc.query import Edge, Source, select
 from connectors.jdbc.types import ColumnPlan, Raw
@@ -29,15 +28,8 @@ def reads_all(
     if ask is None or not order:
         return None
     poll = select(source, order, after=[Edge.at(_value(database.dialect_name, first))])
-    try:
-        return ask(database, poll)
-    except RetriableError:
-        raise
-    except ConnectError:
-        # The right to read is the poll's to miss, and a form of EXPLAIN that is not known here says nothing.
-        return None
-    finally:
-        database.end_transaction()
+    # The right to read is the poll's to miss, and a form of EXPLAIN that is not known here says nothing.
+    return database.told(lambda: ask(database, poll))
 
 
 def _value(dialect: str, first: ColumnPlan) -> sa.ColumnElement[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.database import Database
 from connectors.jdbc.tables import TableName
 
@@ -19,15 +18,8 @@ def out_of_order(database: Database, table: TableName, column: str) -> str | Non
     ask = {"postgresql": _postgres, "mysql": _mysql, "mariadb": _mysql}.get(database.dialect_name)
     if ask is None:
         return None
-    try:
-        return ask(database, table, column)
-    except RetriableError:
-        raise
-    except ConnectError:
-        # An old server knows no such catalog; the audit then says nothing.
-        return None
-    finally:
-        database.end_transaction()
+    # An old server knows no such catalog; the audit then says nothing.
+    return database.told(lambda: ask(database, table, column))
 
 
 def _postgres(database: Database, table: TableName, column: str) -> str | None:

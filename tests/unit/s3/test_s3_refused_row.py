@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from test_s3_store_faults import TP, config, store  # noqa: F401 - a fixture
+from s3_http_store import TP, config
 
 from connect.kafka.raw import RawBatch
 from connect.plugins import Catalog
@@ -58,7 +58,7 @@ class Context:
         pass
 
 
-def live(store, log, committed, settings):  # noqa: F811 - the fixture's value
+def live(store, log, committed, settings):
     """One life of the task, until all is read or a row ends it."""
     control = Control()
     raw = {**CONFIG, **settings}
@@ -84,7 +84,7 @@ def live(store, log, committed, settings):  # noqa: F811 - the fixture's value
         ({"errors.tolerance": "all", "errors.tolerance.limit.count": "0"}, LimitExceededError),
     ],
 )
-def test_a_row_that_ended_the_task_is_in_no_gap_of_an_object(store, settings, error):  # noqa: F811 - the fixture
+def test_a_row_that_ended_the_task_is_in_no_gap_of_an_object(store, settings, error):
     committed = {}
     with pytest.raises(error):
         live(store, [b"0", None, b"2", b"3"], committed, settings)

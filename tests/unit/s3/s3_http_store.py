@@ -1,0 +1,92 @@
+"""A store over plain HTTP that does wrong when it is asked to, and the settings of a sink that writes to it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from connect.api.records import TopicPartition
+from connectors.s3.classes import BYTES_FORMAT
+from connectors.s3.config import S3SinkConfig
+
+TP = TopicPartition("t", 0)
+EMPTY_LIST = b'<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>'
+
+
+class Store(ThreadingHTTPServer):
+    """Keeps objects in a dict; `faults` are used up one per PUT."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Requests)
+        self.objects: dict[str, tuple[bytes, dict[str, str]]] = {}
+        self.is_conditional = True
+        self.faults: list[str] = []
+        self.ended = threading.Event()
+
+
+class Requests(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Store
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        fault = self.server.faults.pop(0) if self.server.faults else ""
+        if fault == "silence":
+            self.server.ended.wait()
+            return
+        if fault == "503":
+            self.answer(503, b"<Error><Code>SlowDown</Code></Error>")
+            return
+        if fault == "409":
+            self.answer(409, b"<Error><Code>ConditionalRequestConflict</Code></Error>")
+            return
+        taken = self.path in self.server.objects and self.server.is_conditional and self.headers["If-None-Match"] == "*"
+        if not taken:
+            metadata = {k: v for k, v in self.headers.items() if k.lower().startswith("x-amz-meta-")}
+            self.server.objects[self.path] = (body, metadata)
+        if fault == "lost answer":
+            self.close_connection = True
+            return
+        self.answer(412 if taken else 200)
+
+    def do_HEAD(self) -> None:
+        if self.path not in self.server.objects:
+            self.answer(404)
+            return
+        body, metadata = self.server.objects[self.path]
+        self.send_response(200)
+        for name, value in metadata.items():
+            self.send_header(name, value)
+        self.send_header("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.answer(200, EMPTY_LIST)
+
+    def do_POST(self) -> None:  # DeleteObjects
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        for key in re.findall("<Key>(.*?)</Key>", body):
+            self.server.objects.pop(f"/bucket/{key}", None)
+        self.answer(200, b"<DeleteResult></DeleteResult>")
+
+    def answer(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("ETag", '"e"')
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def config(store: Store, **others: str) -> S3SinkConfig:
+    return S3SinkConfig.parse({
+        "s3.bucket.name": "bucket", "store.url": f"http://127.0.0.1:{store.server_port}", "format.class": BYTES_FORMAT,
+        "aws.access.key.id": "id", "aws.secret.access.key": "secret", "flush.size": "2", "s3.part.retries": "0",
+        **{name.replace("_", "."): value for name, value in others.items()},
+    })  # fmt: skip
