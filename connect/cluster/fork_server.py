@@ -120,7 +120,7 @@ class ForkServer:
                 ours.close()
             # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
             os.setpgid(0, 0)
-            watch(self._lease)
+            watch(self._lease, report)
             run_host(line, report, self._catalog, self._pages)
         except BaseException:  # noqa: BLE001 - nothing may lead back into the server's loop
             traceback.print_exc()

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from connect.cluster.shared_memory import shared_memory
+from connect.runtime.crash_report import say_lease_over
 
 _FORMAT: Final = struct.Struct("d")
 SHARE: Final = 0.8
@@ -29,7 +30,9 @@ Reach = Callable[[float], bool]
 """Whether a broker answers within so many seconds."""
 CHECK_S: Final = 0.2
 EXIT_CODE: Final = 75
-"""EX_TEMPFAIL: how a host ends whose lease is over."""
+"""EX_TEMPFAIL: how a host ends whose lease is over; the crash report says that it was not a plug-in that ended it."""
+LEASE_OVER: Final = "ended with its worker's lease"
+"""The reason of such an end: the host has done nothing wrong, and neither have its tasks."""
 
 
 class Lease:
@@ -108,16 +111,20 @@ class Lease:
         self._memory[: _FORMAT.size] = _FORMAT.pack(until_s)
 
 
-def watch(descriptor: int) -> None:
-    """End this process when the lease behind the descriptor has run out. For task hosts."""
+def watch(descriptor: int, report: int) -> None:
+    """End this process when the lease behind the descriptor has run out. For task hosts.
+
+    `report`: the descriptor of its crash report, which tells the worker why.
+    """
     memory = mmap.mmap(descriptor, mmap.PAGESIZE, prot=mmap.PROT_READ)
-    threading.Thread(target=_watch, args=(memory,), name="lease", daemon=True).start()
+    threading.Thread(target=_watch, args=(memory, report), name="lease", daemon=True).start()
 
 
-def _watch(memory: mmap.mmap) -> None:
+def _watch(memory: mmap.mmap, report: int) -> None:
     pause = threading.Event()
     while not pause.wait(CHECK_S):
         (until_s,) = _FORMAT.unpack(memory[: _FORMAT.size])
         if time.monotonic() > until_s:
+            say_lease_over(report)
             os.write(2, b"The worker of this task host is frozen or out of its group; the host ends.\n")
             os._exit(EXIT_CODE)  # nothing may be flushed: another worker may own these tasks already

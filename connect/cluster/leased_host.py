@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--lease", type=int, required=True)
     parser.add_argument("--report", type=int, required=True)
     given = parser.parse_args()
-    watch(given.lease)
+    watch(given.lease, given.report)
     die_with_parent()
     run_host(socket.socket(fileno=given.fd), given.report)
 

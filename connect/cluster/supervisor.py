@@ -10,8 +10,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from connect.cluster.host_process import exit_reason
-from connect.cluster.lease import EXIT_CODE
+from connect.cluster.lease import LEASE_OVER
 from connect.cluster.suspects import Suspects, last_words
 from connect.cluster.task_host import Host, HostListener
 from connect.runtime.messages import (
@@ -41,9 +40,6 @@ IDLE_S: Final = 60.0
 """A host without tasks is ended after this time."""
 SPARE_PAUSE_S: Final = 5.0
 """After a host without tasks has died, the next one is not made ready before this."""
-
-LEASE_OVER: Final = exit_reason(EXIT_CODE)
-"""A host that ends so has done nothing wrong, and neither have its tasks."""
 
 Launch = Callable[[str, HostListener], Host]
 Post = Callable[[str, Callable[[], None]], None]

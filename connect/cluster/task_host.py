@@ -17,8 +17,9 @@ import orjson
 import structlog
 
 from connect.cluster.host_process import StartProcess
+from connect.cluster.lease import LEASE_OVER
 from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import STAGES_BYTES, stacks_in, stages_in
+from connect.runtime.crash_report import REPORT_BYTES, lease_over_in, stacks_in, stages_in
 from connect.runtime.messages import Message, decode, encode
 
 EXIT_WAIT_S: Final = 3.0
@@ -84,7 +85,7 @@ class TaskHost:
         self._killed_because: str | None = None
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._outgoing.put(orjson.dumps(dict(worker)) + b"\n")
-        self._report = shared_memory("crash-report", STAGES_BYTES)
+        self._report = shared_memory("crash-report", REPORT_BYTES)
         self._left_behind = CrashReport({}, "")
         self._line, child = socket.socketpair()
         with child:
@@ -153,6 +154,8 @@ class TaskHost:
         except OSError as error:
             _logger.debug("task_host_line_broken", host=self._name, error=str(error))
         reason = self._wait()
+        if self._killed_because is None and lease_over_in(self._report):
+            reason = LEASE_OVER
         self._left_behind = CrashReport(stages_in(self._report), stacks_in(self._report))
         os.close(self._report)
         self._outgoing.put(None)

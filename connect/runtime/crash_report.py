@@ -1,7 +1,8 @@
 """What a task host leaves behind when it dies: which stage each run was in, and the stacks of its threads.
 
 Both are in memory that the host shares with its worker, so they outlive any end: a signal, an `os._exit`, a kill from
-outside. The stages come first, in slots of one run each; behind them the interpreter writes its stacks.
+outside. The stages come first, in slots of one run each; then a mark whether the lease was over; behind it the
+interpreter writes its stacks.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from typing import Final
 _SLOT: Final = struct.Struct("<q24s")
 _SLOTS: Final = 512
 STAGES_BYTES: Final = _SLOT.size * _SLOTS
+_LEASE_OVER: Final = b"lease over"
+_STACKS_AT: Final = STAGES_BYTES + 32
+REPORT_BYTES: Final = _STACKS_AT
+"""What is there from the start; the stacks are written behind it."""
 STACKS_BYTES: Final = 6000
 """So much of the stacks is shown; the thread that caused the end comes first."""
 
@@ -67,7 +72,7 @@ class StageSlot:
 
 def begin(descriptor: int) -> Stages:
     """Have the interpreter write its stacks there when the process dies of a signal, SIGABRT included."""
-    os.lseek(descriptor, STAGES_BYTES, os.SEEK_SET)
+    os.lseek(descriptor, _STACKS_AT, os.SEEK_SET)
     faulthandler.enable(descriptor, all_threads=True)
     return Stages(descriptor)
 
@@ -80,4 +85,14 @@ def stages_in(descriptor: int) -> Mapping[int, str]:
 
 def stacks_in(descriptor: int) -> str:
     """The stacks that the interpreter wrote in the end; empty when it had no time to. For the worker."""
-    return os.pread(descriptor, STACKS_BYTES, STAGES_BYTES).decode(errors="replace").strip()
+    return os.pread(descriptor, STACKS_BYTES, _STACKS_AT).decode(errors="replace").strip()
+
+
+def say_lease_over(descriptor: int) -> None:
+    """The host ends itself, because its worker's lease is over. No exit code says so: a plug-in may use any."""
+    os.pwrite(descriptor, _LEASE_OVER, STAGES_BYTES)
+
+
+def lease_over_in(descriptor: int) -> bool:
+    """The host said so. For the worker."""
+    return os.pread(descriptor, len(_LEASE_OVER), STAGES_BYTES) == _LEASE_OVER

@@ -13,7 +13,7 @@ from cluster_fakes import eventually
 from connect.cluster.forked_host import SERVER_GONE, ForkedHosts
 from connect.cluster.lease import Lease
 from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import STAGES_BYTES
+from connect.runtime.crash_report import REPORT_BYTES
 
 pytestmark = [
     pytest.mark.thorough,
@@ -45,7 +45,7 @@ def start(hosts):
     def build():
         ours, theirs = socket.socketpair()
         lines.append(ours)
-        reports.append(shared_memory("crash-report", STAGES_BYTES))
+        reports.append(shared_memory("crash-report", REPORT_BYTES))
         with theirs:
             process = hosts.start(theirs, reports[-1])
         eventually(lambda: process.pid)

@@ -11,9 +11,8 @@ from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.cluster import requests
 from connect.cluster.group_membership import GroupMembership
-from connect.cluster.lease import Lease
+from connect.cluster.lease import LEASE_OVER, Lease
 from connect.cluster.operations import NotFoundError, NotLeaderError, PartitionOffset, TargetState
-from connect.cluster.supervisor import LEASE_OVER
 from connect.runtime.messages import StartTask, State, StopTask, TaskState
 
 SLOTS = 6

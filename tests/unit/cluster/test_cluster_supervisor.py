@@ -3,6 +3,7 @@ import itertools
 import pytest
 
 from connect.cluster.connector_calls import ConnectorCalls
+from connect.cluster.lease import EXIT_CODE, LEASE_OVER
 from connect.cluster.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, SPARE_PAUSE_S, HostLimits, Supervisor
 from connect.cluster.suspects import FEW, PROBATION_S
 from connect.cluster.task_host import CrashReport
@@ -198,9 +199,16 @@ def test_connectors_whose_host_died_are_kept_apart_for_a_while(bench):
 
 def test_a_host_that_ends_with_the_lease_makes_nobody_suspect_and_fails_no_task(bench):
     bench = Bench(hosts=1)
-    bench.supervisor.ended(bench.start(1, "a"), "ended with exit code 75")
+    bench.supervisor.ended(bench.start(1, "a"), LEASE_OVER)
     assert [(change.run, change.state) for change in bench.changes] == [(1, None)]
     assert bench.start(2, "a") is bench.start(3, "b")
+
+
+def test_a_plugin_that_ends_with_the_exit_code_of_a_lease_fails_its_task_and_is_suspect(bench):
+    bench = Bench(hosts=1)
+    bench.supervisor.ended(bench.start(1, "a"), f"ended with exit code {EXIT_CODE}")
+    assert [(change.run, change.state) for change in bench.changes] == [(1, State.FAILED)]
+    assert bench.start(2, "a") is not bench.start(3, "b")
 
 
 def test_many_suspects_share_a_few_hosts(bench):

@@ -12,10 +12,10 @@ import pytest
 from cluster_fakes import eventually
 
 from connect.cluster.host_process import CommandProcess, exit_reason, python_host
-from connect.cluster.lease import Lease
+from connect.cluster.lease import EXIT_CODE, LEASE_OVER, Lease
 from connect.cluster.shared_memory import shared_memory
 from connect.cluster.task_host import TaskHost
-from connect.runtime.crash_report import STAGES_BYTES
+from connect.runtime.crash_report import REPORT_BYTES
 from connect.runtime.messages import HostReady, StopTask, TaskState
 
 pytestmark = pytest.mark.thorough
@@ -24,9 +24,9 @@ CHILD = """
 import json, os, socket, sys, threading
 from connect.runtime.messages import HostReady, TaskState, decode, encode
 channel = socket.socket(fileno=int(sys.argv[1]))
-if len(sys.argv) > 2:
+if len(sys.argv) > 3:
     from connect.cluster.lease import watch
-    watch(int(sys.argv[2]))
+    watch(int(sys.argv[3]), int(sys.argv[2]))
 lines = channel.makefile("rb")
 settings = json.loads(lines.readline())
 channel.sendall(encode(HostReady(os.getpid())) + b"this is no message\\n")
@@ -61,19 +61,12 @@ def start(heard):
     hosts = []
 
     def build(lease=None, **settings):
-        def command(descriptor):
-            arguments = [sys.executable, "-c", CHILD, str(descriptor)]
-            return arguments if lease is None else [*arguments, str(lease)]
+        def process(line, report):
+            inherited = [report] if lease is None else [report, lease]
+            command = [sys.executable, "-c", CHILD, str(line.fileno()), *map(str, inherited)]
+            return CommandProcess(line, lambda _: command, inherited)
 
-        inherited = [] if lease is None else [lease]
-        hosts.append(
-            TaskHost(
-                "h",
-                {"a": "1", **settings},
-                heard,
-                lambda line, report: CommandProcess(line, command, [*inherited, report]),
-            )
-        )
+        hosts.append(TaskHost("h", {"a": "1", **settings}, heard, process))
         assert heard.messages.get(timeout=20) == HostReady(hosts[-1].pid)
         return hosts[-1]
 
@@ -90,6 +83,14 @@ def test_it_gets_the_settings_first_and_answers_messages_garbage_apart(heard, st
 def test_its_end_is_told_with_the_exit_code(heard, start):
     start().send(StopTask("exit", 3, 1, 1.0))
     assert heard.ends.get(timeout=20) == "ended with exit code 3"
+
+
+def test_a_plugin_that_ends_it_with_the_exit_code_of_a_lease_is_no_end_of_the_lease(heard, start):
+    lease = Lease(valid_s=60)
+    lease.hold()
+    start(lease=lease.descriptor).send(StopTask("exit", EXIT_CODE, 1, 1.0))
+    assert heard.ends.get(timeout=20) == "ended with exit code 75"
+    lease.close()
 
 
 def test_a_signal_is_named(heard, start):
@@ -116,7 +117,7 @@ def test_a_host_that_is_a_program_of_its_own_reads_its_line_and_watches_the_leas
         lease = Lease(30.0)
         if held:
             lease.hold()
-        report = shared_memory("crash-report", STAGES_BYTES)
+        report = shared_memory("crash-report", REPORT_BYTES)
         ours, theirs = socket.socketpair()
         with theirs:
             process = CommandProcess(
@@ -148,7 +149,7 @@ def test_it_ends_by_itself_when_the_lease_is_revoked_and_lives_while_it_is_held(
     eventually(lambda: time.monotonic() > held_until_s)
     assert host.resident_bytes() > 0
     lease.revoke()
-    assert heard.ends.get(timeout=20) == "ended with exit code 75"
+    assert heard.ends.get(timeout=20) == LEASE_OVER
     lease.close()
 
 
@@ -157,7 +158,7 @@ def test_it_ends_by_itself_when_nobody_extends_the_lease(heard, start):
     lease.hold()
     start(lease=lease.descriptor)
     lease.close()
-    assert heard.ends.get(timeout=20) == "ended with exit code 75"
+    assert heard.ends.get(timeout=20) == LEASE_OVER
 
 
 def test_it_ends_by_itself_when_no_broker_answers_its_worker_any_more(heard, start):
@@ -171,7 +172,7 @@ def test_it_ends_by_itself_when_no_broker_answers_its_worker_any_more(heard, sta
     start(lease=lease.descriptor)
     eventually(lambda: not answers)
     last_s = time.monotonic()
-    assert heard.ends.get(timeout=20) == "ended with exit code 75"
+    assert heard.ends.get(timeout=20) == LEASE_OVER
     assert time.monotonic() - last_s > 1
     lease.close()
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import STAGES_BYTES, Stages, stacks_in, stages_in
+from connect.runtime.crash_report import REPORT_BYTES, Stages, stacks_in, stages_in
 from connect.runtime.figures import TaskFigures
 
 DIES = """
@@ -26,7 +26,7 @@ in_the_connector()
 
 @pytest.fixture
 def descriptor():
-    descriptor = shared_memory("crash-report", STAGES_BYTES)
+    descriptor = shared_memory("crash-report", REPORT_BYTES)
     yield descriptor
     os.close(descriptor)
 
