@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -20,26 +20,32 @@ from connect.services import KafkaService
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.profile_table import profile_table
+from tests.bench.s3_files import ROWS_PER_OBJECT
 from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
 PARTS = ("throughput", "sql", "cluster", "log")
 COLUMNS = (
     "name", "rows/s", "cpu s/M rows", "rows/s per core", "must", "RSS MB", "peer", "peer rows/s", "peer cpu s/M",
-    "rows/s ratio", "cpu ratio",
+    "rows/s ratio", "cpu ratio", "gate",
 )  # fmt: skip
 CONSOLE = Console(width=200)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="rows that each throughput job moves")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows each throughput job moves: n x 100,000")
     parser.add_argument("--only", choices=PARTS, help="run one part")
+    parser.add_argument("--java-s3-plugin", type=Path, help="folder of plug-ins with Aiven's S3 sink, for the S3 rows")
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
     options = parser.parse_args()
+    if options.rows <= 0 or options.rows % ROWS_PER_OBJECT:
+        parser.error(
+            f"--rows {options.rows}: a multiple of {ROWS_PER_OBJECT:,}, the rows of one object in S3, is needed."
+        )
     with tempfile.TemporaryDirectory() as name, KafkaService(heap_mib=1024, jvm_options=()) as kafka:
         folder = Path(name)
-        bench = Bench(kafka, folder, options.rows, CONSOLE.print)
+        bench = Bench(kafka, folder, options.rows, CONSOLE.print, options.java_s3_plugin)
         if options.only in {None, "throughput"}:
             throughput(measure_throughput(bench), options.out)
         if options.only in {None, "sql"}:
@@ -76,10 +82,17 @@ def show(results: list[dict]) -> None:
             "" if r["must_rows_per_s_per_core"] is None else f"{r['must_rows_per_s_per_core']:,}",
             f"{r['max_rss_mb']:.0f}", str(peer.get("name", "")),
             f"{peer['rows_per_s']:,.0f}" if peer else "", f"{peer['cpu_s_per_mrow']:.2f}" if peer else "",
-            *("" if r[name] is None else f"{r[name]:.2f}" for name in ("ratio", "cpu_ratio")),
+            *("" if r[name] is None else f"{r[name]:.2f}" for name in ("ratio", "cpu_ratio")), gate(r),
         )  # fmt: skip
     CONSOLE.print(table)
     CONSOLE.print(profile_table(results))
+
+
+def gate(entry: Mapping) -> str:
+    """Whether the peer takes as many times our CPU per row as it must."""
+    if entry["gate"] is None:
+        return ""
+    return f">= {entry['gate']:g} {'met' if entry['cpu_ratio'] >= entry['gate'] else 'MISSED'}"
 
 
 if __name__ == "__main__":

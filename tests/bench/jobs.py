@@ -190,8 +190,7 @@ def source_until_told(settings: Settings) -> Figure:
 def kafka_to_s3(settings: Settings) -> Figure:
     connector = {
         "name": f"sink-{settings['topic']}", "connector.class": "io.confluent.connect.s3.S3SinkConnector",
-        "topics": settings["topic"], "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
-        "parquet.codec": "zstd", "flush.size": "100000", "store.url": settings["s3_url"],
+        "topics": settings["topic"], "store.url": settings["s3_url"],
         "s3.bucket.name": settings["bucket"], "s3.region": "us-east-1", "aws.access.key.id": settings["access_key_id"],
         "aws.secret.access.key": settings["secret_access_key"], **connector_settings(settings),
     }  # fmt: skip

@@ -42,11 +42,17 @@ def measure(work: Callable[[], int]) -> Figure:
 
 
 def entry(
-    name: str, ours: Figure, peer_name: str | None, peer: Figure | None, must: int | None = None
+    name: str,
+    ours: Figure,
+    peer_name: str | None,
+    peer: Figure | None,
+    must: int | None = None,
+    gate: float | None = None,
 ) -> dict[str, object]:
     """A row of bench.json. `ratio`: our rows/s over the peer's; `cpu_ratio`: the peer's CPU per row over ours.
 
-    `must`: the least rows per second of one core, to be compared with 1 / CPU seconds per row.
+    `must`: the least rows per second of one core, to be compared with 1 / CPU seconds per row. `gate`: the least
+    `cpu_ratio`.
     """
     beside = None
     if peer is not None:
@@ -63,6 +69,7 @@ def entry(
         "ratio": None if peer is None else ours.rows_per_s / peer.rows_per_s,
         "cpu_ratio": None if peer is None else peer.cpu_s_per_mrow / ours.cpu_s_per_mrow,
         "must_rows_per_s_per_core": must,
+        "gate": None if peer is None else gate,
     }
 
 

@@ -7,13 +7,16 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from connect.services import KafkaService, SeaweedS3Service
+from connect.services import KafkaService
 from connect.services.errors import ServiceError
 from connect.services.registry import SchemaRegistryService
+from tests.bench import s3_files
+from tests.bench.java.avro_converter import CLASS as AVRO_CONVERTER
+from tests.bench.java.avro_converter import avro_converter
 from tests.bench.java.java_peer import JavaPeer, build_plugins
 from tests.bench.measure import Figure, entry
 
@@ -44,9 +47,8 @@ PRODUCER = {
     "producer.override.batch.size": "262144",
     "producer.override.compression.type": "lz4",
 }
-JSON_LINES = {"name": "sink-lines", "format.class": "io.confluent.connect.s3.format.json.JsonFormat"}
-FROM_START = {"consumer.override.auto.offset.reset": "earliest"}
 JAVA = "Java Kafka Connect 4.1"
+JAVAS_S3 = f"{JAVA}, Aiven's S3 sink"
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Bench:
     folder: Path
     rows: int
     say: Callable[[str], None]
+    java_s3_plugin: Path | None = None
 
     @property
     def base(self) -> dict[str, str]:
@@ -92,17 +95,21 @@ def measure_throughput(bench: Bench) -> Iterator[dict]:
     ours = run("memory_to_kafka", {**bench.base, "topic": filled})
     yield entry("in-memory source -> JSON -> Kafka", ours, "librdkafka produce(), ready bytes", raw)
 
-    java_source, java_sink = _java(bench, filled)
-    ours = run("memory_to_kafka", {**bench.base, **_with(AND_FILTER), "topic": new_topic(kafka, "smts")})
-    yield entry("in-memory source -> 3 SMTs -> JSON, lz4", ours, JAVA, java_source, must=250_000)
-    by_row = {"connector": json.dumps({**BY_ROW, **PRODUCER}), "topic": new_topic(kafka, "by-row")}
-    ours = run("memory_to_kafka", {**bench.base, **by_row})
-    yield entry("in-memory source -> Python function per row -> JSON, lz4", ours, None, None, must=130_000)
-    yield _avro(bench)
+    with SchemaRegistryService() as registry:
+        java = _java(bench, filled, registry.endpoint.url)
+        ours = run("memory_to_kafka", {**bench.base, **_with(AND_FILTER), "topic": new_topic(kafka, "smts")})
+        name = "in-memory source -> 3 SMTs -> JSON, lz4"
+        yield entry(name, ours, JAVA, java.get("source"), must=250_000, gate=3)
+        by_row = {"connector": json.dumps({**BY_ROW, **PRODUCER}), "topic": new_topic(kafka, "by-row")}
+        ours = run("memory_to_kafka", {**bench.base, **by_row})
+        yield entry("in-memory source -> Python function per row -> JSON, lz4", ours, None, None, must=130_000)
+        avro = {**bench.base, "registry": registry.endpoint.url, "converter": AVRO_CONVERTER}
+        filled_avro = new_topic(kafka, "avro")
+        yield from _avro(bench, avro, filled_avro, java.get("avro"))
 
-    ours = run("kafka_to_null", {**bench.base, "topic": filled, "connector": json.dumps(INSERT_AND_RENAME)})
-    yield entry("Kafka JSON -> 2 SMTs -> null sink", ours, JAVA, java_sink, must=250_000)
-    yield from _files(bench, filled, java_sink)
+        ours = run("kafka_to_null", {**bench.base, "topic": filled, "connector": json.dumps(INSERT_AND_RENAME)})
+        yield entry("Kafka JSON -> 2 SMTs -> null sink", ours, JAVA, java.get("sink"), must=250_000, gate=1.5)
+        yield from _files(bench, filled, avro, filled_avro)
     yield _sqlite(bench)
 
 
@@ -110,55 +117,67 @@ def _with(transforms: dict[str, str]) -> dict[str, str]:
     return {"connector": json.dumps({**INSERT_AND_RENAME, **transforms, **PRODUCER})}
 
 
-def _java(bench: Bench, filled: str) -> tuple[Figure | None, Figure | None]:
-    """The source with 3 SMTs and the null sink with 2, measured on the Java worker; None each without a JDK."""
-    with _java_worker(bench) as java:
-        if java is None:
-            return None, None
-        config = {**INSERT_AND_RENAME, **AND_FILTER, **PRODUCER}
-        source = java.source(config, bench.rows, lambda: new_topic(bench.kafka, "java"))
-        return source, java.null_sink({**INSERT_AND_RENAME, **FROM_START}, filled, bench.rows)
-
-
-@contextmanager
-def _java_worker(bench: Bench) -> Iterator[JavaPeer | None]:
+def _java(bench: Bench, filled: str, registry_url: str) -> dict[str, Figure]:
+    """The source with 3 SMTs, the source with Avro and the null sink with 2 SMTs, as far as they can be had."""
     with ExitStack() as stack:
-        java = None
         try:
-            plugins = build_plugins(bench.folder)
-            java = stack.enter_context(JavaPeer(bench.base["bootstrap"], plugins))
+            plugins = [build_plugins(bench.folder)]
+            avro = {"value.converter": AVRO_CONVERTER, "value.converter.schema.registry.url": registry_url}
+            try:
+                plugins.append(avro_converter())
+            except ServiceError as error:
+                bench.say(f"{JAVA} is left out of the Avro row: {error}")
+                avro = {}
+            java = stack.enter_context(JavaPeer(bench.base["bootstrap"], plugins, bench.folder))
         except ServiceError as error:
             bench.say(f"{JAVA} is left out: {error}")
-        yield java
+            return {}
+
+        def topic() -> str:
+            return new_topic(bench.kafka, "java")
+
+        found = {"source": java.source({**INSERT_AND_RENAME, **AND_FILTER, **PRODUCER}, bench.rows, topic)}
+        if avro:
+            found["avro"] = java.source({**avro, **PRODUCER}, bench.rows, topic)
+        found["sink"] = java.null_sink({**INSERT_AND_RENAME, **s3_files.FROM_START}, filled, bench.rows)
+    return found
 
 
-def _avro(bench: Bench) -> dict:
-    with SchemaRegistryService() as registry:
-        converter = "io.confluent.connect.avro.AvroConverter"
-        avro = {**bench.base, "registry": registry.endpoint.url, "converter": converter}
-        ours = run("memory_to_kafka", {**avro, "topic": new_topic(bench.kafka, "avro")})
-        peer = run("avro_serializer", {**avro, "topic": new_topic(bench.kafka, "avro-peer"), "rows": "100000"})
-    bench.say(f"{JAVA} is left out of the Avro row: Confluent's AvroConverter is not on Maven Central.")
+def _avro(bench: Bench, avro: dict[str, str], filled: str, java: Figure | None) -> Iterator[dict]:
     name = "in-memory source -> Avro with registry"
-    return entry(name, ours, "confluent-kafka AvroSerializer + produce()", peer, must=350_000)
+    ours = run("memory_to_kafka", {**avro, "topic": filled})
+    peer = run("avro_serializer", {**avro, "topic": new_topic(bench.kafka, "avro-peer"), "rows": "100000"})
+    yield entry(name, ours, "confluent-kafka AvroSerializer + produce()", peer, must=350_000)
+    if java is not None:
+        topic = new_topic(bench.kafka, "avro-lz4")
+        ours = run("memory_to_kafka", {**avro, "topic": topic, "connector": json.dumps(PRODUCER)})
+        yield entry(f"{name}, lz4", ours, JAVA, java, must=350_000, gate=2)
 
 
-def _files(bench: Bench, filled: str, java_sink: Figure | None) -> Iterator[dict]:
-    with SeaweedS3Service() as s3:
-        s3.create_bucket("bench")
-        endpoint = s3.endpoint
-        settings = {
-            **bench.base, "topic": filled, "s3_url": endpoint.url, "bucket": "bench",
-            "access_key_id": endpoint.access_key_id, "secret_access_key": endpoint.secret_access_key,
-        }  # fmt: skip
-        ours = run("kafka_to_s3", settings)
-        lines = run("kafka_to_s3", {**settings, "connector": json.dumps(JSON_LINES)})
-    raw = run("raw_consume", {**bench.base, "topic": filled})
-    yield entry("Kafka JSON -> Parquet zstd in S3", ours, "librdkafka consume(), thrown away", raw, must=200_000)
-    yield entry("Kafka JSON -> JSON lines in S3", lines, "librdkafka consume(), thrown away", raw)
-    if java_sink is not None:
-        name = f"{JAVA}, 2 SMTs -> null sink: it has no Parquet writer"
-        yield entry("Kafka JSON -> Parquet zstd in S3, beside Java", ours, name, java_sink, must=200_000)
+def _files(bench: Bench, filled: str, avro: dict[str, str], filled_avro: str) -> Iterator[dict]:
+    """Ours and Java's in turn: Parquet from Avro, and JSON lines."""
+    raw = "librdkafka consume(), thrown away", run("raw_consume", {**bench.base, "topic": filled})
+    with s3_files.store() as store:
+
+        def ours(prefix: str, chosen: dict[str, str], base: dict[str, str], topic: str) -> Figure:
+            return run("kafka_to_s3", s3_files.our_settings(store, base, topic, prefix, chosen))
+
+        parquet = ours("json-parquet", s3_files.PARQUET, bench.base, filled)
+        yield entry("Kafka JSON -> Parquet zstd in S3", parquet, *raw, must=200_000)
+        yield entry("Kafka JSON -> JSON lines in S3", ours("lines", s3_files.JSON_LINES, bench.base, filled), *raw)
+        shared = (bench.kafka, store, bench.java_s3_plugin, bench.folder, bench.rows, bench.say)
+        with s3_files.java_s3(*shared) as java:
+            parquet = ours("parquet", s3_files.PARQUET, avro, filled_avro)
+            theirs = None if java is None else java.parquet(filled_avro, avro["registry"], "java-parquet")
+            yield entry("Kafka Avro -> Parquet zstd in S3", parquet, JAVAS_S3, theirs, gate=4)
+            lines = ours("gzip", {**s3_files.JSON_LINES, **s3_files.GZIP}, bench.base, filled)
+            theirs = None if java is None else java.json_lines(filled, "java-gzip")
+            yield entry("Kafka JSON -> JSON lines gzip in S3", lines, JAVAS_S3, theirs, gate=4)
+        files = s3_files.file_system(store)
+        for prefix, count in (("parquet", s3_files.parquet_rows), ("gzip", s3_files.gzip_lines)):
+            writers = (prefix,) if java is None else (prefix, f"java-{prefix}")
+            s3_files.check_rows(files, writers, bench.rows, count)
+            bench.say(f"{bench.rows:,} rows each in the objects of {' and '.join(writers)}")
 
 
 def _sqlite(bench: Bench) -> dict:

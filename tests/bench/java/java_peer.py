@@ -8,13 +8,13 @@ import struct
 import subprocess
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import psutil
 import requests
-from confluent_kafka import TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from connect.api.deadline import Deadline
@@ -31,6 +31,7 @@ SERVICES = {
 }
 LIMIT_S = 180.0
 STEP_S = 0.02
+STATUS_S = 2.0
 
 
 def build_plugins(folder: Path) -> Path:
@@ -55,19 +56,33 @@ def build_plugins(folder: Path) -> Path:
 
 
 class JavaPeer:
-    """A running worker. Each job runs twice, and the second run counts: the JIT is warm then."""
+    """A running worker. Each job runs twice, and the second run counts: the JIT is warm then.
 
-    def __init__(self, bootstrap_servers: str, plugins: Path) -> None:
+    `plugins` are folders of its plug-in path, `scratch` is where its connectors leave what this process reads.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        plugins: Sequence[Path],
+        scratch: Path,
+        *,
+        heap_mib: int = KAFKAS_HEAP_MIB,
+        offset_flush_ms: int = 1000,
+    ) -> None:
         group = f"bench-java-{time.time_ns()}"
         topics = InternalTopics(f"{group}-configs", f"{group}-offsets", f"{group}-status")
         self._service = JavaConnectService(
-            bootstrap_servers, group_id=group, topics=topics, jvm_options=KAFKAS_JVM, heap_mib=KAFKAS_HEAP_MIB,
+            bootstrap_servers, group_id=group, topics=topics, jvm_options=KAFKAS_JVM, heap_mib=heap_mib,
             properties={
-                "plugin.path": str(plugins), "value.converter.schemas.enable": "false",
-                "offset.flush.interval.ms": "1000",
+                "plugin.path": ",".join(map(str, plugins)), "value.converter.schemas.enable": "false",
+                "offset.flush.interval.ms": str(offset_flush_ms),
+                # The converters and sinks that are not Kafka's own are of the time before KIP-898.
+                "plugin.discovery": "hybrid_warn",
             },
         )  # fmt: skip
-        self._folder = plugins.parent
+        self._folder = scratch
+        self._ask_again_s = 0.0
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers})
 
     def __enter__(self) -> Self:
@@ -98,6 +113,20 @@ class JavaPeer:
         assert figure is not None
         return figure
 
+    def committing_sink(
+        self, name: str, configs: Sequence[Mapping[str, str]], topic: str, rows: int, warm_up_rows: int
+    ) -> Figure:
+        """A sink that writes before it commits: one run of `warm_up_rows`, one of `rows`, each by its own config.
+
+        Rows count when their offsets are committed, so the first commit begins the time that is measured.
+        """
+        figure = None
+        for config, least in zip(configs, (warm_up_rows, rows), strict=True):
+            run = f"{name}-{least}-{topic}"
+            figure = self._run(run, {"topics": topic, **config}, least, lambda run=run: self._committed(run, topic))
+        assert figure is not None
+        return figure
+
     def _run(self, name: str, config: Mapping[str, str], rows: int, moved: Callable[[], int]) -> Figure:
         with self._connector(name, config):
             started_s, cpu_s, before = time.perf_counter(), self._cpu_s(), 0
@@ -106,8 +135,8 @@ class JavaPeer:
                 if not before and now:
                     # What the start of a connector takes is no part of its rate.
                     started_s, cpu_s, before = time.perf_counter(), self._cpu_s(), now
-                if not limit.wait(STEP_S):
-                    raise TimeoutError(f"{name}: {now} of {rows} rows; {self._get(f'/connectors/{name}/status')}")
+                if not limit.wait(STEP_S) or self._failed(name):
+                    raise RuntimeError(f"{name}: {now} of {rows} rows; {self._get(f'/connectors/{name}/status')}")
             wall_s = time.perf_counter() - started_s
             return Figure(now - before, wall_s, self._cpu_s() - cpu_s, self._process().memory_info().rss / 2**20)
 
@@ -123,6 +152,13 @@ class JavaPeer:
     def _get(self, path: str) -> str:
         return requests.get(self._service.endpoint.url + path, timeout=60).text
 
+    def _failed(self, name: str) -> bool:
+        """Whether its task failed, as it was at most STATUS_S ago."""
+        if time.monotonic() < self._ask_again_s:
+            return False
+        self._ask_again_s = time.monotonic() + STATUS_S
+        return '"FAILED"' in self._get(f"/connectors/{name}/status")
+
     def _process(self) -> psutil.Process:
         return psutil.Process(self._service.pid)
 
@@ -132,6 +168,11 @@ class JavaPeer:
     def _end_of(self, topic: str) -> int:
         partition = TopicPartition(topic, 0)
         return self._admin.list_offsets({partition: OffsetSpec.latest()})[partition].result(30).offset
+
+    def _committed(self, connector: str, topic: str) -> int:
+        asked = ConsumerGroupTopicPartitions(f"connect-{connector}", [TopicPartition(topic, 0)])
+        (answer,) = self._admin.list_consumer_group_offsets([asked]).values()
+        return max(0, answer.result(30).topic_partitions[0].offset)
 
 
 def _count(file: Path) -> int:
