@@ -81,9 +81,6 @@ class Worker:
             check_installed()
         self._config = config
         self._catalog = Catalog.installed()
-        from connect.rest.server import RestServer  # noqa: F401 - all libraries are loaded before there are threads
-
-        self._pages = CleanPages()
         name_java_loggers(LOG_LEVELS, self._catalog)
         self._stopping = threading.Event()
         self._reacher: TopicAdmin | None = None
@@ -93,31 +90,39 @@ class Worker:
         self._forked: ForkedHosts | None = None
         if sys.platform.startswith("linux"):  # elsewhere system libraries may not survive a fork
             self._forked = ForkedHosts(self._lease.descriptor)
-            self._forked.start_server()
         self.herder = Herder(config, self._surroundings())
         self._rest: RestServer | None = None
         self._reached_kafka = False
 
     def start(self) -> str:
-        """Serve REST, then read the internal topics and begin; the REST URL. StartError.
+        """Serve REST, then begin with what the internal topics say; the REST URL. StartError.
 
         Until the topics are read REST answers, and says that the worker is starting.
         """
-        url = self._serve_rest()
         started_s = time.monotonic()
-        while not self._stopping.is_set():
+        with ThreadPoolExecutor(1, thread_name_prefix="kafka-contact") as beside:
+            # Kafka takes its time to answer, and so does loading REST's libraries.
+            contact = beside.submit(self._reach_kafka)
             try:
-                self._start_herder(url)
-            except RetriableError as error:
-                self._wait_for_kafka(error, time.monotonic() - started_s)
-            except ConnectError as error:
-                raise StartError(str(error)) from error
-            else:
-                self.herder.wait_until_joined(Deadline.after(JOIN_S, self._stopping))
-                if self._forked is not None:
-                    self._forked.load()
-                self._pages.forget()
-                break
+                url = self._serve_rest()
+            except BaseException:
+                self._stopping.set()
+                raise
+            pages = CleanPages()
+            if self._forked is not None:
+                self._forked.load()
+            while not self._stopping.is_set():
+                try:
+                    self.herder.start(urlsplit(url).netloc, url, contact.result())
+                except RetriableError as error:
+                    self._wait_for_kafka(error, time.monotonic() - started_s)
+                    contact = beside.submit(self._reach_kafka)
+                except ConnectError as error:
+                    raise StartError(str(error)) from error
+                else:
+                    self.herder.wait_until_joined(Deadline.after(JOIN_S, self._stopping))
+                    pages.forget()
+                    break
         return url
 
     def ask_to_stop(self) -> None:
@@ -142,7 +147,8 @@ class Worker:
             raise StartError(str(error)) from error
         return self._rest.start()
 
-    def _start_herder(self, url: str) -> None:
+    def _reach_kafka(self) -> str:
+        """Find the internal topics as they have to be, and read them; the id of the Kafka cluster."""
         deadline = Deadline.after(min(ATTEMPT_S, self._config.start_timeout_ms / 1000), self._stopping)
         admin = self._admin({})
         cluster_id = admin.cluster_id(deadline.sooner(CONTACT_S))
@@ -157,7 +163,7 @@ class Worker:
             reading = beside.submit(self.herder.read, deadline)
             Claiming(ClusterClaim.of(self._config), own, claims).run(deadline)
             reading.result()
-        self.herder.start(urlsplit(url).netloc, url, cluster_id)
+        return cluster_id
 
     def _wait_for_kafka(self, error: RetriableError, waited_s: float) -> None:
         brokers = ",".join(self._config.bootstrap_servers)

@@ -41,8 +41,10 @@ SHARED: Final = (
     "pyarrow",
     "pyarrow.compute",
     "orjson",
+    "connect.convert.json_converter",
+    "connect.convert.simple_header",
 )
-"""Loaded before the first host is made: heavy, in every host, and starting no thread when imported."""
+"""Loaded before the first host is made: in nearly every host, and starting no thread when imported."""
 
 
 class ForkServer:

@@ -23,24 +23,29 @@ class CleanPages:
     Pages that are given back come from the page cache again when they are touched. Arrow's libraries touch 40 MiB of
     themselves when they are loaded, and need a quarter of it later; so do others, a little less.
 
-    Made before there is a second thread, after libraries are loaded: they are where they are for good, so that any
-    thread may give them back later, also in a process that was forked from this one.
+    Made after libraries are loaded; any thread may give them back a while later, also in a process that was forked from
+    this one. A library that another thread is just loading (a resolver of host names, say) is no harm: for a moment its
+    file is mapped as one range, which is gone when the pages are given back.
     """
 
     def __init__(self) -> None:
-        smaps = _SMAPS.read_text(encoding="utf-8", errors="replace") if _SMAPS.exists() else ""
-        self._ranges = list(_clean_ranges(smaps))
+        self._ranges = _clean_ranges()
         self._madvise = ctypes.CDLL(None, use_errno=True).madvise
         self._madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
     def forget(self) -> None:
         """Give them back; nothing where it is not known which they are."""
-        for start, size_bytes in self._ranges:
+        for start, size_bytes in self._ranges & _clean_ranges():
             self._madvise(start, size_bytes, _DONTNEED)
 
 
-def _clean_ranges(smaps: str) -> Iterator[_Range]:
+def _clean_ranges() -> frozenset[_Range]:
     """Mappings of libraries, not writable, of which no page was changed: relocated ones would be lost."""
+    smaps = _SMAPS.read_text(encoding="utf-8", errors="replace") if _SMAPS.exists() else ""
+    return frozenset(_ranges_in(smaps))
+
+
+def _ranges_in(smaps: str) -> Iterator[_Range]:
     found: _Range | None = None
     for line in smaps.splitlines():
         first, *rest = line.split()

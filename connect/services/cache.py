@@ -19,9 +19,12 @@ _held: Final = ContextVar[frozenset[Path]]("held", default=frozenset())
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """CONNECT_SERVICES_CACHE, or the user's cache folder."""
+    """CONNECT_SERVICES_CACHE, or one of ours in the user's cache folder, which XDG_CACHE_HOME may name."""
     configured = environ.get(CACHE_KEY)
-    return Path(configured) if configured else Path.home() / ".cache" / "connect-for-kafka"
+    users = environ.get("XDG_CACHE_HOME", "")
+    # A relative one is to be ignored (XDG Base Directory Specification 0.8).
+    base = Path(users) if Path(users).is_absolute() else Path.home() / ".cache"
+    return Path(configured) if configured else base / "connect-for-kafka"
 
 
 def ensure_folder(target: Path, *, complete: Callable[[Path], bool], fill: Callable[[Path], None]) -> Path:

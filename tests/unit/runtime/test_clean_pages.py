@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from connect.runtime import clean_pages
 
 USES_ARROW = """
 import threading
@@ -42,3 +45,17 @@ def test_libraries_work_on_while_and_after_their_pages_are_given_back():
     assert done.returncode == 0, done.stderr
     assert "Error" not in done.stderr
     assert int(done.stdout) >= 15
+
+
+def test_a_library_that_is_just_being_loaded_keeps_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    smaps = tmp_path / "smaps"
+    monkeypatch.setattr(clean_pages, "_SMAPS", smaps)
+    settled = "1000-2000 r-xp 00000000 08:01 7 /lib/old.so\nRss: 4 kB\nAnonymous: 0 kB\n"
+    # The loader maps the whole file first, and its data over a part of that afterwards.
+    smaps.write_text(settled + "5000-9000 r--p 00000000 08:01 8 /lib/new.so\nAnonymous: 0 kB\n")
+    pages = clean_pages.CleanPages()
+    smaps.write_text(settled + "5000-7000 r--p 00000000 08:01 8 /lib/new.so\nAnonymous: 0 kB\n")
+    given_back: list[tuple[int, int]] = []
+    monkeypatch.setattr(pages, "_madvise", lambda start, size_bytes, _: given_back.append((start, size_bytes)))
+    pages.forget()
+    assert given_back == [(0x1000, 0x1000)]

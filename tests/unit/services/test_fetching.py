@@ -14,7 +14,9 @@ KAFKA = Artifact("org.apache.kafka", "kafka_2.13", "4.1.0")
 
 
 def test_the_cache_folder_is_the_configured_one_or_the_users() -> None:
-    assert cache_folder({"CONNECT_SERVICES_CACHE": "/jars"}) == Path("/jars")
+    assert cache_folder({"CONNECT_SERVICES_CACHE": "/jars", "XDG_CACHE_HOME": "/caches"}) == Path("/jars")
+    assert cache_folder({"XDG_CACHE_HOME": "/caches"}) == Path("/caches/connect-for-kafka")
+    assert cache_folder({"XDG_CACHE_HOME": "here"}) == Path.home() / ".cache" / "connect-for-kafka"
     assert cache_folder({}) == Path.home() / ".cache" / "connect-for-kafka"
 
 
