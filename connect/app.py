@@ -20,7 +20,6 @@ from connect.cluster.claiming import Claiming
 from connect.cluster.cluster_claim import ClusterClaim
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_catalog import InstalledConnectors
-from connect.cluster.connector_offsets import GroupOffsets
 from connect.cluster.forked_host import ForkedHosts
 from connect.cluster.group_membership import GroupMember, GroupMembership, SlotListener
 from connect.cluster.herder import Herder
@@ -32,6 +31,7 @@ from connect.cluster.lease import SHARE, UNHEARD_SHARE, Lease
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
 from connect.cluster.membership import Membership
 from connect.cluster.settling import Surroundings
+from connect.cluster.sink_groups import GroupOffsets
 from connect.cluster.supervisor import KILL_GRACE_S, Launch
 from connect.cluster.task_host import Host, HostListener, TaskHost
 from connect.kafka.kv_log import KeyValueLog
@@ -42,6 +42,7 @@ from connect.plugins import Catalog
 from connect.runtime.clean_pages import CleanPages
 from connect.runtime.config_providers import config_providers
 from connect.runtime.exactly_once import fences_leader
+from connect.runtime.group_calls import ADMIN_OVERRIDE
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS
 from connect.telemetry.tracing import check_installed, is_switched_on
@@ -141,8 +142,8 @@ class Worker:
         from connect.rest.server import RestServer
 
         try:
-            providers = config_providers(self._config.originals, self._catalog)
-            self._rest = RestServer(self._config, self.herder, self._catalog, resolve=providers.resolve)
+            config_providers(self._config.originals, self._catalog)  # none is built before a host needs it
+            self._rest = RestServer(self._config, self.herder, self._catalog)
         except ConfigError as error:
             raise StartError(str(error)) from error
         return self._rest.start()
@@ -264,7 +265,7 @@ class Worker:
         return TopicAdmin(admin_settings(self._config.originals, overrides, client_id).properties)
 
     def _group_offsets(self, connector: Mapping[str, str]) -> GroupOffsets:
-        prefix = "admin.override."
+        prefix = ADMIN_OVERRIDE
         return self._admin({k.removeprefix(prefix): v for k, v in connector.items() if k.startswith(prefix)})
 
 

@@ -100,15 +100,3 @@ def with_placeholders(
     """Task configurations in which no value of a config provider is written out: the connector's `${…}` stands."""
     raw = {key: value for key, value in connector.items() if _PLACEHOLDER.search(value)}
     return [{k: raw.get(k, v) for k, v in config.items()} for config in task_configs]
-
-
-def too_many_tasks(name: str, config: Mapping[str, str], count: int) -> str | None:
-    """What is wrong with so many tasks; None: nothing. The text is Java's TooManyTasksException's."""
-    most = int(config.get("tasks.max", "1"))
-    enforced = config.get("tasks.max.enforce", "true").strip().lower() != "false"
-    if count <= most or not enforced:
-        return None
-    return (
-        f"The connector {name} has generated {count} tasks, which is greater than {most}, the maximum number of tasks "
-        "it is configured to create. Raise tasks.max, or set tasks.max.enforce to false."
-    )

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, Protocol
+from typing import Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition, TopicPartition
 from connect.cluster import sink_offsets
 from connect.cluster.cluster_parts import ConnectorCatalog, connector_config
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.connector_calls import Positions
 from connect.cluster.operations import PartitionOffset, RequestError, TargetState
+from connect.cluster.sink_groups import SinkGroup
 from connect.cluster.source_offsets import StoredSourceOffsets
 from connect.runtime.ledger import partition_key
 from connect.runtime.messages import CallResult
@@ -24,26 +25,9 @@ from connect.runtime.messages import CallResult
 TIMEOUT_S: Final = 60.0
 ASK_S: Final = 20.0
 """Time a connector gets for its say in its offsets."""
-GROUP_KEY: Final = "consumer.override.group.id"
 
 Ask = Callable[[Mapping[str, str], Positions, float], Future[CallResult]]
 """Asks the source connector of a configuration to alter its offsets, within so many seconds."""
-
-
-class GroupOffsets(Protocol):
-    """What is asked of topics and consumer groups; `connect.kafka.topics.TopicAdmin` is the real one."""
-
-    def topics(self, deadline: Deadline) -> dict[str, int]:
-        """The number of partitions of every topic there is."""
-
-    def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
-        """What a group has committed."""
-
-    def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
-        """Set committed offsets. RetriableError while the group has members."""
-
-    def delete_group(self, group: str, deadline: Deadline) -> None:
-        """Delete a group. RetriableError while it has members."""
 
 
 class ConnectorOffsets:
@@ -52,7 +36,7 @@ class ConnectorOffsets:
     def __init__(
         self,
         sources: StoredSourceOffsets,
-        admin: Callable[[Mapping[str, str]], GroupOffsets],
+        group: Callable[[str, Mapping[str, str]], SinkGroup],
         catalog: ConnectorCatalog,
         snapshot: Callable[[], ConfigSnapshot],
         ask: Ask,
@@ -62,7 +46,7 @@ class ConnectorOffsets:
         """`await_stopped` returns when no task of a connector runs any more."""
         self._await_stopped = await_stopped
         self._sources = sources
-        self._admin = admin
+        self._group = group
         self._catalog = catalog
         self._snapshot = snapshot
         self._ask = ask
@@ -93,7 +77,7 @@ class ConnectorOffsets:
         config = connector_config(self._snapshot(), name)
         deadline = Deadline.after(TIMEOUT_S)
         if self._catalog.kind(config) == "sink":
-            return sink_offsets.shown(self._admin(config).group_offsets(_group(name, config), deadline))
+            return sink_offsets.shown(self._group(name, config).offsets(deadline))
         return [PartitionOffset(p.partition, p.offset) for p in self._sources.read(name, config, deadline)]
 
     def _alter(self, name: str, offsets: Sequence[PartitionOffset]) -> bool:
@@ -103,7 +87,8 @@ class ConnectorOffsets:
         deadline = Deadline.after(TIMEOUT_S)
         self._await_stopped(name, deadline)
         if self._catalog.kind(config) == "sink":
-            self._alter_group(name, config, sink_offsets.parsed(offsets), deadline)
+            with _TellMembers(name):
+                self._group(name, config).alter(sink_offsets.parsed(offsets), deadline.sooner(20))
             return self._catalog.keeps_no_offsets(config)
         return self._alter_source(name, config, [SourcePosition(o.partition, o.offset) for o in offsets], deadline)
 
@@ -113,7 +98,7 @@ class ConnectorOffsets:
         self._await_stopped(name, deadline)
         if self._catalog.kind(config) == "sink":
             with _TellMembers(name):
-                self._admin(config).delete_group(_group(name, config), deadline.sooner(10))
+                self._group(name, config).delete(deadline.sooner(10))
             return self._catalog.keeps_no_offsets(config)
         gone = [SourcePosition(p.partition, None) for p in self._sources.read(name, config, deadline)]
         return self._alter_source(name, config, gone, deadline)
@@ -153,9 +138,9 @@ class ConnectorOffsets:
     def _replace_group(
         self, name: str, config: Mapping[str, str], wanted: Mapping[TopicPartition, int | None], deadline: Deadline
     ) -> None:
-        admin, group = self._admin(config), _group(name, config)
+        group = self._group(name, config)
         # Looked at before the old offsets go: those of a topic that does not exist cannot be set.
-        sizes = admin.topics(deadline)
+        sizes = group.topics(deadline)
         missing = sorted(
             f"{tp.topic}-{tp.partition}" for tp in wanted if not 0 <= tp.partition < sizes.get(tp.topic, 0)
         )
@@ -163,10 +148,10 @@ class ConnectorOffsets:
             text = f"Initial offsets cannot be set for partitions that do not exist: {', '.join(missing)}"
             raise RequestError(400, text)
         with _TellMembers(name):
-            admin.delete_group(group, deadline.sooner(10))
+            group.delete(deadline.sooner(10))
             target = {tp: offset for tp, offset in wanted.items() if offset is not None}
             if target:
-                admin.alter_group_offsets(group, target, deadline.sooner(10))
+                group.alter(target, deadline.sooner(10))
 
     def _stopped(self, name: str) -> Mapping[str, str]:
         snapshot = self._snapshot()
@@ -178,35 +163,6 @@ class ConnectorOffsets:
                 f"the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint",
             )
         return config
-
-    def _alter_group(
-        self, name: str, config: Mapping[str, str], wanted: Mapping[TopicPartition, int | None], deadline: Deadline
-    ) -> None:
-        admin, group = self._admin(config), _group(name, config)
-        target = {tp: offset for tp, offset in wanted.items() if offset is not None}
-        with _TellMembers(name):
-            if len(target) < len(wanted):
-                # librdkafka cannot forget single offsets: the group is made anew with those that stay.
-                kept = {tp: o for tp, o in admin.group_offsets(group, deadline).items() if tp not in wanted}
-                admin.delete_group(group, deadline.sooner(10))
-                _set_anew(admin, group, {**kept, **target}, deadline)
-            elif target:
-                admin.alter_group_offsets(group, target, deadline.sooner(10))
-
-
-def _set_anew(admin: GroupOffsets, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
-    """Set the offsets of a group that was just deleted. RequestError 500 tells them: they are nowhere else now."""
-    if not offsets:
-        return
-    try:
-        admin.alter_group_offsets(group, offsets, deadline)
-    except ConnectError as error:
-        told = ", ".join(f"{tp.topic}-{tp.partition}: {offset}" for tp, offset in sorted(offsets.items()))
-        raise RequestError(
-            500,
-            f"The offsets of group {group} were forgotten, and those that stay could not be set again: {error.message} "
-            f"Set them before the connector is resumed: {told}",
-        ) from error
 
 
 class _TellMembers:
@@ -226,7 +182,3 @@ class _TellMembers:
                 "stopped completely yet or the resources needed for altering offsets are not available: "
                 f"{error.message}",
             ) from error
-
-
-def _group(name: str, config: Mapping[str, str]) -> str:
-    return config.get(GROUP_KEY) or f"connect-{name}"

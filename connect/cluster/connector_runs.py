@@ -15,7 +15,7 @@ import structlog
 
 from connect.api.errors import ConnectError
 from connect.cluster.auto_restart import RestartHistory, next_restart
-from connect.cluster.cluster_parts import Parts, too_many_tasks, with_placeholders
+from connect.cluster.cluster_parts import Parts, with_placeholders
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.operations import RequestError, TargetState
 from connect.runtime.messages import CallResult, State, TaskId
@@ -124,9 +124,6 @@ class ConnectorRuns:
         named = {} if task_class is None else {"task.class": task_class}
         planned = with_placeholders(result.value or (), run.config)
         task_configs = [{**task_config, **named} for task_config in planned]
-        problem = too_many_tasks(name, run.config, len(task_configs))
-        if problem is not None:
-            return problem
         try:
             if is_news(self._parts.configs.snapshot, name, run.config, task_configs):
                 self._parts.configs.put_tasks(name, task_configs)

@@ -12,9 +12,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from connect.api.deadline import Deadline
-from connect.cluster.cluster_parts import too_many_tasks, with_placeholders
-from connect.cluster.connector_offsets import GroupOffsets
+from connect.cluster.cluster_parts import with_placeholders
 from connect.cluster.operations import RequestError, TaskPlan
+from connect.cluster.sink_groups import SinkGroup
 from connect.runtime.messages import CallResult
 
 _TOPICS: Final = ("topic", "topics", "errors.deadletterqueue.topic.name", "offsets.storage.topic")
@@ -25,9 +25,9 @@ Ask = Callable[[Mapping[str, str], float], Future[CallResult]]
 class DryRun:
     """Any thread may ask. Works on threads of its own: a slow broker must not hold up the herder."""
 
-    def __init__(self, ask: Ask, admin: Callable[[Mapping[str, str]], GroupOffsets]) -> None:
+    def __init__(self, ask: Ask, group: Callable[[str, Mapping[str, str]], SinkGroup]) -> None:
         self._ask = ask
-        self._admin = admin
+        self._group = group
         self._closing = threading.Event()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="dry-run")
 
@@ -43,12 +43,11 @@ class DryRun:
     def _plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> TaskPlan:
         deadline = Deadline.after(timeout_s, self._closing)
         said = self._ask(config, timeout_s).result(deadline.remaining_s)
-        problems = "\n".join(problem.message for problem in said.problems) or said.error
-        tasks = with_placeholders(said.value or (), config)
-        problem = problems or too_many_tasks(name, config, len(tasks))
+        problem = "\n".join(problem.message for problem in said.problems) or said.error
         if problem is not None:
             raise RequestError(400, problem)
-        there = self._admin(config).topics(deadline)
+        tasks = with_placeholders(said.value or (), config)
+        there = self._group(name, config).topics(deadline)
         return TaskPlan(tasks, [topic for topic in named_topics(config, tasks) if topic not in there])
 
 

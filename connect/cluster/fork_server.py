@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SHARED: Final = (
     "connect.runtime.host",
+    "connect.cluster.host_validation",
     "confluent_kafka",
     "confluent_kafka.admin",
     "pyarrow",
@@ -112,6 +113,7 @@ class ForkServer:
             self._pages.forget()
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
+        from connect.cluster.host_validation import validate_in_host
         from connect.runtime.host import run_host
 
         try:
@@ -123,7 +125,7 @@ class ForkServer:
             # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
             os.setpgid(0, 0)
             watch(self._lease, report)
-            run_host(line, report, self._catalog, self._pages)
+            run_host(line, report, validate_in_host, self._catalog, self._pages)
         except BaseException:  # noqa: BLE001 - nothing may lead back into the server's loop
             traceback.print_exc()
             sys.stderr.flush()

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
 from connect.cluster import config_history
 from connect.cluster.background import Background
 from connect.cluster.cluster_parts import connector_config
@@ -19,6 +20,7 @@ from connect.cluster.connector_calls import Positions
 from connect.cluster.connector_offsets import ConnectorOffsets
 from connect.cluster.creation import Creation
 from connect.cluster.dry_run import DryRun
+from connect.cluster.host_validation import validated
 from connect.cluster.membership import View
 from connect.cluster.operations import (
     ConfigVersion,
@@ -27,6 +29,7 @@ from connect.cluster.operations import (
     NotFoundError,
     PartitionOffset,
     Rebalance,
+    RequestError,
     Saved,
     Stage,
     StateChange,
@@ -36,7 +39,9 @@ from connect.cluster.operations import (
 from connect.cluster.removal import Removal
 from connect.cluster.requests import Requests
 from connect.cluster.settling import Settler, Surroundings
+from connect.cluster.sink_groups import HostsGroup, SinkGroup, WorkersGroup, needs_host
 from connect.cluster.source_offsets import StoredSourceOffsets
+from connect.cluster.validation_infos import ConfigInfos
 from connect.runtime.messages import CallResult, Method, TaskId
 from connect.runtime.worker_config import WorkerConfig
 
@@ -50,13 +55,14 @@ class Herder:
     """Implements `Operations`. Reads are answered on the caller's thread from immutable values; the rest is queued."""
 
     def __init__(self, worker: WorkerConfig, around: Surroundings) -> None:
+        self._around = around
         self._settler = Settler(worker, around)
         self._parts = self._settler.parts
         self._requests = Requests(self._parts)
         self._background = Background(self._parts, self._has_runs)
         self._offsets = ConnectorOffsets(
             StoredSourceOffsets(around.offset_log, self._ask, self._parts.in_transactions, self._fence),
-            around.group_offsets,
+            self._group,
             around.catalog,
             lambda: self._parts.configs.snapshot,
             lambda config, positions, timeout_s: self._ask("alter_offsets", config, timeout_s, positions),
@@ -65,7 +71,7 @@ class Herder:
         )
         self._removal = Removal(self._parts, self._requests, self._offsets, self._background)
         self._creation = Creation(self._parts, self._requests, self._offsets, self._background)
-        self._dry_run = DryRun(partial(self._ask, "task_configs"), around.group_offsets)
+        self._dry_run = DryRun(partial(self._ask, "task_configs"), self._group)
         self._caught_up = threading.Event()
         self._waited = False
         self._expects_work = False
@@ -286,12 +292,22 @@ class Herder:
         _pass_on(self._ask("check", config, timeout_s), done, _findings)
         return done
 
+    def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
+        """Let a task host validate a configuration."""
+        done: Future[ConfigInfos] = Future()
+        _pass_on(self._ask("validate", config, timeout_s), done, _validated)
+        return done
+
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         """What a configuration would lead to."""
         return self._dry_run.plan(name, config, timeout_s)
 
     def _has_runs(self, name: str) -> bool:
         return self._settler.tasks.has_runs(name) or self._requests.may_run_elsewhere(name)
+
+    def _group(self, name: str, config: Mapping[str, str]) -> SinkGroup:
+        named = {**config, "name": name}
+        return HostsGroup(self._ask, named) if needs_host(named) else WorkersGroup(self._around.group_offsets, named)
 
     def _fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
         done: Future[None] = Future()
@@ -321,8 +337,13 @@ def _pass_on(answer: Future[_Given], done: Future[_Made], make: Callable[[_Given
         error = finished.exception()
         if error is not None:
             done.set_exception(error)
+            return
+        try:
+            made = make(finished.result())
+        except (ConnectError, RequestError) as refused:
+            done.set_exception(refused)
         else:
-            done.set_result(make(finished.result()))
+            done.set_result(made)
 
     answer.add_done_callback(finish)
 
@@ -331,6 +352,12 @@ def _pass_error(done: Future[Any], step: Future[None]) -> None:
     error = step.exception()
     if error is not None and not done.done():
         done.set_exception(error)
+
+
+def _validated(result: CallResult) -> ConfigInfos:
+    if result.error is not None:
+        raise ConnectError(result.error)
+    return validated(result.value)
 
 
 def _findings(result: CallResult) -> Mapping[str, Sequence[str]]:

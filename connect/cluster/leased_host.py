@@ -9,6 +9,7 @@ import argparse
 import socket
 import sys
 
+from connect.cluster.host_validation import validate_in_host
 from connect.cluster.lease import watch
 from connect.runtime.host import run_host
 from connect.runtime.parent_death import die_with_parent
@@ -23,7 +24,7 @@ def main() -> int:
     given = parser.parse_args()
     watch(given.lease, given.report)
     die_with_parent()
-    run_host(socket.socket(fileno=given.fd), given.report)
+    run_host(socket.socket(fileno=given.fd), given.report, validate_in_host)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from connect.cluster.validation_infos import ConfigInfos
 from connect.runtime.messages import State, TaskId
 
 
@@ -266,6 +267,12 @@ class Operations(Protocol):
 
     def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
         """Let the connector try reach and rights in a task host: messages by key, none if all is well."""
+
+    def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
+        """Let a task host validate a configuration with the values of config providers, see `Validator.validate`.
+
+        ConnectError: the host died, or a provider did not answer in time.
+        """
 
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         """Ask the connector for its tasks, and Kafka which topics are missing; nothing is stored or made.

@@ -21,7 +21,6 @@ from connect.cluster.config_records import LoggerRecord, RestartRecord
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.config_store import ConfigStore
 from connect.cluster.connector_calls import ConnectorCalls
-from connect.cluster.connector_offsets import GroupOffsets
 from connect.cluster.connector_runs import ConnectorRuns
 from connect.cluster.event_loop import EventLoop
 from connect.cluster.fencing import Fencing
@@ -30,6 +29,7 @@ from connect.cluster.membership import NOBODY, Membership, View
 from connect.cluster.placer import Placer
 from connect.cluster.restarts import selected_tasks, selects_connector, wider
 from connect.cluster.session_key import TTL_KEY, TTL_MS, needs_rotation, new_session_key
+from connect.cluster.sink_groups import GroupOffsets
 from connect.cluster.status_store import StatusStore
 from connect.cluster.supervisor import KILL_GRACE_S, TICK_S, HostLimits, Launch, Supervisor
 from connect.cluster.task_runs import TaskRuns

@@ -44,7 +44,7 @@ from connect.runtime.error_keys import ERRORS
 from connect.runtime.worker_config import WorkerConfig
 
 Resolve = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Replaces the placeholders of config providers; what it cannot replace stays as it is. May block."""
+"""Replaces the placeholders of config providers; what it cannot replace stays as it is. For task hosts; may block."""
 
 NULL_VALUE: Final = "Null value can not be supplied as the configuration value."
 PROVIDED_VALUE: Final = (
@@ -73,6 +73,10 @@ class Validator:
         except ConnectError as error:
             raise RequestError(400, error.message) from error
 
+    def needs_host(self, config: Mapping[str, str | None]) -> bool:
+        """Some value comes from a config provider, so that only a task host can tell whether it is right."""
+        return next(iter(self._unresolved({key: value for key, value in config.items() if value})), None) is not None
+
     def validate(self, config: Mapping[str, str | None]) -> ConfigInfos:
         """Every key with its value and its errors; null values are None.
 
@@ -94,7 +98,7 @@ class Validator:
         own_groups = dict.fromkeys(d.group for d in definitions if d.group)
         groups = tuple(dict.fromkeys((*groups, *transforms, *predicates, *own_groups)))
         found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos))
-        return self._with_placeholders(_with_nulls(found, config), raw, given).with_errors(unreadable)
+        return with_nulls(self._with_placeholders(found, raw, given).with_errors(unreadable), config)
 
     def _resolved(self, raw: Mapping[str, str]) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
         """The configuration with the values of config providers, and the errors of those that cannot be read."""
@@ -203,7 +207,7 @@ def _merged(infos: list[Info], *, definitions_infos: list[Info]) -> list[Info]:
     return joined + [info for name, info in own.items() if name not in known]
 
 
-def _with_nulls(found: ConfigInfos, config: Mapping[str, str | None]) -> ConfigInfos:
+def with_nulls(found: ConfigInfos, config: Mapping[str, str | None]) -> ConfigInfos:
     """A null is an error only at keys that nobody declares, as in Kafka Connect; elsewhere it counts as left out."""
     declared = {info.value.name for info in found.configs}
     nulls = [key for key, value in config.items() if value is None and key not in declared]

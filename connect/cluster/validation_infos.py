@@ -79,8 +79,22 @@ class ConfigInfos:
         configs = [asdict(info) for info in self.configs]
         return {"name": self.name, "error_count": self.error_count, "groups": self.groups, "configs": configs}
 
+    @classmethod
+    def of_json(cls, members: Mapping[str, Any]) -> ConfigInfos:
+        """What `as_json` made, after its way through JSON."""
+        return cls(members["name"], tuple(members["groups"]), tuple(map(_info, members["configs"])))
+
     def message(self) -> str:
         """The text of the 400 answer to an invalid configuration."""
         errors = [error for info in self.configs for error in info.value.errors]
         head = f"Connector configuration is invalid and contains the following {len(errors)} error(s):"
         return "\n".join((head, *errors, WHERE_ELSE))
+
+
+def _info(members: Mapping[str, Any]) -> Info:
+    definition, value = members["definition"], members["value"]
+    lists = ("recommended_values", "errors")
+    return Info(
+        definition and Definition(**{**definition, "dependents": tuple(definition["dependents"])}),
+        Value(**{**value, **{name: tuple(value[name]) for name in lists}}),
+    )

@@ -1,18 +1,21 @@
-"""What a consumer group has committed, asked from outside the group."""
+"""What a consumer group has committed, asked and changed from outside the group."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from concurrent.futures import Future
+from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
+from connect.kafka.admin import PatientAdmin
 from connect.kafka.client_log import client_logger
 from connect.kafka.errors import translate, translated
+from connect.kafka.librdkafka import forget_offsets
 
 _ASK_S: Final = 5.0
 _PAUSE_S: Final = 0.2
@@ -45,3 +48,55 @@ def committed_offsets(
                 return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
     finally:
         asker.close()
+
+
+def alter_offsets(
+    admin: PatientAdmin, group: str, offsets: Mapping[TopicPartition, int | None], deadline: Deadline
+) -> None:
+    """See TopicAdmin.alter_group_offsets."""
+    target = {tp: offset for tp, offset in offsets.items() if offset is not None}
+    gone = [tp for tp, offset in offsets.items() if offset is None]
+    if target:
+        _set(admin, group, target, deadline)
+    if not gone:
+        return
+    try:
+        _forget(admin, group, gone, deadline)
+    except ConnectError as error:
+        if not target:
+            raise
+        done, left = (", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(some)) for some in (target, gone))
+        text = f"The offsets of {done} were set, but those of {left} were not forgotten: {error.message}"
+        raise RetriableError(text) if isinstance(error, RetriableError) else ConnectError(text) from error
+
+
+def _set(admin: PatientAdmin, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+    wanted = [KafkaPartition(tp.topic, tp.partition, offset) for tp, offset in offsets.items()]
+
+    def ask(timeout_s: float) -> Future[Any]:
+        request = [ConsumerGroupTopicPartitions(group, wanted)]
+        return admin.client.alter_consumer_group_offsets(request, request_timeout=timeout_s)[group]
+
+    doing = f"altering the offsets of group {group}"
+    answer = admin.call(ask, deadline, doing)
+    for part in answer.topic_partitions:
+        if part.error is None:
+            continue
+        if part.error.code() == KafkaError.UNKNOWN_MEMBER_ID:
+            raise RetriableError(f"Failed {doing}: the group still has members.")
+        raise translate(part.error, f"{doing}, {part.topic}-{part.partition}")
+
+
+def _forget(admin: PatientAdmin, group: str, partitions: Collection[TopicPartition], deadline: Deadline) -> None:
+    def ask(timeout_s: float) -> Future[Any]:
+        answer: Future[Any] = Future()
+        answer.set_result(forget_offsets(admin.client, group, partitions, deadline.sooner(timeout_s)))
+        return answer
+
+    doing = f"forgetting offsets of group {group}"
+    errors = admin.call(ask, deadline, doing, ignore={KafkaError.GROUP_ID_NOT_FOUND})
+    for tp, error in (errors or {}).items():
+        if error.code() == KafkaError.GROUP_SUBSCRIBED_TO_TOPIC:
+            raise RetriableError(f"Failed {doing}: the group still has members.")
+        if error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise translate(error, f"{doing}, {tp.topic}-{tp.partition}")

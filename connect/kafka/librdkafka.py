@@ -6,7 +6,7 @@ Source: rdkafka.h of librdkafka 2.16, whose ABI is kept within a major version. 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from functools import cache
 from importlib.metadata import files
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
@@ -69,6 +70,17 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_queue_poll": (c_void_p, (c_void_p, c_int)),
     "rd_kafka_commit_queue": (c_int, (c_void_p, POINTER(PartitionList), c_void_p, c_void_p, c_void_p)),
     "rd_kafka_event_error": (c_int, (c_void_p,)),
+    "rd_kafka_event_error_string": (c_char_p, (c_void_p,)),
+    "rd_kafka_DeleteConsumerGroupOffsets_new": (c_void_p, (c_char_p, POINTER(PartitionList))),
+    "rd_kafka_DeleteConsumerGroupOffsets_destroy": (None, (c_void_p,)),
+    "rd_kafka_DeleteConsumerGroupOffsets": (
+        None,
+        (c_void_p, POINTER(c_void_p), c_size_t, c_void_p, c_void_p),
+    ),
+    "rd_kafka_event_DeleteConsumerGroupOffsets_result": (c_void_p, (c_void_p,)),
+    "rd_kafka_DeleteConsumerGroupOffsets_result_groups": (POINTER(c_void_p), (c_void_p, POINTER(c_size_t))),
+    "rd_kafka_group_result_error": (c_void_p, (c_void_p,)),
+    "rd_kafka_group_result_partitions": (POINTER(PartitionList), (c_void_p,)),
     "rd_kafka_event_topic_partition_list": (POINTER(PartitionList), (c_void_p,)),
     "rd_kafka_event_destroy": (None, (c_void_p,)),
     "rd_kafka_event_type": (c_int, (c_void_p,)),
@@ -148,7 +160,7 @@ def raise_error(pointer: int | None) -> None:
     raise KafkaException(cause)
 
 
-def client_of(client: Consumer | Producer) -> c_void_p:
+def client_of(client: Consumer | Producer | AdminClient) -> c_void_p:
     """The rd_kafka_t of a client of confluent_kafka."""
     return c_void_p.from_address(id(client) + _PY_OBJECT_HEAD_BYTES)
 
@@ -191,6 +203,48 @@ def commit_offsets(consumer: Consumer, offsets: Mapping[TopicPartition, int], de
     finally:
         lib.rd_kafka_topic_partition_list_destroy(wanted)
         lib.rd_kafka_queue_destroy(queue)
+
+
+def forget_offsets(
+    admin: AdminClient, group: str, partitions: Collection[TopicPartition], deadline: Deadline
+) -> dict[TopicPartition, KafkaError]:
+    """Forget what a group has committed on some partitions; the errors of those that were refused.
+
+    KafkaException: the request failed as a whole, with _TIMED_OUT when no answer came in time.
+    """
+    lib = library()
+    client = client_of(admin)
+    wanted = lib.rd_kafka_topic_partition_list_new(len(partitions))
+    for topic, partition in partitions:
+        lib.rd_kafka_topic_partition_list_add(wanted, topic.encode(), partition)
+    request = c_void_p(lib.rd_kafka_DeleteConsumerGroupOffsets_new(group.encode(), wanted))
+    lib.rd_kafka_topic_partition_list_destroy(wanted)
+    queue = lib.rd_kafka_queue_new(client)
+    try:
+        lib.rd_kafka_DeleteConsumerGroupOffsets(client, byref(request), 1, None, queue)
+        event = _next_event(queue, deadline)
+        try:
+            if code := lib.rd_kafka_event_error(event):
+                raise error(code, reason=lib.rd_kafka_event_error_string(event).decode(errors="replace"))
+            return _refused(lib.rd_kafka_event_DeleteConsumerGroupOffsets_result(event))
+        finally:
+            lib.rd_kafka_event_destroy(event)
+    finally:
+        lib.rd_kafka_DeleteConsumerGroupOffsets_destroy(request)
+        lib.rd_kafka_queue_destroy(queue)
+
+
+def _refused(result: int) -> dict[TopicPartition, KafkaError]:
+    """The errors of the one group in a rd_kafka_DeleteConsumerGroupOffsets_result_t, which its event owns."""
+    lib = library()
+    count = c_size_t()
+    groups = lib.rd_kafka_DeleteConsumerGroupOffsets_result_groups(result, byref(count))
+    failed = lib.rd_kafka_group_result_error(groups[0])
+    if failed:
+        raise error(lib.rd_kafka_error_code(failed), reason=lib.rd_kafka_error_string(failed).decode(errors="replace"))
+    answered = lib.rd_kafka_group_result_partitions(groups[0]).contents
+    entries = [answered.elems[i] for i in range(answered.cnt)]
+    return {TopicPartition(e.topic.decode(), e.partition): KafkaError(e.err) for e in entries if e.err}
 
 
 def _next_event(queue: int, deadline: Deadline) -> int:

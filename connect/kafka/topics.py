@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -21,8 +20,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin import AnsweredError, PatientAdmin
-from connect.kafka.errors import translate
-from connect.kafka.group_offsets import committed_offsets
+from connect.kafka.group_offsets import alter_offsets, committed_offsets
 from connect.kafka.producer import BatchProducer
 
 Settings = Mapping[str, str | int | float | bool]
@@ -187,22 +185,12 @@ class TopicAdmin:
         wanted = [TopicPartition(topic, p) for topic, count in self.topics(deadline).items() for p in range(count)]
         return committed_offsets(self._settings, group, wanted, deadline)
 
-    def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
-        """Set committed offsets of a group without members. RetriableError while it still has some."""
-        wanted = [KafkaPartition(tp.topic, tp.partition, offset) for tp, offset in offsets.items()]
+    def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
+        """Set committed offsets of a group without members; None forgets one. RetriableError while it still has some.
 
-        def ask(timeout_s: float) -> Future[Any]:
-            request = [ConsumerGroupTopicPartitions(group, wanted)]
-            return self._admin.client.alter_consumer_group_offsets(request, request_timeout=timeout_s)[group]
-
-        doing = f"altering the offsets of group {group}"
-        answer = self._admin.call(ask, deadline, doing)
-        for part in answer.topic_partitions:
-            if part.error is None:
-                continue
-            if part.error.code() == KafkaError.UNKNOWN_MEMBER_ID:
-                raise RetriableError(f"Failed {doing}: the group still has members.")
-            raise translate(part.error, f"{doing}, {part.topic}-{part.partition}")
+        Kafka has no request for both: an error that comes after some were set says so.
+        """
+        alter_offsets(self._admin, group, offsets, deadline)
 
     def delete_group(self, group: str, deadline: Deadline) -> None:
         """Delete a consumer group with its offsets; a missing one is no error. RetriableError while it has members."""

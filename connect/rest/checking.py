@@ -9,6 +9,7 @@ from aiohttp import web
 
 from connect.api.errors import ConfigProblem, ConnectError
 from connect.cluster.operations import NotFoundError, RequestError
+from connect.cluster.validation import with_nulls
 from connect.cluster.validation_infos import ConfigInfos
 from connect.rest.context import context_of, remaining_s
 from connect.rest.waiting import WaitTimeoutError, apart, finished, within
@@ -22,11 +23,11 @@ CLASS = "connector.class"
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
     """Everything that is wrong. What cannot be tried counts as an error of `connector.class`, never as a failure."""
     context = context_of(request)
-    infos = await finished(request, apart(context.validator.validate, config), "validating the configuration")
-    if infos.error_count:
-        return infos
     given = {key: value for key, value in config.items() if value is not None}
     timeout_s = min(context.check_timeout_s, remaining_s(request) / 2)
+    infos = await _declared(request, config, given, timeout_s)
+    if infos.error_count:
+        return infos
     try:
         found = await within(context.operations.check(given, timeout_s), timeout_s + GRACE_S)
     except (WaitTimeoutError, TimeoutError):
@@ -34,6 +35,25 @@ async def checked(request: web.Request, config: Mapping[str, str | None]) -> Con
     except (ConnectError, RequestError) as error:
         return _not_tried(infos, f"could not be run: {error}")
     return infos.with_errors({key or CLASS: messages for key, messages in found.items() if messages})
+
+
+async def _declared(
+    request: web.Request, config: Mapping[str, str | None], given: Mapping[str, str], timeout_s: float
+) -> ConfigInfos:
+    """What declarations say. Values of config providers are looked up in a task host; the worker never holds them."""
+    context = context_of(request)
+    if not context.validator.needs_host(config):
+        return await finished(request, apart(context.validator.validate, config), "validating the configuration")
+    try:
+        found = await within(context.operations.validate(given, timeout_s), timeout_s + GRACE_S)
+    except (WaitTimeoutError, TimeoutError):
+        why = f"were not there in {timeout_s:.0f} s"
+    except ConnectError as error:
+        why = f"could not be looked up: {error}"
+    else:
+        return with_nulls(found, config)
+    infos = await finished(request, apart(context.validator.validate, config), "validating the configuration")
+    return infos.with_errors({CLASS: (f"The values of config providers {why.rstrip('.')}.",)})
 
 
 async def restored(

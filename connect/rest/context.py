@@ -10,7 +10,7 @@ from aiohttp import web
 
 from connect import __version__
 from connect.cluster.operations import Operations
-from connect.cluster.validation import Resolve, Validator
+from connect.cluster.validation import Validator
 from connect.plugins import Catalog
 from connect.rest.secrets import Secrets
 from connect.runtime.worker_config import WorkerConfig
@@ -28,7 +28,6 @@ class RestContext:
     catalog: Catalog
     worker: WorkerConfig
     worker_id: str = ""
-    resolve: Resolve | None = None
     mask_secrets: bool = True
     check_timeout_s: float = 30.0
     health_timeout_s: float = 10.0
@@ -39,7 +38,7 @@ class RestContext:
     secrets: Secrets = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "validator", Validator(self.catalog, self.worker, self.resolve))
+        object.__setattr__(self, "validator", Validator(self.catalog, self.worker))
         object.__setattr__(self, "secrets", Secrets(self.catalog, self.worker.config_providers, self.mask_secrets))
 
     @property

@@ -10,7 +10,6 @@ from typing import Final
 from aiohttp import web
 
 from connect.cluster.operations import Operations
-from connect.cluster.validation import Resolve
 from connect.plugins import Catalog
 from connect.rest.app import admin_app, rest_app
 from connect.rest.context import RestContext
@@ -30,13 +29,10 @@ class RestServer:
         operations: Operations,
         catalog: Catalog,
         *,
-        resolve: Resolve | None = None,
         mask_secrets: bool = True,
     ) -> None:
         bound = bind(worker)
-        context = RestContext(
-            operations, catalog, worker, worker_id=bound.worker_id, resolve=resolve, mask_secrets=mask_secrets
-        )
+        context = RestContext(operations, catalog, worker, worker_id=bound.worker_id, mask_secrets=mask_secrets)
         try:
             self.app = rest_app(context)
             self._thread = HttpThread(self.app, bound, admin_app(context) if bound.admin else None)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import os
 import re
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, Protocol
+from typing import Annotated, Any, Final, NamedTuple, Protocol, cast
 
 from pydantic import AfterValidator
 
@@ -60,10 +61,12 @@ def replaced(text: str, values: Mapping[Placeholder, str]) -> str:
 
 
 class ConfigProviders:
-    """The providers of a worker. Any thread may ask."""
+    """The providers of a worker, each built when it is first asked for something. Any thread may ask."""
 
-    def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
-        self._providers = providers
+    def __init__(self, makers: Mapping[str, Callable[[], ConfigProvider]]) -> None:
+        self._makers = makers
+        self._built: dict[str, ConfigProvider] = {}
+        self._building = threading.Lock()  # tasks look up values on their own threads
         self._given: set[str] = set()
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
@@ -72,10 +75,10 @@ class ConfigProviders:
         failures: dict[Placeholder, str] = {}
         used = {name: set(placeholders(text)) for name, text in config.items()}
         for (provider, path), keys in _grouped(p for found in used.values() for p in found):
-            if provider not in self._providers:
+            if provider not in self._makers:
                 continue
             try:
-                got = self._providers[provider].get(path, keys)
+                got = self._provider(provider).get(path, keys)
             except ConnectError as error:
                 failures.update({Placeholder(provider, path, k): str(error) for k in keys})
             else:
@@ -90,6 +93,12 @@ class ConfigProviders:
         self._given.update(v for v in values.values() if len(v) >= HIDDEN_LENGTH_MIN)
         return {name: replaced(text, values) for name, text in config.items()}
 
+    def _provider(self, name: str) -> ConfigProvider:
+        with self._building:
+            if name not in self._built:
+                self._built[name] = self._makers[name]()
+            return self._built[name]
+
     def hide(self, text: str) -> str:
         """A text for people to read, in which no value that a provider gave is shown."""
         for value in sorted(self._given, key=len, reverse=True):
@@ -98,22 +107,25 @@ class ConfigProviders:
 
 
 def config_providers(worker: Mapping[str, str], catalog: Catalog) -> ConfigProviders:
-    """The providers that a worker's `config.providers*` settings name. ConfigError lists every broken key."""
+    """The providers that a worker's `config.providers*` settings name. ConfigError lists every broken key.
+
+    Loads no plug-in: a worker checks its settings so, and leaves the looking up to its task hosts.
+    """
     known = Catalog([*catalog.plugins(PluginKind.CONFIG_PROVIDER), *BUILT_IN])
     names = [name.strip() for name in worker.get("config.providers", "").split(",")]
-    providers: dict[str, ConfigProvider] = {}
+    makers: dict[str, Callable[[], ConfigProvider]] = {}
     problems: list[ConfigProblem] = []
     for name in filter(None, names):
         try:
-            providers[name] = _built(name, worker, known)
+            makers[name] = _maker(name, worker, known)
         except ConfigError as error:
             problems.extend(error.problems)
     if problems:
         raise ConfigError(problems)
-    return ConfigProviders(providers)
+    return ConfigProviders(makers)
 
 
-def _built(name: str, worker: Mapping[str, str], known: Catalog) -> ConfigProvider:
+def _maker(name: str, worker: Mapping[str, str], known: Catalog) -> Callable[[], ConfigProvider]:
     class_key, prefix = f"config.providers.{name}.class", f"config.providers.{name}.param."
     class_name = worker.get(class_key, "").strip()
     plugin = known.find(class_name, PluginKind.CONFIG_PROVIDER)
@@ -129,8 +141,7 @@ def _built(name: str, worker: Mapping[str, str], known: Catalog) -> ConfigProvid
         config = plugin.config.parse(parameters)
     except ConfigError as error:
         raise ConfigError([ConfigProblem(prefix + p.key, p.message) for p in error.problems]) from error
-    provider: ConfigProvider = known.load(plugin)(config)
-    return provider
+    return lambda: cast("ConfigProvider", known.load(plugin)(config))
 
 
 def _placeholder(match: re.Match[str]) -> Placeholder:

@@ -15,20 +15,21 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, assert_never
 
-from connect.api.connector import Connector, MonitoringConnector, OffsetsConnector
+from connect.api.connector import MonitoringConnector
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConfigProblem, ConnectError
-from connect.api.records import SourcePosition
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RetriableError
 from connect.plugins import Catalog
 from connect.runtime import crash_report
 from connect.runtime.build import build_connector
 from connect.runtime.clean_pages import CleanPages
 from connect.runtime.clients import Clients
+from connect.runtime.connector_answers import answer_connector_call
 from connect.runtime.crash_report import Stages
+from connect.runtime.group_calls import GROUP_CALLS, answer_group_call
 from connect.runtime.kafka_calls import KAFKA_CALLS, answer_kafka_call
 from connect.runtime.messages import (
     AsksToWrite,
@@ -63,14 +64,23 @@ HEARTBEAT_S = 1.0
 STARTING_S = 5.0
 """What a start touches once is given back after this time."""
 
+Validate = Callable[[Clients, Mapping[str, str]], Any]
+"""Answers a Call for validate, which is the business of those who start a host."""
+
 
 class Host:
     """Takes messages from the worker and runs what they ask for. Owned by the main thread, which reads the socket."""
 
     def __init__(
-        self, channel: socket.socket, clients: Clients, stages: Stages, pages: CleanPages | None = None
+        self,
+        channel: socket.socket,
+        clients: Clients,
+        stages: Stages,
+        validate: Validate,
+        pages: CleanPages | None = None,
     ) -> None:
         self._channel = channel
+        self._validate = validate
         self._pages = pages
         self._started_s: float | None = time.monotonic()
         self._stages = stages
@@ -116,14 +126,7 @@ class Host:
 
     def _call(self, call: Call) -> None:
         try:
-            resolved = self._clients.resolve(call.config)
-            if call.method in KAFKA_CALLS:
-                self._send(CallResult(call.id, value=answer_kafka_call(self._clients, call, resolved)))
-                return
-            connector = build_connector(self._clients.catalog, resolved)
-            value = _answer(connector, call)
-            again_s = connector.task_configs_interval_s if isinstance(connector, MonitoringConnector) else None
-            self._send(CallResult(call.id, value=value, again_s=again_s))
+            self._send(self._answer(call))
         except ConfigError as error:
             hide = self._clients.providers.hide
             problems = tuple(ConfigProblem(p.key, hide(p.message)) for p in error.problems)
@@ -131,7 +134,21 @@ class Host:
         except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is the caller's answer
             hide = self._clients.providers.hide
             text = hide(str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}")
-            self._send(CallResult(call.id, error=text, trace=hide(traceback.format_exc())))
+            retriable = isinstance(error, RetriableError)
+            self._send(CallResult(call.id, error=text, trace=hide(traceback.format_exc()), retriable=retriable))
+
+    def _answer(self, call: Call) -> CallResult:
+        if call.method == "validate":
+            return CallResult(call.id, value=self._validate(self._clients, call.config))
+        resolved = self._clients.resolve(call.config)
+        if call.method in KAFKA_CALLS:
+            return CallResult(call.id, value=answer_kafka_call(self._clients, call, resolved))
+        if call.method in GROUP_CALLS:
+            return CallResult(call.id, value=answer_group_call(self._clients, call, resolved))
+        connector = build_connector(self._clients.catalog, resolved)
+        value = answer_connector_call(connector, call, resolved)
+        again_s = connector.task_configs_interval_s if isinstance(connector, MonitoringConnector) else None
+        return CallResult(call.id, value=value, again_s=again_s)
 
     def _send(self, message: Message) -> None:
         with self._send_lock:
@@ -174,20 +191,6 @@ def _tell(run: TaskRun, message: StopTask | SetPaused | MayWrite) -> None:
             run.may_write(message)
 
 
-def _answer(connector: Connector, call: Call) -> Any:
-    match call.method:
-        case "check":
-            return connector.check(Deadline.after(call.timeout_s))
-        case "task_configs":
-            configs = connector.task_configs(int(call.config.get("tasks.max", "1")))
-            return [dict(config) for config in configs]
-        case "alter_offsets":
-            positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
-            return isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
-        case _:
-            raise ValueError(f"No connector is asked for {call.method}.")
-
-
 def _process_figures() -> dict[str, float]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
@@ -204,12 +207,16 @@ def _lines(channel: socket.socket) -> Iterator[bytes]:
 
 
 def run_host(
-    channel: socket.socket, report: int, catalog: Catalog | None = None, pages: CleanPages | None = None
+    channel: socket.socket,
+    report: int,
+    validate: Validate,
+    catalog: Catalog | None = None,
+    pages: CleanPages | None = None,
 ) -> NoReturn:
     """Run a task host until its worker is gone.
 
-    `report`: descriptor of its crash report. `catalog`: the installed plug-ins, where they are known already. `pages`:
-    what can be given back once tasks have started, where that is known.
+    `report`: descriptor of its crash report. `validate`: see there. `catalog`: the installed plug-ins, where they are
+    known already. `pages`: what can be given back once tasks have started, where that is known.
     """
     stages = crash_report.begin(report)
     # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
@@ -219,6 +226,6 @@ def run_host(
     lines = _lines(channel)
     worker = WorkerConfig.parse(json.loads(next(lines)))
     clients = Clients(worker, catalog or Catalog.installed())
-    Host(channel, clients, stages, pages).serve(lines)
+    Host(channel, clients, stages, validate, pages).serve(lines)
     # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
     os._exit(0)

@@ -14,7 +14,10 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from connect.api.errors import ConfigProblem
 
-Method = Literal["check", "task_configs", "alter_offsets", "read_offsets", "write_offsets", "fence"]
+Method = Literal[
+    "check", "task_configs", "alter_offsets", "read_offsets", "write_offsets", "fence", "validate", "list_topics",
+    "read_group", "alter_group", "delete_group",
+]  # fmt: skip
 """What a Call asks for: the first three of the connector itself, the others of the framework with its settings."""
 
 
@@ -113,7 +116,8 @@ class Call:
 
     `positions` is for alter_offsets and write_offsets: pairs of source partition and offset (None: reset). The value of
     alter_offsets is what the connector answered, False also from one that has no say in its offsets; that of
-    read_offsets are such pairs. `tasks` is for fence: the producers of so many tasks are shut out.
+    read_offsets are such pairs. `tasks` is for fence: the producers of so many tasks are shut out. For alter_group and
+    as the value of read_group the pairs are `{"topic", "partition"}` and `{"offset"}`.
     """
 
     id: int
@@ -159,7 +163,8 @@ class TopicsUsed:
 class CallResult:
     """The answer to a Call: a value (task_configs: a list of maps), `problems` (broken keys), or `error` and trace.
 
-    `again_s`: with task_configs, how long the answer is good for; None: as long as the configuration.
+    `again_s`: with task_configs, how long the answer is good for; None: as long as the configuration. `retriable`: what
+    went wrong may go away by itself.
     """
 
     id: int
@@ -168,6 +173,7 @@ class CallResult:
     error: str | None = None
     trace: str | None = None
     again_s: float | None = None
+    retriable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,18 @@ def test_group_offsets_are_altered_and_deleted_while_the_group_is_empty(clients,
     admin.delete_group(unique, in_s(10))
 
 
+def test_one_offset_of_a_group_is_forgotten_and_the_others_stay(clients, topic_name, unique):
+    topic = clients.topic(topic_name, partitions=3)
+    admin = clients.admin()
+    first, second, third = (TopicPartition(topic, partition) for partition in range(3))
+    admin.alter_group_offsets(unique, {first: 1, second: 2, third: 3}, in_s(10))
+    nowhere = TopicPartition(f"{topic}-gone", 0)
+    admin.alter_group_offsets(unique, {first: None, second: 5, nowhere: None}, in_s(10))
+    assert admin.group_offsets(unique, in_s(10)) == {second: 5, third: 3}
+    admin.alter_group_offsets(f"{unique}-unknown", {first: None}, in_s(10))
+    admin.alter_group_offsets(unique, {}, in_s(10))
+
+
 def test_group_offsets_are_left_alone_while_the_group_has_members(clients, topic_name, unique):
     topic = clients.topic(topic_name)
     consumer = clients.consumer(unique)
@@ -134,6 +146,8 @@ def test_group_offsets_are_left_alone_while_the_group_has_members(clients, topic
 
     with pytest.raises(RetriableError, match="still has members"):
         clients.admin().alter_group_offsets(unique, {TopicPartition(topic, 0): 7}, in_s(5))
+    with pytest.raises(RetriableError, match="still has members"):
+        clients.admin().alter_group_offsets(unique, {TopicPartition(topic, 0): None}, in_s(5))
     with pytest.raises(RetriableError, match="still has members"):
         clients.admin().delete_group(unique, in_s(5))
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConfigProblem, RetriableError
 from connect.cluster.herder import Herder
 from connect.cluster.membership import Alone
 from connect.cluster.settling import Surroundings
 from connect.cluster.task_host import CrashReport
 from connect.kafka.errors import FencedError
+from connect.runtime.connector_answers import too_many_tasks
 from connect.runtime.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskState
 from connect.runtime.worker_config import WorkerConfig
 
@@ -175,7 +176,8 @@ class Groups:
 
     def alter_group_offsets(self, group, offsets, deadline):
         self._refuse_if_busy()
-        self.committed.setdefault(group, {}).update(offsets)
+        kept = {**self.committed.get(group, {}), **offsets}
+        self.committed[group] = {tp: offset for tp, offset in kept.items() if offset is not None}
 
     def delete_group(self, group, deadline):
         self._refuse_if_busy()
@@ -199,6 +201,7 @@ class World:
         self.answer_later = None
         self.fence = lambda call: CallResult(call.id)
         self.stored = []
+        self.validate = lambda call: CallResult(call.id, {"status": 500, "message": "no"})
         self.plan_tasks = lambda config: [config] * int(config.get("tasks.max", "1"))
 
     def launch(self, name, listener):
@@ -214,7 +217,11 @@ class World:
             return self.fence(call)
         if call.method == "read_offsets":
             return CallResult(call.id, self.stored)
+        if call.method == "validate":
+            return self.validate(call)
         value = self.plan_tasks(dict(call.config)) if call.method == "task_configs" else None
+        if isinstance(value, list) and (problem := too_many_tasks("s", call.config, len(value))):
+            return CallResult(call.id, problems=[ConfigProblem("tasks.max", problem)], error=problem)
         return value if isinstance(value, CallResult) else CallResult(call.id, value)
 
     def say_call(self, result):

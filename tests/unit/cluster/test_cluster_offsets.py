@@ -4,7 +4,6 @@ import pytest
 from cluster_fakes import World, eventually
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connect.cluster.operations import NotFoundError, PartitionOffset, RequestError, TargetState
 from connect.runtime.messages import CallResult, StopTask, TaskState
@@ -105,20 +104,6 @@ def test_a_sinks_offset_can_be_set_and_one_partition_forgotten(world, herder):
     assert world.groups.committed[GROUP] == {T0: 7}
     herder.reset_offsets("c").result(5)
     assert world.groups.committed == {}
-
-
-def test_offsets_that_could_not_be_set_again_are_told(world, herder, monkeypatch):
-    def away(group, offsets, deadline):
-        raise RetriableError("The brokers do not answer.")
-
-    create(herder, "Sink")
-    world.groups.committed[GROUP] = {T0: 5, T1: 9}
-    monkeypatch.setattr(world.groups, "alter_group_offsets", away)
-    with pytest.raises(
-        RequestError, match=r"forgotten.* do not answer\. Set them before .* resumed: t-0: 5$"
-    ) as failed:
-        herder.alter_offsets("c", [sink(1, None)]).result(5)
-    assert failed.value.status == 500
 
 
 def test_a_busy_group_is_told_as_such(world, herder):

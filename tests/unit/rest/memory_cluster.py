@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from sample_plugins import catalog, worker_config
+
 from connect.cluster.operations import (
     Author,
     ConfigVersion,
@@ -26,6 +28,8 @@ from connect.cluster.operations import (
     TargetState,
     TaskPlan,
 )
+from connect.cluster.validation import Resolve, Validator
+from connect.cluster.validation_infos import ConfigInfos
 from connect.runtime.messages import State, TaskId
 
 T = TypeVar("T")
@@ -59,6 +63,8 @@ class MemoryOperations:
         self.check_error: Exception | None = None
         self.checked: list[Mapping[str, str]] = []
         self.check_is_stuck = False
+        self.validate_error: Exception | None = None
+        self.resolve: Resolve = dict
         self.plan_error: Exception | None = None
         self.asked_while_stuck = threading.Event()
         self.caught_up = 0
@@ -228,6 +234,12 @@ class MemoryOperations:
         if self.check_error is not None:
             return self._failed(self.check_error)
         return Future() if self.check_is_stuck else self._done(self.problems)
+
+    def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
+        """As a task host does: the worker that serves REST has no `resolve`."""
+        if self.validate_error is not None:
+            return self._failed(self.validate_error)
+        return self._done(Validator(catalog(), worker_config(config_providers="file"), self.resolve).validate(config))
 
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         if self.plan_error is not None:

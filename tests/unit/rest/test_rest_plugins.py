@@ -159,7 +159,8 @@ def test_what_a_provider_gives_is_validated_and_never_shown(serve: ServerMaker) 
     def resolve(config: Mapping[str, str]) -> Mapping[str, str]:
         return {k: "hunter2" if v == "${file:/s:pw}" else v for k, v in config.items()}
 
-    rest = serve(worker={"config.providers": "file"}, resolve=resolve)
+    rest = serve(worker={"config.providers": "file"})
+    rest.operations.resolve = resolve
     config = {"connector.class": FILE_SOURCE, "topic": "${file:/s:pw}"}
     assert rest("POST", "/connectors", {"name": "n", "config": config}).json()["config"] == {**config, "name": "n"}
     assert rest.operations.checked == [{**config, "name": "n"}]

@@ -1,0 +1,30 @@
+"""Validation where values of config providers are looked up: in a task host. No value leaves it.
+
+A configuration without placeholders is validated by the worker itself, which is sooner done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from connect.cluster.operations import RequestError
+from connect.cluster.validation import Validator
+from connect.cluster.validation_infos import ConfigInfos
+from connect.runtime.clients import Clients
+
+
+def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, Any]:
+    """What `validated` understands: ConfigInfos, or the refusal of a request. For task hosts."""
+    try:
+        infos = Validator(clients.catalog, clients.worker, clients.resolve).validate(config)
+    except RequestError as error:
+        return {"status": error.status, "message": clients.providers.hide(error.message)}
+    return {"infos": infos.as_json()}
+
+
+def validated(said: Mapping[str, Any]) -> ConfigInfos:
+    """The answer of a host. RequestError as `Validator.validate` raises it."""
+    if "infos" not in said:
+        raise RequestError(said["status"], said["message"])
+    return ConfigInfos.of_json(said["infos"])

@@ -1,0 +1,124 @@
+"""The consumer group of a sink connector, asked by the worker or, where only a task host knows how, by that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, Protocol
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import TopicPartition
+from connect.cluster.connector_calls import Positions
+from connect.runtime.group_calls import ADMIN_OVERRIDE, GROUP_KEY, group_of
+from connect.runtime.messages import CallResult, Method
+
+_PLACEHOLDER: Final = re.compile(r"\$\{[^}]*:[^}]*\}")
+
+Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]]
+"""Asks a task host about a connector's configuration, within so many seconds."""
+
+
+class GroupOffsets(Protocol):
+    """What is asked of topics and consumer groups; `connect.kafka.topics.TopicAdmin` is the real one."""
+
+    def topics(self, deadline: Deadline) -> dict[str, int]:
+        """The number of partitions of every topic there is."""
+
+    def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
+        """What a group has committed."""
+
+    def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
+        """Set committed offsets, None forgets one. RetriableError while the group has members."""
+
+    def delete_group(self, group: str, deadline: Deadline) -> None:
+        """Delete a group. RetriableError while it has members."""
+
+
+class SinkGroup(Protocol):
+    """One connector's group, with the connector's own client settings."""
+
+    def topics(self, deadline: Deadline) -> dict[str, int]:
+        """See GroupOffsets."""
+
+    def offsets(self, deadline: Deadline) -> dict[TopicPartition, int]:
+        """See GroupOffsets."""
+
+    def alter(self, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
+        """See GroupOffsets."""
+
+    def delete(self, deadline: Deadline) -> None:
+        """See GroupOffsets."""
+
+
+def needs_host(config: Mapping[str, str]) -> bool:
+    """The connector's group or the settings of its admin client come from a config provider."""
+    return any(
+        _PLACEHOLDER.search(value)
+        for key, value in config.items()
+        if key == GROUP_KEY or key.startswith(ADMIN_OVERRIDE)
+    )
+
+
+class WorkersGroup:
+    """Asked by a client of the worker."""
+
+    def __init__(self, admin: Callable[[Mapping[str, str]], GroupOffsets], config: Mapping[str, str]) -> None:
+        self._admin = admin(config)
+        self._config = config
+
+    def topics(self, deadline: Deadline) -> dict[str, int]:
+        """The number of partitions of every topic there is."""
+        return self._admin.topics(deadline)
+
+    def offsets(self, deadline: Deadline) -> dict[TopicPartition, int]:
+        """What the group has committed."""
+        return self._admin.group_offsets(group_of(self._config), deadline)
+
+    def alter(self, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
+        """Set committed offsets, None forgets one."""
+        self._admin.alter_group_offsets(group_of(self._config), offsets, deadline)
+
+    def delete(self, deadline: Deadline) -> None:
+        """Delete the group."""
+        self._admin.delete_group(group_of(self._config), deadline)
+
+
+class HostsGroup:
+    """Asked by a task host, which resolves placeholders."""
+
+    def __init__(self, ask: Ask, config: Mapping[str, str]) -> None:
+        self._ask = ask
+        self._config = config
+
+    def topics(self, deadline: Deadline) -> dict[str, int]:
+        """The number of partitions of every topic there is."""
+        found: dict[str, int] = self._call("list_topics", deadline)
+        return found
+
+    def offsets(self, deadline: Deadline) -> dict[TopicPartition, int]:
+        """What the group has committed."""
+        found = self._call("read_group", deadline)
+        return {TopicPartition(p["topic"], p["partition"]): o["offset"] for p, o in found}
+
+    def alter(self, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
+        """Set committed offsets, None forgets one."""
+        self._call(
+            "alter_group",
+            deadline,
+            [
+                ({"topic": tp.topic, "partition": tp.partition}, None if offset is None else {"offset": offset})
+                for tp, offset in offsets.items()
+            ],
+        )
+
+    def delete(self, deadline: Deadline) -> None:
+        """Delete the group."""
+        self._call("delete_group", deadline)
+
+    def _call(self, method: Method, deadline: Deadline, positions: Positions = ()) -> Any:
+        said = self._ask(method, self._config, deadline.remaining_s, positions).result(deadline.remaining_s + 5)
+        if said.error is not None:
+            raise RetriableError(said.error) if said.retriable else ConnectError(said.error)
+        return said.value

@@ -1,0 +1,42 @@
+"""What a worker asks of a connector itself: its check, its tasks, its say in its offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from connect.api.connector import Connector, OffsetsConnector
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connect.api.records import SourcePosition
+from connect.runtime.messages import Call
+
+
+def answer_connector_call(connector: Connector, call: Call, resolved: Mapping[str, str]) -> Any:
+    """Ask the connector. Raises what it raises; ConfigError: it plans too many tasks."""
+    match call.method:
+        case "check":
+            return connector.check(Deadline.after(call.timeout_s))
+        case "task_configs":
+            configs = connector.task_configs(int(resolved.get("tasks.max", "1")))
+            problem = too_many_tasks(resolved.get("name", ""), resolved, len(configs))
+            if problem is not None:
+                raise ConfigError(problem, key="tasks.max")
+            return [dict(config) for config in configs]
+        case "alter_offsets":
+            positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
+            return isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
+        case _:
+            raise ValueError(f"No connector is asked for {call.method}.")
+
+
+def too_many_tasks(name: str, resolved: Mapping[str, str], count: int) -> str | None:
+    """What is wrong with so many tasks; None: nothing. The text is Java's TooManyTasksException's."""
+    most = int(resolved.get("tasks.max", "1"))
+    enforced = resolved.get("tasks.max.enforce", "true").strip().lower() != "false"
+    if count <= most or not enforced:
+        return None
+    return (
+        f"The connector {name} has generated {count} tasks, which is greater than {most}, the maximum number of tasks "
+        "it is configured to create. Raise tasks.max, or set tasks.max.enforce to false."
+    )

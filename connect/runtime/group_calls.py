@@ -1,0 +1,50 @@
+"""What a worker asks of a sink's consumer group where only a task host knows the connector's client settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.records import TopicPartition
+from connect.kafka.settings import admin_settings
+from connect.kafka.topics import TopicAdmin
+from connect.runtime.clients import Clients
+from connect.runtime.messages import Call, Method
+
+GROUP_CALLS: Final[frozenset[Method]] = frozenset({"list_topics", "read_group", "alter_group", "delete_group"})
+GROUP_KEY: Final = "consumer.override.group.id"
+ADMIN_OVERRIDE: Final = "admin.override."
+
+
+def answer_group_call(clients: Clients, call: Call, resolved: Mapping[str, str]) -> Any:
+    """Carry out one of GROUP_CALLS. Raises what Kafka says."""
+    given = {k.removeprefix(ADMIN_OVERRIDE): v for k, v in resolved.items() if k.startswith(ADMIN_OVERRIDE)}
+    client_id = f"{clients.worker.client_prefix}-shared-admin"
+    admin = TopicAdmin(admin_settings(clients.worker_properties, given, client_id).properties)
+    group, deadline = group_of(resolved), Deadline.after(call.timeout_s)
+    match call.method:
+        case "list_topics":
+            return admin.topics(deadline)
+        case "read_group":
+            return [_pair(tp, offset) for tp, offset in admin.group_offsets(group, deadline).items()]
+        case "alter_group":
+            offsets = {_partition(p): None if o is None else int(o["offset"]) for p, o in call.positions}
+            return admin.alter_group_offsets(group, offsets, deadline)
+        case "delete_group":
+            return admin.delete_group(group, deadline)
+        case _:
+            raise ValueError(f"No group is asked for {call.method}.")
+
+
+def group_of(config: Mapping[str, str]) -> str:
+    """The consumer group of a sink connector."""
+    return config.get(GROUP_KEY) or f"connect-{config['name']}"
+
+
+def _pair(tp: TopicPartition, offset: int) -> tuple[dict[str, object], dict[str, object]]:
+    return {"topic": tp.topic, "partition": tp.partition}, {"offset": offset}
+
+
+def _partition(given: Mapping[str, Any]) -> TopicPartition:
+    return TopicPartition(given["topic"], given["partition"])

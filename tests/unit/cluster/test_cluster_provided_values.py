@@ -1,0 +1,87 @@
+"""Configurations with placeholders of config providers: what only a task host may look up is asked of one."""
+
+import json
+
+import pytest
+
+from connect.api.errors import ConnectError
+from connect.cluster.host_validation import validated
+from connect.cluster.operations import PartitionOffset, RequestError, TargetState
+from connect.cluster.sink_groups import needs_host
+from connect.cluster.validation_infos import ConfigInfos, Definition, Info, Value
+from connect.runtime.messages import CallResult
+
+OVERRIDE = {"connector.class": "Sink", "topics": "t", "admin.override.sasl.jaas.config": "${file:/s:jaas}"}
+INFOS = ConfigInfos(
+    "C",
+    ("Common", "g"),
+    (
+        Info(Definition("a", "LIST", True, None, "HIGH", "d", "g", "NONE", "A", ("b",), 1), Value("a", "x", ("y",))),
+        Info(None, Value("b", None, (), ("broken",), False)),
+    ),
+)
+
+
+def test_what_a_validation_found_survives_its_way_through_json():
+    assert ConfigInfos.of_json(json.loads(json.dumps(INFOS.as_json()))) == INFOS
+
+
+def test_a_host_validates_and_its_refusals_are_the_requests_own(world, herder):
+    world.validate = lambda call: CallResult(call.id, {"infos": INFOS.as_json()})
+    assert herder.validate({"a": "${file:/s:a}"}, 5).result(5) == INFOS
+    world.validate = lambda call: CallResult(call.id, {"status": 400, "message": "no such class"})
+    with pytest.raises(RequestError, match="no such class"):
+        herder.validate({}, 5).result(5)
+    world.validate = lambda call: CallResult(call.id, error="it died")
+    with pytest.raises(ConnectError, match="it died"):
+        herder.validate({}, 5).result(5)
+
+
+def test_a_refusal_keeps_its_status():
+    with pytest.raises(RequestError) as refused:
+        validated({"status": 500, "message": "m"})
+    assert (refused.value.status, refused.value.message) == (500, "m")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "needed"),
+    [
+        ("admin.override.ssl.key.password", "${file:/s:k}", True),
+        ("consumer.override.group.id", "${env:G}", True),
+        ("consumer.override.group.id", "g", False),
+        ("connection.password", "${file:/s:k}", False),
+    ],
+)
+def test_a_group_is_asked_by_a_host_where_a_provider_knows_the_client(key, value, needed):
+    assert needs_host({"name": "c", key: value}) is needed
+
+
+def test_a_sinks_offsets_are_asked_for_in_a_host(world, herder):
+    herder.create("c", OVERRIDE, TargetState.STOPPED).result(5)
+    said = {
+        "read_group": CallResult(0, [({"topic": "t", "partition": 1}, {"offset": 7})]),
+        "alter_group": CallResult(0),
+        "delete_group": CallResult(0, error="the group still has members", retriable=True),
+    }
+    asked = []
+
+    def answer(call):
+        asked.append((call.method, list(call.positions)))
+        assert call.config["name"] == "c"
+        result = said[call.method]
+        return CallResult(call.id, result.value, error=result.error, retriable=result.retriable)
+
+    world.answer = answer
+    (there,) = herder.offsets("c").result(5)
+    assert there == PartitionOffset({"kafka_topic": "t", "kafka_partition": 1}, {"kafka_offset": 7})
+    forget = PartitionOffset({"kafka_topic": "t", "kafka_partition": 1}, None)
+    herder.alter_offsets(
+        "c", [PartitionOffset({"kafka_topic": "t", "kafka_partition": 0}, {"kafka_offset": 3}), forget]
+    ).result(5)
+    assert asked[1] == (
+        "alter_group",
+        [({"topic": "t", "partition": 0}, {"offset": 3}), ({"topic": "t", "partition": 1}, None)],
+    )
+    with pytest.raises(RequestError, match="tasks haven't stopped completely"):
+        herder.reset_offsets("c").result(5)
+    assert world.groups.committed == {}
