@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.tables import TableName, like
+from connectors.jdbc.tables import TableFilter, TableName, like, once_each, select_tables
 from connectors.jdbc.types import ColumnPlan, Projection, Raw, TypeRules, plan_column
 
 _SYSTEM_SCHEMAS = {
@@ -25,7 +25,14 @@ _SYSTEM_SCHEMAS = {
     "sys",
     "INFORMATION_SCHEMA",
 }
-_LISTED_TYPES = {"TABLE", "VIEW", "LOCAL TEMPORARY"}
+_LISTED_TYPES = {"TABLE", "BASE TABLE", "PARTITIONED TABLE", "FOREIGN TABLE", "VIEW", "LOCAL TEMPORARY"}
+# What JDBC drivers list under these names, these databases do not have, or have for themselves alone.
+_NEVER_LISTED = {"SYSTEM TABLE", "SYSTEM VIEW", "GLOBAL TEMPORARY", "ALIAS", "SYNONYM"}
+_WITHOUT_THEM = {"postgresql", "mysql", "mariadb", "sqlite"}
+_PARTITIONS = """SELECT n.nspname, c.relname, pn.nspname, p.relname FROM pg_catalog.pg_inherits i
+JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_class p ON p.oid = i.inhparent JOIN pg_catalog.pg_namespace pn ON pn.oid = p.relnamespace
+WHERE p.relkind = 'p' AND c.relkind IN ('r', 'p', 'f')"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +59,13 @@ class TableShape:
         return next(exact, None) or next((c for c in self.columns if c.name.lower() == name.lower()), None)
 
 
-def unlisted_types(config: JdbcSourceConfig) -> list[str]:
-    """Values of table.types that nothing can be listed for."""
-    return [kind for kind in config.table_types if kind.upper() not in _LISTED_TYPES]
+def unlisted_types(database: Database, config: JdbcSourceConfig) -> list[str]:
+    """Values of table.types that nothing can be listed for, although the database may have such tables."""
+    known = _LISTED_TYPES | ({"MATERIALIZED VIEW"} if database.dialect_name == "postgresql" else set())
+    wanted = {kind.upper() for kind in config.table_types}
+    if wanted & known and database.dialect_name in _WITHOUT_THEM:
+        known |= _NEVER_LISTED
+    return [kind for kind in config.table_types if kind.upper() not in known]
 
 
 def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]:
@@ -66,14 +77,28 @@ def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]
         for schema in _schemas(inspector, database, config):
             shown = schema or (inspector.default_schema_name if database.dialect_name != "sqlite" else None)
             names: list[str] = []
-            if "TABLE" in kinds:
+            if kinds & {"TABLE", "BASE TABLE", "PARTITIONED TABLE", "FOREIGN TABLE"}:
                 names += inspector.get_table_names(schema=schema)
             if "VIEW" in kinds:
                 names += inspector.get_view_names(schema=schema)
+            if "MATERIALIZED VIEW" in kinds and database.dialect_name == "postgresql":
+                names += inspector.get_materialized_view_names(schema=schema)
             found += [TableName(shown, name) for name in names]
         if "LOCAL TEMPORARY" in kinds:
             found += [TableName(None, name) for name in inspector.get_temp_table_names()]
     return found
+
+
+def choose_tables(database: Database, config: JdbcSourceConfig, present: Sequence[TableName]) -> list[TableName]:
+    """The tables to read of those that are there, sorted; no row of a partitioned table comes twice."""
+    chosen = select_tables(present, TableFilter.of(config))
+    if database.dialect_name != "postgresql" or len(chosen) < 2:
+        return chosen
+    found = database.rows(sa.text(_PARTITIONS), "listing partitions")
+    parents = {TableName(str(row[0]), str(row[1])): TableName(str(row[2]), str(row[3])) for row in found}
+    # The log tells changes by the root.
+    by_root = config.mode == "log" or "PARTITIONED TABLE" in {kind.upper() for kind in config.table_types}
+    return once_each(chosen, parents, by_root=by_root)
 
 
 class NoTableError(ConnectError):
@@ -89,8 +114,11 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     fix = "Create it, or take it out of the table filter."
     with database.border.translated(f"reading the columns of table {table.full}", fix):
         try:
-            columns = inspector.get_columns(table.name, schema=table.schema)
-            primary = tuple(inspector.get_pk_constraint(table.name, schema=table.schema)["constrained_columns"] or ())
+            plain = _without_escapes if database.dialect_name in {"mysql", "mariadb"} else str
+            found = inspector.get_columns(table.name, schema=table.schema)
+            columns = [{**column, "name": plain(column["name"])} for column in found]
+            constraint = inspector.get_pk_constraint(table.name, schema=table.schema)
+            primary = tuple(plain(name) for name in constraint["constrained_columns"] or ())
             indexes = inspector.get_indexes(table.name, schema=table.schema)
         except sa.exc.NoSuchTableError:
             raise NoTableError(f"Table {table.full} does not exist.", fix=fix) from None
@@ -99,7 +127,9 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
         plan_column(c["name"], sa.LargeBinary() if c["name"] in shapes else c["type"], bool(c["nullable"]), rules)
         for c in columns
     )
-    ordered = [tuple(str(c) for c in index["column_names"]) for index in indexes if None not in index["column_names"]]
+    ordered = [
+        tuple(plain(str(c)) for c in index["column_names"]) for index in indexes if None not in index["column_names"]
+    ]
     not_null = frozenset(str(c["name"]) for c in columns if not c["nullable"])
     shape = TableShape(
         plans,
@@ -113,6 +143,11 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     if database.dialect_name == "postgresql":
         shape = replace(shape, has_xmin=_has_xmin(database, table))
     return _with_key(shape, primary)
+
+
+def _without_escapes(name: str) -> str:
+    # SQLAlchemy leaves names as SHOW CREATE TABLE writes them.
+    return name.replace("``", "`")
 
 
 def type_rules(database: Database, config: JdbcSourceConfig) -> TypeRules:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RetriableError
-from connectors.jdbc.catalog import TableShape, describe, list_tables, unlisted_types
+from connectors.jdbc.catalog import TableShape, choose_tables, describe, list_tables, unlisted_types
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
 from connectors.jdbc.log import mysql_reader, pg_slot
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.query_shape import describe_query
-from connectors.jdbc.tables import TableFilter, TableName, same_topic, select_tables
+from connectors.jdbc.tables import TableFilter, TableName, same_topic
 from connectors.jdbc.types import ColumnPlan, Raw
 
 _log = logging.getLogger(__name__)
@@ -65,12 +65,14 @@ def _query_problems(database: Database, config: JdbcSourceConfig) -> Iterator[Co
 
 
 def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
-    for kind in unlisted_types(config):
+    for kind in unlisted_types(database, config):
         yield ConfigProblem(
-            "table.types", f"Nothing can be listed for table.types={kind}; use TABLE, VIEW, LOCAL TEMPORARY."
+            "table.types",
+            f"Nothing can be listed for table.types={kind}; use TABLE, VIEW, PARTITIONED TABLE, LOCAL TEMPORARY, and "
+            "with PostgreSQL MATERIALIZED VIEW.",
         )
     present = list_tables(database, config)
-    chosen = select_tables(present, TableFilter.of(config))
+    chosen = choose_tables(database, config, present)
     for key, names in TableFilter.of(config).unmatched(present).items():
         yield ConfigProblem(key, f"No table matches {', '.join(names)} of {key}. Create it, or take it out of {key}.")
     for name in same_topic(chosen, config):

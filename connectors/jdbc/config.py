@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import AfterValidator, SecretStr
 
 from connect.api.config import (
     Boolean,
-    ClassName,
-    ConfigType,
     Int,
     KeyValue,
     ListOf,
     Long,
     OneOf,
+    Password,
     String,
     at_least,
     key,
@@ -28,30 +28,32 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 from connect.api.time_types import TimePrecision
 from connectors.jdbc import rules
+from connectors.jdbc.database_keys import DATABASE, DatabaseKeys
 from connectors.jdbc.log.keys import LogKeys
 from connectors.jdbc.url import without_password
 from connectors.jdbc.zone import zone
 
 MODES = ("bulk", "timestamp", "incrementing", "timestamp+incrementing", "log")
-NUMERIC_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double")
 GRANULARITIES = (
     "connect_logical", "micros_long", "micros_string", "micros_iso_datetime_string",
     "nanos_long", "nanos_string", "nanos_iso_datetime_string",
 )  # fmt: skip
-TABLE_TYPES = ("TABLE", "VIEW", "SYSTEM TABLE", "GLOBAL TEMPORARY", "LOCAL TEMPORARY", "ALIAS", "SYNONYM")
+TABLE_TYPES = (
+    "TABLE", "VIEW", "SYSTEM TABLE", "GLOBAL TEMPORARY", "LOCAL TEMPORARY", "ALIAS", "SYNONYM", "BASE TABLE",
+    "PARTITIONED TABLE", "FOREIGN TABLE", "MATERIALIZED VIEW", "SYSTEM VIEW",
+)  # fmt: skip
 ISOLATION_MODES = (
     "DEFAULT", "READ_UNCOMMITTED", "READ_COMMITTED", "REPEATABLE_READ", "SERIALIZABLE", "SQL_SERVER_SNAPSHOT",
 )  # fmt: skip
-_DIALECTS = (
-    "Db2", "Derby", "Generic", "MySql", "Oracle", "PostgreSql", "SapHana", "SqlServer", "Sqlite", "Sybase", "Vertica",
-)  # fmt: skip
-DIALECTS = ("", *(name + "DatabaseDialect" for name in _DIALECTS))
-DEFAULT_CREDENTIALS = "io.confluent.connect.jdbc.util.DefaultJdbcCredentialsProvider"
-OptionalString = Annotated[str | None, *String.__metadata__]
 OptionalLong = Annotated[int | None, *Long.__metadata__]
-OptionalPassword = Annotated[SecretStr | None, ConfigType.PASSWORD]
 LOG_TOPIC_FORMAT = "${prefix}.${schema}.${table}"
-DATABASE, MODE, CONNECTOR = "Database", "Mode", "Connector"
+MODE, CONNECTOR = "Mode", "Connector"
+_MODE_DEPENDENTS = (
+    "incrementing.column.name", "timestamp.column.name", "incrementing.column.mapping", "timestamp.columns.mapping",
+    "validate.non.null",
+)  # fmt: skip
+_OF_IDS = {"incrementing.column.name", "incrementing.column.mapping", "validate.non.null"}
+_OF_TIMESTAMPS = {"timestamp.column.name", "timestamp.columns.mapping", "timestamp.initial", "validate.non.null"}
 
 
 def _check_zone(value: str) -> str:
@@ -77,108 +79,38 @@ def _check_topic_prefix(value: str) -> str:
     return value
 
 
-class JdbcSourceConfig(LogKeys):
+class JdbcSourceConfig(LogKeys, DatabaseKeys):
     """Everything a user may say about a JDBC source."""
 
-    connection_url: String = key(
-        "connection.url", "", importance="high", group=DATABASE, width="long", dependents=("table.whitelist",),
-        doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or any "
-        "SQLAlchemy URL. Keep the password in connection.password.",
-    )  # fmt: skip
-    connection_user: OptionalString = key(
-        "connection.user", None, importance="high", group=DATABASE, doc="The database user."
-    )
-    connection_password: OptionalPassword = key(
-        "connection.password", None, importance="high", group=DATABASE, doc="The database user's password."
-    )
-    credentials_provider: ClassName = key(
-        "jdbc.credentials.provider.class", DEFAULT_CREDENTIALS, importance="low", group=DATABASE,
-        doc="Only the default is known here: user and password come from the two keys above, which may name a config "
-        "provider.",
-    )  # fmt: skip
-    connection_attempts: Annotated[Int, at_least(1)] = key(
-        "connection.attempts", 3, importance="low", group=DATABASE,
-        doc="How often a check tries to connect. A running task tries until errors.retry.timeout.",
-    )  # fmt: skip
-    connection_backoff_ms: Annotated[Long, at_least(1)] = key(
-        "connection.backoff.ms", 10000, importance="low", group=DATABASE, doc="The wait between two of these tries."
-    )
-    table_whitelist: ListOf = key(
-        "table.whitelist", (), group=DATABASE, width="long",
-        doc="Tables to read: bare name or fully qualified, quoted or not. Excludes table.blacklist.",
-    )  # fmt: skip
-    table_blacklist: ListOf = key(
-        "table.blacklist", (), group=DATABASE, width="long", doc="Tables not to read. Excludes table.whitelist."
-    )
-    table_include: ListOf = key(
-        "table.include.list", (), group=DATABASE, width="long",
-        doc="Regular expressions; a table is read when one matches its whole fully qualified name.",
-    )  # fmt: skip
-    table_exclude: ListOf = key(
-        "table.exclude.list", (), group=DATABASE, width="long",
-        doc="Regular expressions that take tables out of table.include.list again.",
-    )  # fmt: skip
-    catalog_pattern: OptionalString = key(
-        "catalog.pattern", None, group=DATABASE,
-        doc="LIKE pattern of the catalogs (MySQL, MariaDB: databases) to list; none: the one of the connection.",
-    )  # fmt: skip
-    schema_pattern: OptionalString = key(
-        "schema.pattern", None, importance="high", group=DATABASE,
-        doc="LIKE pattern of the schemas to list; none: all but the system's; empty: the connection's default schema.",
-    )  # fmt: skip
-    numeric_precision_mapping: Boolean = key(
-        "numeric.precision.mapping", False, importance="low", group=DATABASE,
-        doc="Deprecated: true is numeric.mapping=precision_only.",
-    )  # fmt: skip
-    numeric_mapping: Annotated[OptionalString, OneOf(NUMERIC_MAPPINGS, ignore_case=True)] = key(
-        "numeric.mapping", None, importance="low", group=DATABASE,
-        doc="What NUMERIC columns become: none keeps Decimal; precision_only makes whole numbers integers; best_fit "
-        "also fractions of at most 18 digits into FLOAT64; best_fit_eager_double all fractions. DECIMAL stays Decimal.",
-    )  # fmt: skip
-    dialect_name: Annotated[String, one_of(*DIALECTS)] = key(
-        "dialect.name", "", importance="low", group=DATABASE, doc="Accepted when it agrees with connection.url."
-    )
-    date_calendar_system: Annotated[String, one_of("LEGACY", "PROLEPTIC_GREGORIAN")] = key(
-        "date.calendar.system", "LEGACY", importance="low", group=DATABASE,
-        doc="Both give the proleptic Gregorian calendar here; they differ only before 1582-10-15.",
-    )  # fmt: skip
-    quote_sql_identifiers: Annotated[String, one_of("ALWAYS", "NEVER", ignore_case=True)] = key(
-        "quote.sql.identifiers", "ALWAYS", group=DATABASE, doc="Whether table and column names are quoted in SQL."
-    )
-    sql_quote_identifiers: Boolean = key(
-        "sql.quote.identifiers", True, group=DATABASE, doc="Aiven's name: false is quote.sql.identifiers=NEVER."
-    )
-    table_names_qualify: Boolean = key(
-        "table.names.qualify", True, group=DATABASE,
-        doc="Aiven: false leaves the schema out of SQL and finds tables by the connection's search path.",
-    )  # fmt: skip
     mode: Annotated[String, one_of(*MODES)] = key(
-        "mode", "", importance="high", group=MODE, dependents=("incrementing.column.name", "timestamp.column.name"),
+        "mode", "", importance="high", group=MODE, dependents=_MODE_DEPENDENTS,
+        display_name="Table Loading Mode",
         doc="bulk reads whole tables again and again; the others read new rows (incrementing), changed rows "
         "(timestamp) or both; log reads every change, deletes too, from the log of "
         "PostgreSQL, MariaDB or MySQL.",
     )  # fmt: skip
     incrementing_column: String = key(
-        "incrementing.column.name", "", group=MODE,
+        "incrementing.column.name", "", group=MODE, display_name="Incrementing Column Name",
         doc="The strictly increasing column; empty: the table's auto-increment column.",
     )  # fmt: skip
     incrementing_columns: ListOf = key(
-        "incrementing.column.mapping", (), group=MODE, width="long",
+        "incrementing.column.mapping", (), group=MODE,
+        display_name="Table to incrementing column mappings", width="long",
         doc="Per table, regex:column; every table must match exactly one.",
     )  # fmt: skip
     incrementing_initial: Long = key(
         "incrementing.initial", -1, group=MODE, doc="Aiven: read ids above this when there is no stored offset."
     )
     timestamp_columns: ListOf = key(
-        "timestamp.column.name", (), group=MODE, width="long",
+        "timestamp.column.name", (), group=MODE, display_name="Timestamp Column Name",
         doc="The modification time of a row; of several the first that is not null.",
     )  # fmt: skip
     timestamp_columns_mapping: ListOf = key(
-        "timestamp.columns.mapping", (), group=MODE, width="long",
+        "timestamp.columns.mapping", (), group=MODE, display_name="Table to timestamp columns mappings", width="long",
         doc="Per table, regex:[column|column]; every table must match exactly one.",
     )  # fmt: skip
     timestamp_initial: OptionalLong = key(
-        "timestamp.initial", None, importance="low", group=MODE,
+        "timestamp.initial", None, importance="low", group=MODE, display_name="Unix time value of initial timestamp",
         doc="Epoch milliseconds to begin after when there is no stored offset; -1: now, and it is stored; none: 0.",
     )  # fmt: skip
     timestamp_initial_ms: Long = key(
@@ -189,39 +121,47 @@ class JdbcSourceConfig(LogKeys):
         doc="Aiven's name of timestamp.initial; may be negative.",
     )
     validate_non_null: Boolean = key(
-        "validate.non.null", True, importance="low", group=MODE,
+        "validate.non.null", True, importance="low", group=MODE, display_name="Validate Non Null", width="short",
         doc="Demand NOT NULL of the incrementing column and of at least one timestamp column: a row without a cursor "
         "value is never read.",
     )  # fmt: skip
     query: String = key(
-        "query", "", group=MODE, width="long",
+        "query", "", group=MODE, display_name="Query", width="short",
         doc="Read this SELECT in place of tables. It is wrapped as SELECT * FROM (query) x: joins and WHERE are fine.",
     )  # fmt: skip
-    query_masked: OptionalPassword = key(
-        "query.masked", None, group=MODE, width="long", doc="The same, hidden wherever configurations are shown."
-    )
+    query_masked: Password = key(
+        "query.masked", SecretStr(""), group=MODE, display_name="Query (Masked)", width="short",
+        doc="The same, hidden wherever configurations are shown.",
+    )  # fmt: skip
+    quote_sql_identifiers: Annotated[String, one_of("ALWAYS", "NEVER", ignore_case=True)] = key(
+        "quote.sql.identifiers", "ALWAYS", group=MODE, display_name="Quote Identifiers",
+        doc="Whether table and column names are quoted in SQL.",
+    )  # fmt: skip
     query_suffix: String = key(
-        "query.suffix", "", importance="low", group=MODE, width="long",
+        "query.suffix", "", importance="low", group=MODE, display_name="Query suffix",
         doc="Text at the end of every reading statement. A LIMIT here can cut rows that are never read.",
     )  # fmt: skip
-    isolation_mode: Annotated[String, one_of(*ISOLATION_MODES)] = key(
+    isolation_mode: Annotated[String, one_of(*ISOLATION_MODES, ignore_case=True), AfterValidator(str.upper)] = key(
         "transaction.isolation.mode", "DEFAULT", importance="low", group=MODE,
+        display_name="Transaction Isolation Mode",
         doc="The isolation level of reading statements.",
     )  # fmt: skip
     query_retry_attempts: Int = key(
-        "query.retry.attempts", -1, importance="low", group=MODE,
+        "query.retry.attempts", -1, importance="low", group=MODE, display_name="Query Retry Attempts",
         doc="How often a failed read is tried again before the task fails; 0 or less: as errors.retry.timeout says.",
     )  # fmt: skip
     table_types: Annotated[ListOf, OneOf(TABLE_TYPES, ignore_case=True)] = key(
-        "table.types", ("TABLE",), importance="low", group=CONNECTOR,
-        doc="What is listed: TABLE, VIEW, LOCAL TEMPORARY.",
+        "table.types", ("TABLE",), importance="low", group=CONNECTOR, display_name="Table Types",
+        doc="What is listed: TABLE, VIEW, LOCAL TEMPORARY, of PostgreSQL also MATERIALIZED VIEW and PARTITIONED TABLE. "
+        "Of a partitioned table the partitions are read where the filter takes them too, with PARTITIONED TABLE and "
+        "mode=log the whole.",
     )  # fmt: skip
     poll_interval_ms: Annotated[Int, at_least(1)] = key(
-        "poll.interval.ms", 5000, importance="high", group=CONNECTOR,
+        "poll.interval.ms", 5000, importance="high", group=CONNECTOR, display_name="Poll Interval (ms)", width="short",
         doc="The wait between the end of one read of a table and the next.",
     )  # fmt: skip
     batch_max_rows: Annotated[Int, at_least(1)] = key(
-        "batch.max.rows", 1000, importance="low", group=CONNECTOR,
+        "batch.max.rows", 1000, importance="low", group=CONNECTOR, display_name="Max Rows Per Batch", width="short",
         doc="The most rows of one poll. 20000 reads large tables at full speed.",
     )  # fmt: skip
     max_rows_per_second: Annotated[Long, at_least(0)] = key(
@@ -234,14 +174,17 @@ class JdbcSourceConfig(LogKeys):
         "last row that was delivered. 0: as the server is set.",
     )  # fmt: skip
     max_buffer_size: Annotated[Int, at_least(0)] = key(
-        "max.buffer.size", 0, importance="low", group=CONNECTOR,
+        "max.buffer.size", 0, importance="low", group=CONNECTOR, display_name="Maximum Buffer Size", width="short",
         doc="Accepted. A task holds at most three batches here: one delivered, one ready, one being read.",
     )  # fmt: skip
     poll_linger_ms: Annotated[Long, at_least(0)] = key(
-        "poll.linger.ms", 5000, importance="low", group=CONNECTOR, doc="The longest wait of one poll for rows."
-    )
+        "poll.linger.ms", 5000, importance="low", group=CONNECTOR,
+        display_name="Poll Linger Milliseconds", width="short",
+        doc="The longest wait of one poll for rows.",
+    )  # fmt: skip
     table_poll_interval_ms: Annotated[Long, at_least(1)] = key(
         "table.poll.interval.ms", 60000, importance="low", group=CONNECTOR,
+        display_name="Metadata Change Monitoring Interval (ms)", width="short",
         doc="How often tables that are new or gone are looked for, and the columns of each table: new tables are read "
         "without a restart, and tasks whose tables change are started anew.",
     )  # fmt: skip
@@ -250,11 +193,11 @@ class JdbcSourceConfig(LogKeys):
         doc="Accepted. The first listing is waited for here.",
     )  # fmt: skip
     topic_prefix: Annotated[String, AfterValidator(_check_topic_prefix)] = key(
-        "topic.prefix", "", importance="high", group=CONNECTOR,
+        "topic.prefix", "", importance="high", group=CONNECTOR, display_name="Topic Prefix",
         doc="A table goes to the topic of this prefix and its bare name; a query to the topic of this name.",
     )  # fmt: skip
     timestamp_delay_ms: Annotated[Long, at_least(0)] = key(
-        "timestamp.delay.interval.ms", 0, importance="high", group=CONNECTOR,
+        "timestamp.delay.interval.ms", 0, importance="high", group=CONNECTOR, display_name="Delay Interval (ms)",
         doc="Leave rows younger than this for a later read: time for their transactions to commit.",
     )  # fmt: skip
     key_mode: Annotated[String, one_of("none", "primary_key")] = key(
@@ -305,10 +248,12 @@ class JdbcSourceConfig(LogKeys):
         doc="auto: rows come as Arrow where a driver for that is there. generic: through SQLAlchemy's driver.",
     )  # fmt: skip
     db_timezone: Annotated[String, AfterValidator(_check_zone)] = key(
-        "db.timezone", "UTC", group=CONNECTOR, doc="The zone of dates with a time but no zone in the database."
-    )
-    timestamp_granularity: Annotated[String, one_of(*GRANULARITIES)] = key(
+        "db.timezone", "UTC", group=CONNECTOR, display_name="DB time zone",
+        doc="The zone of dates with a time but no zone in the database.",
+    )  # fmt: skip
+    timestamp_granularity: Annotated[String, one_of(*GRANULARITIES, ignore_case=True), AfterValidator(str.lower)] = key(
         "timestamp.granularity", "connect_logical", importance="low", group=CONNECTOR,
+        display_name="Timestamp granularity for timestamp columns",
         doc="What timestamps become: connect_logical has milliseconds and refuses finer values; the others are INT64 "
         "or STRING of epoch micro- or nanoseconds, or ISO text in db.timezone.",
     )  # fmt: skip
@@ -326,11 +271,23 @@ class JdbcSourceConfig(LogKeys):
 
     @classmethod
     def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
-        """As the base class, but a password inside connection.url is not repeated."""
-        url = properties.get("connection.url")
-        return super().validate_keys(
+        """As the base class, but a password inside connection.url is not repeated, and forms show what fits the mode.
+
+        query.masked is not shown at all, as with Confluent's connector.
+        """
+        url, mode = properties.get("connection.url"), properties.get("mode") or ""
+        hidden = {"query.masked"}
+        if mode in MODES:
+            hidden |= (set() if "incrementing" in mode else _OF_IDS) - (
+                _OF_TIMESTAMPS if "timestamp" in mode else set()
+            )
+            hidden |= (set() if "timestamp" in mode else _OF_TIMESTAMPS) - (
+                _OF_IDS if "incrementing" in mode else set()
+            )
+        values = super().validate_keys(
             properties if url is None else {**properties, "connection.url": without_password(url)}
         )
+        return tuple(replace(value, visible=value.name not in hidden) for value in values)
 
     def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
         """Leaves a password inside connection.url out of the repr."""
@@ -340,8 +297,7 @@ class JdbcSourceConfig(LogKeys):
     @property
     def query_text(self) -> str:
         """The query to read, empty when tables are read. May be secret: not for messages."""
-        masked = self.query_masked.get_secret_value() if self.query_masked else ""
-        return self.query or masked
+        return self.query or self.query_masked.get_secret_value()
 
     @property
     def topic_format(self) -> str:

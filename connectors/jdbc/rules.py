@@ -44,7 +44,7 @@ def _given(config: JdbcSourceConfig, keys: dict[str, str]) -> list[str]:
 def _table_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     legacy = _given(config, _LEGACY_TABLES | _LEGACY_COLUMNS)
     new = _given(config, _NEW_TABLES | _NEW_COLUMNS)
-    if legacy and new:
+    if legacy and new and not config.query_text:
         for name in new:
             yield ConfigProblem(
                 name, f"{name} and {', '.join(legacy)} may not be used together: use one style of keys."
@@ -146,6 +146,10 @@ def _connection_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     elif not re.match(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://", config.connection_url):
         yield ConfigProblem(
             "connection.url", "connection.url is neither a JDBC URL (jdbc:sqlite:/data/app.db) nor a SQLAlchemy URL."
+        )
+    if config.isolation_mode == "SQL_SERVER_SNAPSHOT" and named not in {"mssql", "sqlserver"}:
+        yield ConfigProblem(
+            "transaction.isolation.mode", "transaction.isolation.mode=SQL_SERVER_SNAPSHOT is for SQL Server alone."
         )
     wanted = _DIALECT_FAMILIES.get(config.dialect_name.removesuffix("DatabaseDialect"))
     if wanted and named not in wanted:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
-from connectors.jdbc.catalog import list_tables
+from connectors.jdbc.catalog import choose_tables, list_tables
 from connectors.jdbc.check import check
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.tables import TableFilter, parts_to_text, select_tables, share_out, to_text
+from connectors.jdbc.tables import parts_to_text, share_out, to_text
 from connectors.jdbc.task import JdbcSourceTask
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class JdbcSourceConnector:
             return [common]
         database = Database(self._config)
         try:
-            chosen = select_tables(list_tables(database, self._config), TableFilter.of(self._config))
+            chosen = choose_tables(database, self._config, list_tables(database, self._config))
         finally:
             database.close()
         tasks = 1 if self._config.mode == "log" else max_tasks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,6 +87,22 @@ class TableFilter:
 def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[TableName]:
     """The tables to read, sorted, so that the same tables always give the same tasks."""
     return sorted((t for t in set(present) if chosen.selects(t)), key=lambda t: (t.schema or "", t.name))
+
+
+def once_each(chosen: Sequence[TableName], parents: Mapping[TableName, TableName], *, by_root: bool) -> list[TableName]:
+    """The tables without those whose rows come with another: partitions when `by_root`, else what has partitions.
+
+    `parents`: the table that each partition belongs to.
+    """
+    wanted = set(chosen)
+    covered: set[TableName] = set()
+    for table in chosen:
+        above = parents.get(table)
+        while above is not None:
+            if above in wanted:
+                covered.add(table if by_root else above)
+            above = parents.get(above)
+    return [table for table in chosen if table not in covered]
 
 
 def topic_of(table: TableName, config: JdbcSourceConfig) -> str:

@@ -212,12 +212,13 @@ def _domains(oids: Sequence[int]) -> sa.TextClause:
 
 
 def _relation(name: TableName) -> sa.TextClause:
+    # Servers before version 12 have neither generated columns nor a column that tells of them.
     return sa.text(
         "SELECT c.oid, c.relreplident, a.attname, a.atttypid, a.atttypmod, c.relreplident = 'f' "
         "OR coalesce(a.attnum = ANY(i.indkey), false) FROM pg_catalog.pg_class c "
         "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
         "LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
-        "AND a.attgenerated = '' LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid "
+        "AND coalesce(to_jsonb(a)->>'attgenerated', '') = '' LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid "
         "AND CASE c.relreplident WHEN 'i' THEN i.indisreplident WHEN 'd' THEN i.indisprimary ELSE false END "
         "WHERE n.nspname = :schema AND c.relname = :name ORDER BY a.attnum"
     ).bindparams(schema=name.schema or "", name=name.name)

@@ -114,7 +114,7 @@ def test_columns_that_come_go_and_widen_change_the_schema_and_lose_no_row(server
 def test_names_and_offsets_are_never_sql(server: Server):
     quote = '"' if server.name == "postgres" else "`"
     evil = f"""x'; DROP TABLE {server.table}; -- {quote}{quote}:p %s"""
-    column = "id' :q %(q)s"
+    column = f"id' :q %(q)s {quote}{quote}"
     server.run("CREATE TABLE {t} (id INT)")
     with server.engine.begin() as connection:
         for statement in (

@@ -9,6 +9,7 @@ from connectors.jdbc.tables import (
     from_text,
     like,
     mapped_columns,
+    once_each,
     same_topic,
     select_tables,
     split,
@@ -76,3 +77,21 @@ def test_a_mapping_must_match_exactly_once():
 
 def test_metadata_patterns_are_like_patterns():
     assert like("app_%", ["app_1", "app", "xapp_1", "app.1"]) == ["app_1", "app.1"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "by_root", "read"),
+    [
+        ("root p1 p2 p2a other", False, "p1 p2a other"),
+        ("root p1 p2 p2a other", True, "root other"),
+        ("root other", False, "root other"),
+        ("p1 p2a", True, "p1 p2a"),
+        ("root p2a", False, "p2a"),
+        ("root p2a", True, "root"),
+    ],
+)
+def test_no_row_of_a_partitioned_table_is_read_twice(chosen, by_root, read):
+    below = {"p1": "root", "p2": "root", "p2a": "p2"}
+    parents = {TableName("s", part): TableName("s", whole) for part, whole in below.items()}
+    tables = [TableName("s", name) for name in chosen.split()]
+    assert [t.name for t in once_each(tables, parents, by_root=by_root)] == read.split()

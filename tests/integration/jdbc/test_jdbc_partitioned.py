@@ -1,0 +1,75 @@
+"""Partitioned tables, and the kinds of tables that are listed, on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+from jdbc_drive import OffsetStore, batches, rows
+from jdbc_log import log_run
+from jdbc_server import Server
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+
+pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
+
+
+@pytest.fixture
+def partitioned(server: Server) -> Server:
+    """Two rows in two partitions, the second one of which has a partition of its own."""
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY, name TEXT) PARTITION BY RANGE (id)",
+        "CREATE TABLE {t}_low PARTITION OF {t} FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE {t}_high PARTITION OF {t} FOR VALUES FROM (10) TO (99) PARTITION BY RANGE (id)",
+        "CREATE TABLE {t}_high_a PARTITION OF {t}_high FOR VALUES FROM (10) TO (50)",
+        "INSERT INTO {t} VALUES (1, 'a'), (11, 'b')",
+    )
+    return server
+
+
+@pytest.mark.parametrize(
+    ("types", "names", "topics"),
+    [
+        ("TABLE", "{t}.*", ["{t}_high_a", "{t}_low"]),
+        ("TABLE", "{t}", ["{t}"]),
+        ("table,partitioned table", "{t}.*", ["{t}"]),
+    ],
+)
+def test_each_row_of_a_partitioned_table_is_read_once(partitioned, types, names, topics):
+    pattern = "public\\." + names.format(t=partitioned.table)
+    task = partitioned.opened(
+        OffsetStore(), mode="bulk", poll__interval__ms=600_000, table__whitelist=None, table__include__list=pattern,
+        table__types=types,
+    )  # fmt: skip
+    read = batches(task, OffsetStore())
+    task.close()
+    assert sorted(batch.topic for batch in read) == [f"db-{name.format(t=partitioned.table)}" for name in topics]
+    assert sorted(row["id"] for row in rows(read)) == [1, 11]
+
+
+def test_the_log_of_a_partitioned_table_is_that_of_the_whole(partitioned):
+    pattern = f"public\\.{partitioned.table}.*"
+    with log_run(partitioned, table__whitelist=None, table__include__list=pattern) as run:
+        run.open()
+        run.until_events(2)
+        partitioned.run("INSERT INTO {t} VALUES (2, 'c'), (12, 'd')", "UPDATE {t} SET name = 'z' WHERE id = 11")
+        run.until_events(5)
+    assert {topic for topic, _, _ in run.events} == {run.topic()}
+    assert [(value["op"], value["after"]["id"]) for _, _, value in run.events] == [
+        ("r", 1), ("r", 11), ("c", 2), ("c", 12), ("u", 11),
+    ]  # fmt: skip
+
+
+def test_what_is_no_table_is_read_when_its_kind_is_named(server):
+    server.run(
+        "CREATE TABLE {t}_base (id INT PRIMARY KEY)",
+        "INSERT INTO {t}_base VALUES (7)",
+        "CREATE MATERIALIZED VIEW {t} AS SELECT id FROM {t}_base",
+    )
+    settings = {"mode": "bulk", "poll__interval__ms": 600_000}
+    with pytest.raises(ConfigError, match=rf"No table matches {server.table} of table.whitelist"):
+        server.opened(OffsetStore(), **settings)
+    task = server.opened(OffsetStore(), **settings, table__types="TABLE,MATERIALIZED VIEW,SYNONYM")
+    assert rows(batches(task, OffsetStore())) == [{"id": 7}]
+    task.close()
+    with pytest.raises(ConfigError, match=r"table\.types=SYNONYM"):
+        server.connector(**settings, table__types="SYNONYM").check(Deadline.after(10))
