@@ -115,8 +115,9 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     with database.border.translated(f"reading the columns of table {table.full}", fix):
         try:
             plain = _without_escapes if database.dialect_name in {"mysql", "mariadb"} else str
-            found = inspector.get_columns(table.name, schema=table.schema)
-            columns = [{**column, "name": plain(column["name"])} for column in found]
+            columns = inspector.get_columns(table.name, schema=table.schema)
+            for column in columns:
+                column["name"] = plain(column["name"])
             constraint = inspector.get_pk_constraint(table.name, schema=table.schema)
             primary = tuple(plain(name) for name in constraint["constrained_columns"] or ())
             indexes = inspector.get_indexes(table.name, schema=table.schema)
