@@ -254,13 +254,15 @@ class Herder:
 
     def restart_task(self, task: TaskId) -> Future[None]:
         """Restart one task."""
+        done: Future[None] = Future()
 
         def step() -> None:
             self._requests.check_task(task, owned=self._settler.tasks.owns(task))
             self._settler.fencing.again(task.connector)
-            self._settler.tasks.restart([task])
+            _pass_on(self._settler.tasks.restart_awaited(task), done, lambda restarted: restarted)
 
-        return self._parts.loop.submit(f"restarting task {task}", step)
+        self._parts.loop.submit(f"restarting task {task}", step).add_done_callback(partial(_pass_error, done))
+        return done
 
     def reset_topics(self, name: str) -> Future[None]:
         """Forget the topics the connector used."""

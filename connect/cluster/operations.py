@@ -242,7 +242,10 @@ class Operations(Protocol):
         """Restart the connector itself, not its tasks. NotFoundError."""
 
     def restart_task(self, task: TaskId) -> Future[None]:
-        """Restart one task. NotFoundError."""
+        """Restart one task; done when the new run is built, not when it runs. NotFoundError.
+
+        RequestError 500: it could not be built; 409: it was given to another worker meanwhile.
+        """
 
     def topics(self, name: str) -> Sequence[str]:
         """Topics the connector used since they were reset."""

@@ -34,7 +34,7 @@ from connect.cluster.status_store import StatusStore
 from connect.cluster.supervisor import KILL_GRACE_S, TICK_S, HostLimits, Launch, Supervisor
 from connect.cluster.task_runs import TaskRuns
 from connect.runtime.exactly_once import fences_leader, uses_transactions
-from connect.runtime.messages import AsksToWrite, TaskId, TaskState, TopicsUsed
+from connect.runtime.messages import AsksToWrite, TaskBuilt, TaskId, TaskState, TopicsUsed
 from connect.runtime.worker_config import WorkerConfig
 
 LOOK_S: Final = 1.0
@@ -185,6 +185,10 @@ class Settler:
     def run_changed(self, change: TaskState) -> None:
         """RunListener."""
         self.tasks.run_changed(change)
+
+    def run_built(self, built: TaskBuilt) -> None:
+        """RunListener."""
+        self.tasks.run_built(built)
 
     def topics_used(self, used: TopicsUsed) -> None:
         """RunListener."""

@@ -22,6 +22,7 @@ from connect.runtime.messages import (
     StartTask,
     State,
     StopTask,
+    TaskBuilt,
     TaskId,
     TaskState,
     TopicsUsed,
@@ -51,6 +52,9 @@ class RunListener(Protocol):
 
     def run_changed(self, change: TaskState) -> None:
         """A run has another state; None: it ended as asked, with its worker's lease, or for another task's sake."""
+
+    def run_built(self, built: TaskBuilt) -> None:
+        """A run is built and begins."""
 
     def topics_used(self, used: TopicsUsed) -> None:
         """A task used topics for the first time."""
@@ -250,6 +254,8 @@ class Supervisor:
                 if message.state in (None, State.FAILED):
                     self._remove(tasks, message.run)
                 self._listener.run_changed(message)
+            case TaskBuilt():
+                self._listener.run_built(message)
             case TopicsUsed():
                 self._listener.topics_used(message)
             case AsksToWrite():

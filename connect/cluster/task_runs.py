@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final, assert_never
 
@@ -12,12 +13,13 @@ import structlog
 
 from connect.api.errors import ConnectError
 from connect.cluster.auto_restart import RestartHistory, next_restart
+from connect.cluster.awaited_restarts import AwaitedRestarts
 from connect.cluster.cluster_parts import Parts
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.membership import View
 from connect.cluster.operations import TargetState
 from connect.cluster.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
-from connect.runtime.messages import AsksToWrite, StartTask, State, TaskId, TaskState, TopicsUsed
+from connect.runtime.messages import AsksToWrite, StartTask, State, TaskBuilt, TaskId, TaskState, TopicsUsed
 
 ISOLATION_KEY: Final = "connector.isolation"
 _logger = structlog.get_logger(__name__)
@@ -34,11 +36,13 @@ class TaskRuns:
         self._histories: dict[TaskId, RestartHistory] = {}
         self._numbers = itertools.count(1)
         self._assigned: frozenset[TaskId] = frozenset()
+        self._awaited = AwaitedRestarts()
 
     def settle(self, snapshot: ConfigSnapshot, view: View) -> None:
         """Take the next steps towards the tasks that should run here."""
         desired = self._desired(snapshot)
         self._assigned = frozenset(task for task in desired if view.owns(snapshot.placements.get(task)))
+        self._awaited.keep(self._assigned)
         for action in plan(desired, self._assigned, self._running):
             if not (isinstance(action, Start) and self._parts.awaits_fencing(snapshot, action.task.connector)):
                 self._do(action, snapshot)
@@ -60,6 +64,17 @@ class TaskRuns:
             if task in self._assigned:
                 self._histories.pop(task, None)
                 self._attempt_again(task)
+
+    def restart_awaited(self, task: TaskId) -> Future[None]:
+        """Run this worker's task anew; done when it is built, RequestError 500 when it cannot be.
+
+        Nobody waits for the end of what its predecessors had open: that may take as long as Kafka takes.
+        """
+        self.restart([task])
+        done = self._awaited.wait(task, self._attempts[task])
+        if self._parts.awaits_fencing(self._parts.configs.snapshot, task.connector):
+            self._awaited.built(task, self._attempts[task])
+        return done
 
     def has_released(self) -> bool:
         """No run is left here of a task that is not this worker's."""
@@ -85,6 +100,13 @@ class TaskRuns:
             case state:
                 self._histories[task] = replace(self._history(task), good_since_s=time.monotonic())
                 self._parts.statuses.put_task(task, self._parts.status(state, run.spec.connector_config))
+
+    def run_built(self, built: TaskBuilt) -> None:
+        """A task host has made what a run consists of."""
+        task = TaskId(built.connector, built.task)
+        run = self._running.get(task)
+        if run is not None and run.number == built.run:
+            self._awaited.built(task, run.spec.attempt)
 
     def asks_to_write(self, asking: AsksToWrite) -> None:
         """A run has shut out its predecessors. It may go on unless it is one itself (invariant 8)."""
@@ -166,6 +188,7 @@ class TaskRuns:
     def _fail(self, task: TaskId, run: Run, change: TaskState) -> None:
         _logger.error("task_failed", connector=task.connector, task=task.task, exception=change.trace)
         self._running[task] = replace(run, phase=Phase.FAILED)
+        self._awaited.failed(task, run.spec.attempt)
         config = run.spec.connector_config
         self._parts.statuses.put_task(task, self._parts.status(State.FAILED, config, change.trace))
         policy = self._parts.limits.restarts

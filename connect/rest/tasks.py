@@ -40,7 +40,7 @@ async def task_status(request: web.Request) -> web.Response:
 async def restart_task(request: web.Request) -> web.Response:
     """Restart one task."""
     task = TaskId(name_of(request), task_of(request))
-    await finished(request, context_of(request).operations.restart_task(task))
+    await finished(request, context_of(request).operations.restart_task(task), f"restarting task {task}")
     return empty_answer(204)
 
 

@@ -44,6 +44,7 @@ from connect.runtime.messages import (
     SetPaused,
     StartTask,
     StopTask,
+    TaskBuilt,
     TaskId,
     TaskState,
     TopicsUsed,
@@ -113,7 +114,16 @@ class Host:
                 LOG_LEVELS.set(message.logger, message.level)
             case Call():
                 self._callers.submit(self._call, message)
-            case HostReady() | TaskState() | TopicsUsed() | AsksToWrite() | CallResult() | Figures() | LoggersKnown():
+            case (
+                HostReady()
+                | TaskBuilt()
+                | TaskState()
+                | TopicsUsed()
+                | AsksToWrite()
+                | CallResult()
+                | Figures()
+                | LoggersKnown()
+            ):
                 log.warning("A worker does not send %s; ignored.", type(message).__name__)
             case _:
                 assert_never(message)

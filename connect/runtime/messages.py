@@ -1,7 +1,7 @@
 """What a worker process and its task hosts say to each other: JSON lines over a socket pair. Values only, no I/O.
 
 Worker -> host: WarmUp, StartTask, StopTask, SetPaused, SetLogLevel, MayWrite, Call.
-Host -> worker: HostReady, TaskState, TopicsUsed, AsksToWrite, CallResult, Figures, LoggersKnown.
+Host -> worker: HostReady, TaskBuilt, TaskState, TopicsUsed, AsksToWrite, CallResult, Figures, LoggersKnown.
 """
 
 from __future__ import annotations
@@ -136,6 +136,15 @@ class HostReady:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskBuilt:
+    """The configuration of a run is right, its converters, transforms and clients are there; next it is opened."""
+
+    connector: str
+    task: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
 class TaskState:
     """A run's new state. `state` None: the run has ended as it was asked to. `trace` goes with FAILED.
 
@@ -192,7 +201,7 @@ class LoggersKnown:
 
 
 ToHost = WarmUp | StartTask | StopTask | SetPaused | SetLogLevel | MayWrite | Call
-ToWorker = HostReady | TaskState | TopicsUsed | AsksToWrite | CallResult | Figures | LoggersKnown
+ToWorker = HostReady | TaskBuilt | TaskState | TopicsUsed | AsksToWrite | CallResult | Figures | LoggersKnown
 Message = ToHost | ToWorker
 _KINDS = {cls.__name__: cls for cls in (*get_args(ToHost), *get_args(ToWorker))}
 

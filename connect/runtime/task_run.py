@@ -26,7 +26,7 @@ from connect.runtime.crash_report import Stages
 from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskId, TaskState, TopicsUsed
+from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskBuilt, TaskId, TaskState, TopicsUsed
 from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.pipeline import SinkPipeline, SourcePipeline
 from connect.runtime.retry import RetryBudget
@@ -75,7 +75,7 @@ class TaskContext:
         self.sink_loop.request_flush()
 
 
-Report = Callable[[TaskState | TopicsUsed | AsksToWrite], None]
+Report = Callable[[TaskBuilt | TaskState | TopicsUsed | AsksToWrite], None]
 
 
 class TaskRun:
@@ -136,6 +136,9 @@ class TaskRun:
             self.report_topics()
         self._report(TaskState(self.id.connector, self.id.task, self.run, state, trace, retriable))
 
+    def _say_built(self) -> None:
+        self._report(TaskBuilt(self.id.connector, self.id.task, self.run))
+
     def _say_running(self) -> None:
         """A task that starts paused reports that from its loop."""
         if not self._control.paused:
@@ -183,12 +186,14 @@ class TaskRun:
         defines_boundaries = exactly_once and boundary is Boundary.CONNECTOR
         transactions = ConnectorTransactions() if defines_boundaries else None
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
+        connector = build_connector(self._clients.catalog, resolved)
         delivery: Delivery
         flush_interval_s = self._clients.flush_interval_s(config, exactly_once)
         if exactly_once:
             open_s = flush_interval_s if boundary is Boundary.INTERVAL else 0.0
             transactional = self._clients.transactional_producer(self.id, resolved, open_s)
             stack.callback(transactional.close, CLOSE_TIMEOUT_S)
+            self._say_built()
             # Fence the old owner first: only then is the end of the offsets topic the end of its work.
             transactional.init_transactions(opening)
             self._ask_to_write(opening)
@@ -197,10 +202,11 @@ class TaskRun:
         else:
             producer = self._clients.producer(self.id, resolved, f"connector-producer-{self.id}")
             stack.callback(producer.close, CLOSE_TIMEOUT_S)
+            self._say_built()
             offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
             delivery = AtLeastOnceDelivery(producer, offsets)
         stack.callback(delivery.close)
-        task = cast("SourceTask", build_connector(self._clients.catalog, resolved).task(task_config))
+        task = cast("SourceTask", connector.task(task_config))
         stack.callback(self._close, task)
         with self.figures.timed("open_s_total"):
             task.open(TaskContext(self.id.connector, self.id.task, self._clients, self.figures, offsets, transactions))
@@ -271,6 +277,7 @@ class TaskRun:
             retries=RetryBudget(config.errors_retry_timeout_ms),
         )
         context.sink_loop = loop
+        self._say_built()
         with self.figures.timed("open_s_total"):
             task.open(context)
         self._say_running()

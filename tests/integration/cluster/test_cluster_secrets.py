@@ -94,3 +94,16 @@ def test_no_secret_is_ever_in_the_worker(worker, visitors, tmp_path):
     assert seen & {host.pid for host in worker.hosts()}
     said = worker.log.read_text() + "".join(answer.text for answer in (right, wrong, half, override))
     assert VALUES["word"] not in said
+
+
+def test_a_task_whose_secret_is_gone_is_told_not_to_have_started(worker, tmp_path):
+    worker.create("c", **{"tasks.max": "1", "pause.ms": "${vault:pause}", "auto.restart.enabled": "false"})
+    eventually(worker.runs("c", 1))
+    file = tmp_path / "values.json"
+    file.rename(tmp_path / "hidden.json")
+    refused = worker.call("POST", "/connectors/c/tasks/0/restart")
+    assert (refused.status_code, refused.json()) == (500, {"error_code": 500, "message": "Failed to start task: c-0"})
+    eventually(lambda: worker.states("c") == ("RUNNING", ["FAILED"]))
+    (tmp_path / "hidden.json").rename(file)
+    assert worker.call("POST", "/connectors/c/tasks/0/restart").status_code == 204
+    eventually(worker.runs("c", 1))

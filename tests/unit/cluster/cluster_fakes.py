@@ -13,7 +13,7 @@ from connect.cluster.settling import Surroundings
 from connect.cluster.task_host import CrashReport
 from connect.kafka.errors import FencedError
 from connect.runtime.connector_answers import too_many_tasks
-from connect.runtime.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskState
+from connect.runtime.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskBuilt, TaskState
 from connect.runtime.worker_config import WorkerConfig
 
 WORKER = {
@@ -127,6 +127,12 @@ class FakeHost:
             return
         match message:
             case StartTask():
+                if self._world.build_error is not None:
+                    self.say(
+                        TaskState(message.connector, message.task, message.run, State.FAILED, self._world.build_error)
+                    )
+                    return
+                self.say(TaskBuilt(message.connector, message.task, message.run))
                 state = State.PAUSED if message.paused else State.RUNNING
                 self.say(TaskState(message.connector, message.task, message.run, state))
             case StopTask():
@@ -201,6 +207,7 @@ class World:
         self.answer_later = None
         self.fence = lambda call: CallResult(call.id)
         self.stored = []
+        self.build_error = None
         self.validate = lambda call: CallResult(call.id, {"status": 500, "message": "no"})
         self.plan_tasks = lambda config: [config] * int(config.get("tasks.max", "1"))
 

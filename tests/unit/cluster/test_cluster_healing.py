@@ -10,6 +10,7 @@ from connect.runtime.messages import (
     StartTask,
     State,
     StopTask,
+    TaskBuilt,
     TaskId,
     TaskState,
 )
@@ -39,6 +40,38 @@ def test_a_failure_that_a_person_must_mend_stays_until_a_restart(world, herder):
     herder.restart_task(TaskId("s", 0)).result(5)
     eventually(is_running(herder))
     assert len(world.started()) == 3
+
+
+def test_a_restart_of_a_task_that_cannot_be_built_says_so_and_one_that_fails_later_does_not(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.build_error = "Trace: no such converter"
+    with pytest.raises(RequestError, match=r"^Failed to start task: s-1$") as failed:
+        herder.restart_task(TaskId("s", 1)).result(5)
+    assert failed.value.status == 500
+    eventually(lambda: states(herder) == ("RUNNING", ["RUNNING", "FAILED"]))
+    world.build_error = None
+    world.silent_on = {StartTask}
+    again = herder.restart_task(TaskId("s", 1))
+    eventually(lambda: len(world.started()) == 4)
+    start = world.started()[-1]
+    (host,) = (host for host in world.task_hosts() if start in host.heard)
+    assert not again.done()
+    host.say(TaskBuilt("s", 1, start.run))
+    assert again.result(5) is None
+    host.say(TaskState("s", 1, start.run, State.FAILED, "Trace: no such table"))
+    eventually(lambda: states(herder) == ("RUNNING", ["RUNNING", "FAILED"]))
+
+
+def test_a_restart_of_a_task_that_is_deleted_meanwhile_is_a_conflict(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.silent_on = {StopTask}
+    restarting = herder.restart_task(TaskId("s", 0))
+    herder.delete("s").result(5)
+    with pytest.raises(RequestError, match="conflicting operation") as failed:
+        restarting.result(5)
+    assert failed.value.status == 409
 
 
 def test_auto_restart_can_be_turned_off_for_a_connector(world, herder):

@@ -1,0 +1,46 @@
+"""Restarts of single tasks whose requests wait: as in Kafka Connect, for the task to be built, not for it to run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from concurrent.futures import Future
+
+from connect.cluster.operations import RequestError
+from connect.runtime.messages import TaskId
+
+
+class AwaitedRestarts:
+    """Owned by the herder's thread; its futures are completed there."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[TaskId, list[tuple[int, Future[None]]]] = {}
+
+    def wait(self, task: TaskId, attempt: int) -> Future[None]:
+        """Done when a run of this attempt, or of a later one, is built. RequestError: it could not be."""
+        done: Future[None] = Future()
+        self._waiting.setdefault(task, []).append((attempt, done))
+        return done
+
+    def built(self, task: TaskId, attempt: int) -> None:
+        """Everything that this run consists of is there."""
+        for done in self._take(task, attempt):
+            done.set_result(None)
+
+    def failed(self, task: TaskId, attempt: int) -> None:
+        """The run ended; one that was built before has nobody waiting."""
+        for done in self._take(task, attempt):
+            done.set_exception(RequestError(500, f"Failed to start task: {task}"))
+
+    def keep(self, assigned: Collection[TaskId]) -> None:
+        """Other tasks are not this worker's to start any more."""
+        for task in [task for task in self._waiting if task not in assigned]:
+            for _, done in self._waiting.pop(task):
+                text = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+                done.set_exception(RequestError(409, text))
+
+    def _take(self, task: TaskId, attempt: int) -> list[Future[None]]:
+        waiting = self._waiting.pop(task, [])
+        later = [(wanted, done) for wanted, done in waiting if wanted > attempt]
+        if later:
+            self._waiting[task] = later
+        return [done for wanted, done in waiting if wanted <= attempt]
