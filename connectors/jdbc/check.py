@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 
+import sqlalchemy as sa
+
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RetriableError
 from connectors.jdbc.catalog import TableShape, choose_tables, describe, list_tables, unlisted_types
@@ -27,7 +29,8 @@ def check(config: JdbcSourceConfig, deadline: Deadline) -> None:
     database = Database(config)
     try:
         _connect(database, config, deadline)
-        found = list(_query_problems(database, config) if config.query_text else _problems(database, config))
+        found = list(_timeout_problems(database, config))
+        found += _query_problems(database, config) if config.query_text else _problems(database, config)
     finally:
         database.close()
     if found:
@@ -50,6 +53,18 @@ def _connect(database: Database, config: JdbcSourceConfig, deadline: Deadline) -
                 ) from error
         else:
             return
+
+
+def _timeout_problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    if not config.statement_timeout_ms or database.dialect_name not in {"mysql", "mariadb"}:
+        return
+    known = sa.text("SHOW VARIABLES WHERE Variable_name IN ('max_statement_time', 'max_execution_time')")
+    if not database.rows(known, "asking for settings"):
+        yield ConfigProblem(
+            "statement.timeout.ms",
+            "This server cannot end statements (MariaDB can from version 10.1.1 on, MySQL from 5.7.8 on): leave "
+            "statement.timeout.ms out.",
+        )
 
 
 def _query_problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:

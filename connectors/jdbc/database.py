@@ -343,9 +343,9 @@ def _statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
 
 
 def _mysql_timeout(timeout_ms: int) -> tuple[str, ...]:
-    # Each server reads its own comment only, so that no version has to be trusted.
-    seconds = timeout_ms / 1000
-    return (f"SET SESSION /*M!100101 max_statement_time={seconds} *//*!50704 max_execution_time={timeout_ms} */",)
+    # Each server reads its own comment only, so that no version has to be trusted, and older ones read neither.
+    mariadb, mysql = f"max_statement_time={timeout_ms / 1000}", f"max_execution_time={timeout_ms}"
+    return (f"SET SESSION sql_notes=@@sql_notes /*M!100101 , {mariadb} *//*!50708 , {mysql} */",)
 
 
 _TIMEOUTS = {

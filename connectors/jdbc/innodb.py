@@ -4,6 +4,9 @@ information_schema.innodb_trx is a copy, which InnoDB makes anew only when nobod
 storage/innobase/trx/trx0i_s.cc, CACHE_MIN_IDLE_TIME): with several readers it stays as it was, without transactions
 that began since. So the copy must hold the very statement that reads it; else SHOW ENGINE INNODB STATUS is asked,
 which is no copy.
+
+Before version 5.7 (MariaDB 10.2) InnoDB numbers readers, too, our own transaction among them. There a connection counts
+that has changed rows; one that is about to is in the list of statements that run.
 """
 
 from __future__ import annotations
@@ -24,13 +27,14 @@ _NOTHING_WRITTEN_FROM: Final = 2**48
 """Numbers of transactions that have written nothing yet, and taken no id or timestamp, are 0 or from here on."""
 _COPY: Final = """
 SELECT /* {mark} */ trx_mysql_thread_id, CONVERT_TZ(trx_started, 'SYSTEM', '+00:00'), CAST(trx_id AS UNSIGNED),
-  CASE WHEN trx_mysql_thread_id = CONNECTION_ID() THEN trx_query END
+  trx_rows_modified, CASE WHEN trx_mysql_thread_id = CONNECTION_ID() THEN trx_query END
 FROM information_schema.innodb_trx
 """
 _BLOCKS: Final = re.compile(r"^---TRANSACTION ", re.MULTILINE)
 _WRITER: Final = re.compile(r"(\d+), (?!not started)(.*)")
 _AGE: Final = re.compile(r"\bACTIVE\b.*? (\d+) sec")
 _THREAD: Final = re.compile(r"^(?:MariaDB|MySQL) thread id (\d+),", re.MULTILINE)
+_CHANGED: Final = "undo log entries"
 _CUT: Final = "... truncated..."
 
 
@@ -43,29 +47,40 @@ def open_writes(database: Database, now_us: int) -> dict[str, int]:
     # InnoDB shows the statement of a transaction only, and makes none of a query of its own tables.
     database.run("START TRANSACTION WITH CONSISTENT SNAPSHOT", _DOING)
     rows = database.rows(sa.text(_COPY.format(mark=mark)), _DOING)
-    if any(mark in (query or "") for *_, query in rows):
-        return _of_copy(rows)
-    return of_status(str(database.rows(sa.text("SHOW ENGINE INNODB STATUS"), _DOING)[0][2]), now_us)
+    own = next((number for *_, number, _, query in rows if mark in (query or "")), None)
+    if own is not None:
+        return _of_copy(rows, readers_have_numbers=_is_numbered(own))
+    thread = int(database.scalar(sa.text("SELECT CONNECTION_ID()"), _DOING))
+    return of_status(str(database.rows(sa.text("SHOW ENGINE INNODB STATUS"), _DOING)[0][2]), now_us, thread)
 
 
-def _of_copy(rows: Sequence[Sequence[Any]]) -> dict[str, int]:
+def _is_numbered(number: int | str) -> bool:
+    return 0 < int(number) < _NOTHING_WRITTEN_FROM
+
+
+def _of_copy(rows: Sequence[Sequence[Any]], *, readers_have_numbers: bool) -> dict[str, int]:
     return {
         f"Connection {thread}" if thread else f"Transaction {number}": moment_us(began)
-        for thread, began, number, _ in rows
-        if 0 < int(number) < _NOTHING_WRITTEN_FROM
+        for thread, began, number, changed, _ in rows
+        if _is_numbered(number) and not (readers_have_numbers and thread and not changed)
     }
 
 
-def of_status(text: str, now_us: int) -> dict[str, int]:
-    """The same from the text of SHOW ENGINE INNODB STATUS. RetriableError: it does not have all of them."""
+def of_status(text: str, now_us: int, own_thread: int) -> dict[str, int]:
+    """The same from the text of SHOW ENGINE INNODB STATUS, asked for by `own_thread` in a transaction that only reads.
+
+    RetriableError: it does not have all of them.
+    """
     if _CUT in text:
         raise RetriableError("The server has more transactions than SHOW ENGINE INNODB STATUS can list.")
     began: dict[str, int] = {}
-    for block in _BLOCKS.split(text)[1:]:
-        writer = _WRITER.match(block)
-        if writer is None or int(writer[1]) >= _NOTHING_WRITTEN_FROM:
+    found = [(_WRITER.match(block), _THREAD.search(block), block) for block in _BLOCKS.split(text)[1:]]
+    numbered = [(writer, thread, block) for writer, thread, block in found if writer and _is_numbered(writer[1])]
+    readers_have_numbers = any(thread and int(thread[1]) == own_thread for _, thread, _ in numbered)
+    for writer, thread, block in numbered:
+        if readers_have_numbers and thread and _CHANGED not in block:
             continue
-        age, thread = _AGE.search(writer[2]), _THREAD.search(block)
+        age = _AGE.search(writer[2])
         if age is None:
             raise RetriableError(f"Transaction {writer[1]} is between two states ({writer[2]}).")
         name = f"Connection {thread[1]}" if thread else f"Transaction {writer[1]}"

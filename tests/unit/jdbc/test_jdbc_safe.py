@@ -114,7 +114,7 @@ def test_a_forgotten_transaction_is_left_behind_and_named(caplog: pytest.LogCapt
 
 def writes(*rows: tuple[int, datetime]) -> Callable[[str], Sequence[Any]]:
     """InnoDB's transactions by their connection, as a copy that was made for the statement that asks."""
-    return lambda asked: [*((thread, began, 77, None) for thread, began in rows), (1, START, 0, asked)]
+    return lambda asked: [*((thread, began, 77, 1, None) for thread, began in rows), (1, START, 0, 0, asked)]
 
 
 def test_a_mariadb_statement_that_waited_before_its_transaction_holds_the_horizon():
