@@ -11,6 +11,7 @@ ConfigDef's (org.apache.kafka.common.config.ConfigDef, Kafka 4.1):
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,6 +33,7 @@ from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.javatext.numbers import parse_real, parse_whole
 
 HIDDEN: Final = "[hidden]"
 """What a secret looks like wherever a person could see it (Kafka's Password.HIDDEN)."""
@@ -54,8 +56,13 @@ class ConfigType(StrEnum):
     PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
 
 
+_BLANK: Final = "".join(map(chr, range(33)))
+"""What Java's `String.trim` takes away: controls and space, and no space of other scripts."""
+_COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
+
+
 def _parse_boolean(value: object) -> object:
-    text = value.strip().lower() if isinstance(value, str) else value
+    text = value.strip(_BLANK).lower() if isinstance(value, str) else value
     if text in {"true", True}:
         return True
     if text in {"false", False}:
@@ -66,7 +73,7 @@ def _parse_boolean(value: object) -> object:
 def _parse_whole(name: str, bits: int) -> Callable[[object], object]:
     def parse(value: object) -> object:
         try:
-            number = int(value.strip()) if isinstance(value, str) else value
+            number = parse_whole(value.strip(_BLANK), bits) if isinstance(value, str) else value
         except ValueError:
             number = None
         if (
@@ -82,20 +89,20 @@ def _parse_whole(name: str, bits: int) -> Callable[[object], object]:
 
 def _parse_double(value: object) -> object:
     try:
-        return float(value.strip()) if isinstance(value, str) else value
+        return parse_real(value) if isinstance(value, str) else value
     except ValueError:
         raise ValueError("Not a number of type DOUBLE") from None
 
 
 def _parse_list(value: object) -> object:
     if isinstance(value, str):
-        text = value.strip()
-        return tuple(part.strip() for part in text.split(",")) if text else ()
+        text = value.strip(_BLANK)
+        return tuple(_COMMA.split(text)) if text else ()
     return value
 
 
 def _parse_text(value: object) -> object:
-    return value.strip() if isinstance(value, str) else value
+    return value.strip(_BLANK) if isinstance(value, str) else value
 
 
 Boolean = Annotated[bool, ConfigType.BOOLEAN, BeforeValidator(_parse_boolean)]
@@ -106,7 +113,7 @@ Long = Annotated[int, ConfigType.LONG, BeforeValidator(_parse_whole("LONG", 64))
 Double = Annotated[float, ConfigType.DOUBLE, BeforeValidator(_parse_double)]
 ListOf = Annotated[tuple[str, ...], ConfigType.LIST, BeforeValidator(_parse_list)]
 ClassName = Annotated[str, ConfigType.CLASS, BeforeValidator(_parse_text)]
-Password = Annotated[SecretStr, ConfigType.PASSWORD]
+Password = Annotated[SecretStr, ConfigType.PASSWORD, BeforeValidator(_parse_text)]
 
 
 @dataclass(frozen=True, slots=True)

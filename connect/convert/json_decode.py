@@ -212,7 +212,9 @@ def _check_nulls(child: pa.Array, schema: Schema, parent_nulls: int, reading: Re
 
 
 def without_negative_zero(array: pa.Array) -> pa.Array:
-    """The numbers as Java reads them: a BigDecimal has no sign of zero."""
+    """The numbers as Java reads them: a BigDecimal has no sign of zero, but one too small for 32 bits keeps its own."""
+    if array.type == pa.float32() and pc.any(pc.equal(array.view(pa.int32()), -(2**31))).as_py():
+        raise NotColumnarError("a negative number that is zero in 32 bits")
     return pc.add(array, pa.scalar(0.0, array.type))
 
 

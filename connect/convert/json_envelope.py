@@ -19,7 +19,13 @@ NOT_AN_ENVELOPE = (
     'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
     "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
 )
-_SCANNER = json.JSONDecoder(parse_float=Decimal)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+_SCANNER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
 
 
 @dataclass(frozen=True, slots=True)

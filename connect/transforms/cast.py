@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from connect.api import schema as s
-from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
 from connect.transforms.cast_columns import cast_column
-from connect.transforms.cast_spec import SOURCES, java_types
 from connect.transforms.cast_values import cast_value
 from connect.transforms.config import CastConfig
 from connect.transforms.field_path import parse_path
@@ -98,11 +96,6 @@ class _CastWhole:
 
 
 def _schema_of(schema: Schema, target: Type) -> Schema:
-    if schema.type not in SOURCES:
-        raise SchemaError(
-            f"Cast transformation does not support casting from {schema.type.upper()}; "
-            f"supported types are {java_types(SOURCES)}"
-        )
     return Schema(target, optional=schema.optional, default=cast_value(schema.default, schema, target))
 
 

@@ -12,7 +12,8 @@ from connect.api.arrow import arrow_type
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.javatext.numbers import BITS
 from connect.api.schema import Schema, Type
-from connect.transforms.cast_values import cast_value
+from connect.transforms.cast_spec import SOURCES
+from connect.transforms.cast_values import cast_value, unsupported
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,8 @@ def cast_column(column: pa.Array, schema: Schema, target: Type) -> pa.Array:
     import pyarrow as pa
 
     kind = arrow_type(Schema(target))
+    if schema.type not in SOURCES:
+        return _nulls_alone(column, schema, kind)
     if schema.type is target and schema.name is None:
         return column
     if schema.name in {s.DATE, s.TIME, s.TIMESTAMP} and target is not Type.STRING:
@@ -34,6 +37,17 @@ def cast_column(column: pa.Array, schema: Schema, target: Type) -> pa.Array:
         schema = Schema(schema.type)
     made = _by_kernel(column, schema, target, kind) if schema.name is None else None
     return made if made is not None else _by_value(column, schema, target, kind)
+
+
+def _nulls_alone(column: pa.Array, schema: Schema, kind: pa.DataType) -> pa.Array:
+    """A null is null in any type, and of a type that cannot be cast nothing else can."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = pc.indices_nonzero(column.is_valid()).to_pylist()
+    if values:
+        raise RejectedRowsError(dict.fromkeys(values, unsupported(schema.type)))
+    return pa.nulls(len(column), kind)
 
 
 def _by_kernel(column: pa.Array, schema: Schema, target: Type, kind: pa.DataType) -> pa.Array | None:

@@ -42,10 +42,14 @@ def check_source(value: Any, schema: Schema | None) -> None:
         )
     source = schema.type if schema is not None else _container(value)
     if source is not None and source not in SOURCES:
-        raise SchemaError(
-            f"Cast transformation does not support casting from {source.upper()}; "
-            f"supported types are {java_types(SOURCES)}"
-        )
+        raise unsupported(source)
+
+
+def unsupported(source: Type) -> SchemaError:
+    """What is said of values of a type that cannot be cast."""
+    return SchemaError(
+        f"Cast transformation does not support casting from {source.upper()}; supported types are {java_types(SOURCES)}"
+    )
 
 
 def cast_value(value: Any, schema: Schema | None, target: Type) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from connect.api.errors import SchemaError
@@ -73,7 +74,7 @@ class _Flatten:
             whole = self._name(prefix, name)
             if isinstance(value, Mapping):
                 yield from self._entries(value, whole)
-            elif isinstance(value, date | time):
+            elif isinstance(value, date | time | Decimal):
                 kind = class_name(value, None)
                 raise SchemaError(
                     f"Flatten transformation was passed a value of type class {kind} which is not supported by "

@@ -26,11 +26,13 @@ class RegexRouter:
 
     def apply(self, batch: Batch) -> list[Batch]:
         """The batch under its new topic."""
-        match = self._pattern.fullmatch(batch.topic)
+        # As Java: the whole topic must match, then the first place that matches is replaced, which may be a part of it.
+        match = self._pattern.search(batch.topic) if self._pattern.fullmatch(batch.topic) else None
         if match is None:
             return [batch]
+        before, behind = batch.topic[: match.start()], batch.topic[match.end() :]
         try:
-            return [replace(batch, topic=expand(match, self._replacement))]
+            return [replace(batch, topic=before + expand(match, self._replacement) + behind)]
         except (ValueError, IndexError) as error:
             raise SchemaError(f"Topic {batch.topic} cannot become {self._replacement}: {error}") from error
 

@@ -42,6 +42,7 @@ class _OneField:
         values = {field.name: value_of(row, field, default=self._default) for field in schema.fields}
         found = schema.field(self._name)
         if found is not None:
+            form_of(found)
             values[self._name] = self._moments.convert(values[self._name], found)
         return values
 
@@ -59,7 +60,6 @@ class _OneField:
     def _field_schema(self, field: Field) -> Schema:
         if field.name != self._name:
             return field.schema
-        form_of(field.schema)
         return target_schema(self._target, optional=field.schema.optional)
 
     def _column(self, array: pa.StructArray, schema: Schema, field: Field) -> pa.Array:

@@ -118,7 +118,7 @@ def _field(piece: str) -> Part:
 
 
 def _number(value: int, count: int) -> str:
-    return f"{value:0{count}}"
+    return f"{value:0{count + (value < 0)}}"
 
 
 def _year(moment: _Moment, count: int) -> str:

@@ -12,14 +12,15 @@ _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _NUMBER = re.compile(r"-?\d+")
 _DATE_CHOICES = "dDWFw"
 """Letters that decide the day; the one read last counts."""
-_RFC_ZONE = re.compile(r"([+-])(\d{1,2}):?(\d{2})|([+-])(\d{1,2})(?!\d)")
+_RFC_ZONE = re.compile(r"([+-])(\d{2})(\d{2})")
+_BEHIND_GMT = re.compile(r"([+-])(\d{1,2}):(\d{2})")
 _ISO_ZONES = (
     re.compile(r"([+-])(\d{2})"),
     re.compile(r"([+-])(\d{2})(\d{2})"),
     re.compile(r"([+-])(\d{2}):(\d{2})"),
 )
 _ZONE_HOURS: Final = {
-    "UTC": 0, "GMT": 0, "UT": 0, "Z": 0, "WET": 0, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "JST": 9,
+    "UTC": 0, "GMT": 0, "UT": 0, "WET": 0, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "JST": 9,
     "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
     "AKST": -9, "AKDT": -8, "HST": -10, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
 }  # fmt: skip
@@ -135,7 +136,7 @@ class _Reader:
             self.offset_ms = hours * 3_600_000
             if name.group().upper() != "GMT" or self._text[self.at : self.at + 1] not in {"+", "-"}:
                 return
-        self._signed(_RFC_ZONE)
+        self._signed(_RFC_ZONE if name is None else _BEHIND_GMT)
 
     def iso_zone(self, count: int) -> None:
         if self._text[self.at] == "Z":
@@ -179,13 +180,21 @@ def _day(fields: dict[str, int]) -> int:
         case "W":
             return day_of_week(first, fields["W"], day_of_the_week % 7 if day_of_the_week <= 7 else day_of_the_week)
         case "F":
-            offset = (day_of_the_week % 7 - (first + 4) % 7) % 7
-            return first + offset + 7 * (fields["F"] - 1)
+            return _nth_weekday(year, fields.get("M", 1), day_of_the_week, fields["F"])
         case "w":
             return _week_day(year, fields["w"], day_of_the_week)
         case "d":
             return first + fields["d"] - 1
-    return _week_day(year, 1, day_of_the_week) if "Y" in fields else first
+    if "Y" in fields:
+        return _week_day(year, 1, day_of_the_week)
+    return _nth_weekday(year, fields.get("M", 1), day_of_the_week, 1) if "u" in fields else first
+
+
+def _nth_weekday(year: int, month: int, day: int, nth: int) -> int:
+    """The nth such day of the week in a month, from its end where that is negative."""
+    weekday = day % 7 if 1 <= day <= 7 else (day - 1) % 7
+    last = day_number(year, month + (nth < 0), 1) + 7 * (nth + (nth < 0)) - 1
+    return last - ((last + 4) % 7 - weekday) % 7
 
 
 def _week_day(year: int, week: int, day: int) -> int:

@@ -163,14 +163,42 @@ def _finished_map(entries: dict[Any, Any], keys: Schema | None, values: Schema |
 
 
 def _aligned(values: list[Any], schema: Schema | None) -> list[Any]:
-    """Integers among floats become floats; a null does not go with a type."""
+    """Integers among floats become floats, those among dates days or milliseconds; a null does not go with a type."""
     if schema is None:
         return values
-    if any(value is None for value in values):
+    return [_fitted(value, schema) for value in values]
+
+
+def _fitted(value: Any, schema: Schema) -> Any:
+    if value is None:
         raise _NotParsedError
-    if schema.type in {Type.FLOAT32, Type.FLOAT64}:
-        return [float(value) for value in values]
-    return values
+    if schema.name in {s.DATE, s.TIME, s.TIMESTAMP}:
+        return _as_moment(value, schema.name)
+    if isinstance(value, dt.date | dt.time):
+        raise _NotParsedError
+    return float(value) if schema.type in {Type.FLOAT32, Type.FLOAT64} else value
+
+
+def _as_moment(value: Any, name: str | None) -> dt.date | dt.time:
+    try:
+        match value:
+            case int():
+                moment = _EPOCH + (dt.timedelta(days=value) if name == s.DATE else dt.timedelta(milliseconds=value))
+            case dt.datetime():
+                moment = value
+            case dt.time():
+                moment = dt.datetime.combine(_EPOCH, value, dt.UTC)
+            case _:
+                moment = dt.datetime.combine(value, dt.time(), dt.UTC)
+    except OverflowError:
+        raise _NotParsedError from None
+    if name == s.TIMESTAMP:
+        return moment
+    if name == s.DATE:
+        return moment.date()
+    if isinstance(value, int) and moment.date() != _EPOCH.date():
+        raise _NotParsedError
+    return moment.time()
 
 
 class _Merged:

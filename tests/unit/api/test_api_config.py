@@ -31,6 +31,7 @@ from connect.api.config import (
 from connect.api.errors import ConfigError, ConfigProblem
 
 SECRET = "hunter2"
+BLANK = "".join(map(chr, range(33)))
 
 
 class Settings(Config):
@@ -70,6 +71,17 @@ def test_values_are_read_from_text() -> None:
     )
 
 
+def test_a_secret_loses_the_line_end_of_the_file_it_came_from() -> None:
+    read = Settings.parse({"url": "x", "user": "u", "password": f" {SECRET}\r\n"})
+    assert read.password is not None
+    assert read.password.get_secret_value() == SECRET
+
+
+def test_what_java_trims_is_taken_away_and_no_other_space() -> None:
+    read = Settings.parse({"url": "\x00x\u2003\x1f", "names": "\ta\u00a0,\nb", "share": "0x1p-2"})
+    assert (read.url, read.names, read.share) == ("x\u2003", ("a\u00a0", "b"), 0.25)
+
+
 def test_an_empty_list_has_no_parts_and_null_is_not_given() -> None:
     assert Settings.parse({"url": "x", "names": ""}).names == ()
     assert Settings.parse({"url": "x", "batch.rows": None}).rows == 100
@@ -83,6 +95,8 @@ def test_an_empty_list_has_no_parts_and_null_is_not_given() -> None:
         ("batch.rows", "0", "Value must be at least 1"),
         ("small", "32768", "Not a number of type SHORT"),
         ("large", str(2**63), "Not a number of type LONG"),
+        ("batch.rows", "1_0", "Not a number of type INT"),
+        ("share", "1_0", "Not a number of type DOUBLE"),
         ("share", "much", "Not a number of type DOUBLE"),
         ("share", "1.5", "Value must be no more than 1"),
         ("on", "yes", "Expected value to be either true or false"),
@@ -158,7 +172,7 @@ def test_any_text_is_read_or_refused_with_its_key(text: str) -> None:
     if value.errors:
         assert value.errors[0].startswith(f"Invalid value {text} for configuration batch.rows: ")
     else:
-        assert Settings.parse({"url": "x", "batch.rows": text}).rows == int(text)
+        assert Settings.parse({"url": "x", "batch.rows": text}).rows == int(text.strip(BLANK))
 
 
 def test_values_are_frozen() -> None:
