@@ -102,6 +102,15 @@ def encode_avro(data: pa.StructArray, plan: bytes, *, prefix: bytes) -> pa.Binar
     return _array(native.encode_avro(data, plan, prefix))
 
 
+def decode_avro(data: pa.BinaryArray, wire: pa.DataType, plan: bytes, *, head: int) -> pa.StructArray | None:
+    """Avro records, one per row behind `head` bytes, as a column of the type `wire`, by a plan of `avro.native_plan`.
+
+    None: not here, as a row is null or no record of the plan to its very end, or a value does not go into the type.
+    """
+    native = module()
+    return None if native is None else _array(native.decode_avro(data, wire, plan, head))
+
+
 class Read(NamedTuple):
     """Records of one partition. headers: per record, None when no record has any; next_offset: behind the last one."""
 

@@ -30,6 +30,7 @@ TESTS = (
     "tests/unit/convert/test_convert_json_property.py",
     "tests/unit/native",
     "tests/unit/convert/avro/test_avro_native.py",
+    "tests/unit/convert/avro/test_avro_native_decode.py",
     "tests/unit/jdbc/test_jdbc_native_rows.py",
     "tests/unit/kafka/test_kafka_linger.py",
     "tests/integration/kafka/test_kafka_consumer.py",

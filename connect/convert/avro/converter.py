@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from connect import native
+from connect.api.arrow import arrow_type
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.schema import Schema
 from connect.convert.avro.config import AvroConfig
@@ -12,7 +13,7 @@ from connect.convert.avro.decode import decode_raw_bytes, decoder
 from connect.convert.avro.encode import encode_raw_bytes, encoder
 from connect.convert.avro.from_connect import avro_of
 from connect.convert.avro.model import AvroType, Names, avro_text, parse_avro
-from connect.convert.avro.native_plan import plan_of
+from connect.convert.avro.native_plan import plan_of, reading_plan_of
 from connect.convert.avro.settings import AvroSettings
 from connect.convert.avro.to_connect import connect_of
 from connect.convert.header import ColumnHeaderConverter
@@ -59,7 +60,12 @@ class AvroFormat:
         schema = connect_of(parsed, self._settings, version=version)
         decode = decode_raw_bytes(schema) if parsed.kind == "bytes" else decoder(schema, parsed, self._settings)
 
+        target, plan = arrow_type(schema), reading_plan_of(schema, parsed)
+
         def read(data: pa.BinaryArray) -> pa.Array:
+            made = None if plan is None else native.decode_avro(data, target, plan, head=SIZE)
+            if made is not None:
+                return made
             cursor = Cursor.over(data, SIZE)
             array = decode(cursor)
             cursor.expect_end()

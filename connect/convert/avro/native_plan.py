@@ -1,10 +1,11 @@
-"""Which records native code writes as Avro, and how: those of numbers, texts, bytes and records, null or not.
+"""Which records native code writes and reads as Avro, and how: those of numbers, texts, bytes and records, null or not.
 
-The bytes are those of `encode`, which writes everything else and names what does not fit. Pure.
+The bytes are those of `encode`, the columns those of `decode`, which do all else and name what does not fit. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from connect.api import schema as s
@@ -12,6 +13,7 @@ from connect.api.schema import Schema, Type
 from connect.convert.avro.from_connect import is_union
 from connect.convert.avro.model import AvroType
 from connect.convert.avro.settings import AvroSettings
+from connect.convert.avro.to_connect import nullable_branch
 
 _LEAVES: Final = {
     ("int", Type.INT8): b"i", ("int", Type.INT16): b"i", ("int", Type.INT32): b"i", ("long", Type.INT8): b"i",
@@ -21,44 +23,58 @@ _LEAVES: Final = {
 }  # fmt: skip
 _LOGICAL: Final = {None: None, s.DATE: "date", s.TIME: "time-millis", s.TIMESTAMP: "timestamp-millis"}
 _NUMBERS: Final = 1 << 16
+_FieldPlan = Callable[[Schema, AvroType], "bytes | None"]
 
 
 def plan_of(schema: Schema, avro: AvroType, settings: AvroSettings) -> bytes | None:
     """What `native.encode_avro` is told; None: not here."""
     if avro.kind != "record" or settings.scrub_invalid_names or schema.default is not None:
         return None
-    return _value(schema, avro)
+    return _value(schema, avro, _field)
+
+
+def reading_plan_of(schema: Schema, avro: AvroType) -> bytes | None:
+    """What `native.decode_avro` is told, for `schema` as `connect_of` has made it of `avro`; None: not here."""
+    return _value(schema, avro, _read_field) if avro.kind == "record" else None
+
+
+def _read_field(schema: Schema, avro: AvroType) -> bytes | None:
+    if avro.kind != "union":
+        return _value(schema, avro, _read_field)
+    single = nullable_branch(avro)
+    return None if single is None else _nullable(avro, _value(schema, single, _read_field))
+
+
+def _nullable(avro: AvroType, value: bytes | None) -> bytes | None:
+    null = 0 if avro.branches[0].kind == "null" else 1
+    return None if value is None else b"?" + bytes([2 * null, 2 * (1 - null)]) + value
 
 
 def _field(schema: Schema, avro: AvroType) -> bytes | None:
     if schema.default is not None:
         return None
     if avro.kind != "union":
-        return _value(schema, avro)
-    kinds = [branch.kind for branch in avro.branches]
-    if len(kinds) != 2 or kinds.count("null") != 1 or is_union(schema):
-        return None
-    null = kinds.index("null")
-    value = _value(schema, avro.branches[1 - null])
-    return None if value is None else b"?" + bytes([2 * null, 2 * (1 - null)]) + value
+        return _value(schema, avro, _field)
+    single = nullable_branch(avro)
+    return None if single is None or is_union(schema) else _nullable(avro, _value(schema, single, _field))
 
 
-def _value(schema: Schema, avro: AvroType) -> bytes | None:
+def _value(schema: Schema, avro: AvroType, field_plan: _FieldPlan) -> bytes | None:
     if schema.type is Type.STRUCT and avro.kind == "record":
-        return _record(schema, avro)
+        return _record(schema, avro, field_plan)
     leaf = _LEAVES.get((avro.kind, schema.type))
     if leaf is None or (schema.name or None) not in _LOGICAL or avro.logical != _LOGICAL[schema.name or None]:
         return None
     return leaf
 
 
-def _record(schema: Schema, avro: AvroType) -> bytes | None:
+def _record(schema: Schema, avro: AvroType, field_plan: _FieldPlan) -> bytes | None:
     places = {field.name: place for place, field in enumerate(schema.fields)}
     if [field.name for field in avro.fields] != list(places) or len(places) >= _NUMBERS:
         return None
     plan = b"r" + len(places).to_bytes(2, "big")
     for place, (field, member) in enumerate(zip(schema.fields, avro.fields, strict=True)):
-        inner = _field(field.schema, member.type)
+        inner = field_plan(field.schema, member.type)
         if inner is None:
             return None
         plan += place.to_bytes(2, "big") + inner

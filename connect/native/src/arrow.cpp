@@ -7,8 +7,6 @@
 namespace native {
 namespace {
 
-constexpr int64_t kNullable = 2;
-
 struct SchemaParts {
   std::string format;
   std::string name;
@@ -55,7 +53,7 @@ void export_schema(const Made& made, ArrowSchema* out) {
   }
   out->format = parts->format.c_str();
   out->name = parts->name.c_str();
-  out->flags = kNullable;
+  out->flags = made.flags;
   out->n_children = static_cast<int64_t>(parts->children.size());
   out->children = parts->children.data();
 }

@@ -47,6 +47,7 @@ struct Made {
   std::string name;
   int64_t length = 0;
   int64_t nulls = 0;
+  int64_t flags = 2;  // Nullable.
   std::vector<void*> buffers;  // The first one is the validity, null when nothing is.
   std::vector<Made> children;
 

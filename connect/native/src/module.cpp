@@ -1,5 +1,6 @@
 // The Python module connect.native._connect; what its functions do is told in _connect.pyi.
 #include "arrow.h"
+#include "avro_decode.h"
 #include "avro_encode.h"
 #include "json_compact.h"
 #include "json_decode.h"
@@ -16,6 +17,7 @@ PyMethodDef kMethods[] = {
     {"decode_json", native::json_decode, METH_VARARGS, nullptr},
     {"compact_json", native::json_compact, METH_VARARGS, nullptr},
     {"encode_json", native::json_encode, METH_VARARGS, nullptr},
+    {"decode_avro", native::avro_decode, METH_VARARGS, nullptr},
     {"encode_avro", native::avro_encode, METH_VARARGS, nullptr},
     {"bind_librdkafka", native::bind_librdkafka, METH_VARARGS, nullptr},
     {"consume", native::consume, METH_VARARGS, nullptr},
