@@ -49,7 +49,7 @@ class RecursiveTexts:
         schema, read = self._made
         self._level += 1
         try:
-            return _texts(read(cursor), schema)
+            return texts_of(read(cursor), schema)
         except RecursionError:  # levels of many collections each
             return _failed(cursor)
         finally:
@@ -61,7 +61,8 @@ def _failed(cursor: Cursor) -> pa.StringArray:
     return pa.repeat(pa.scalar("null"), len(cursor))
 
 
-def _texts(array: pa.Array, schema: Schema) -> pa.StringArray:
+def texts_of(array: pa.Array, schema: Schema) -> pa.StringArray:
+    """The JSON of every value, which stands in the place of values inside of it."""
     writing = Writing(embeds=True)
     try:
         return encode_columns(array, schema, writing).cast(pa.utf8())

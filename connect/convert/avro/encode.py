@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,9 @@ from connect.convert.avro.constants import default_bytes
 from connect.convert.avro.from_connect import is_union
 from connect.convert.avro.model import MISSING, AvroType
 from connect.convert.avro.settings import AvroSettings
+from connect.convert.avro.to_connect import connect_of
 from connect.convert.columns import unscaled_of
+from connect.convert.recursive_write import RecursiveValues
 from connect.convert.vectors import pieces as p
 
 Encoder = Callable[[pa.Array], p.Parts]
@@ -60,6 +63,8 @@ class _Plan:
         return _required(_with_default(value, schema), path)
 
     def _value(self, schema: Schema, avro: AvroType, path: str) -> Encoder:
+        if schema.name == s.RECURSIVE and avro.kind == "record":
+            return _recursive(avro, self._settings, path)
         match schema.type:
             case Type.STRUCT if avro.kind == "record":
                 return self._record(schema, avro, path)
@@ -183,6 +188,17 @@ class _Plan:
             return [pieces]
 
         return encode
+
+
+@lru_cache(maxsize=64)
+def _recursive(avro: AvroType, settings: AvroSettings, path: str) -> Encoder:
+    """One for each type, as it is inside of itself."""
+
+    def make() -> tuple[Schema, Encoder]:
+        own = connect_of(avro, settings)
+        return own, encoder(own, avro, settings)
+
+    return RecursiveValues(make, [pa.array([], pa.binary())], path)
 
 
 def _check_union(given: Any, null: int | None, path: str) -> None:

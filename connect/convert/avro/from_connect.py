@@ -44,12 +44,13 @@ class _Builder:
         self._unnamed = 0
         self._entries = 0
         self._made: dict[Schema, AvroType] = {}
+        self._open: dict[str, AvroType] = {}
 
     def build(self, schema: Schema, *, ignore_optional: bool = False) -> AvroType:
         if is_union(schema):
             return self._union(schema)
         required = schema.as_optional(False)
-        base = self._made.get(required)
+        base = self._outer(schema) or self._made.get(required)
         if base is None:
             base = self._base(required)
             base.properties = {**base.properties, **self._annotations(schema)}
@@ -58,6 +59,10 @@ class _Builder:
             return base
         null = AvroType("null")
         return AvroType("union", branches=(null, base) if schema.default is None else (base, null))
+
+    def _outer(self, schema: Schema) -> AvroType | None:
+        """The record that a value inside of it has the type of, as long as that record has the name it was read by."""
+        return self._open.get(schema.parameters["type"]) if schema.name == s.RECURSIVE else None
 
     def _base(self, schema: Schema) -> AvroType:
         match schema.type:
@@ -78,6 +83,7 @@ class _Builder:
         discard = self._settings.discard_type_doc_default
         doc = schema.parameters.get(n.RECORD_DOC_PARAMETER if discard else n.RECORD_DOC)
         record = AvroType("record", self._name(schema.name), doc)
+        self._open[record.name] = record
         for member in schema.fields:
             name = n.scrubbed(member.name) if self._settings.scrub_invalid_names else member.name
             if name != n.scrubbed(name):
@@ -87,6 +93,7 @@ class _Builder:
                 )  # fmt: skip
             field_doc = member.schema.doc if discard else schema.parameters.get(n.FIELD_DOC + member.name)
             record.fields.append(self._field(name, member.schema, field_doc))
+        del self._open[record.name]
         return record
 
     def _field(self, name: str, schema: Schema, doc: str | None = None) -> AvroField:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,8 @@ from connect.convert.avro.names import scrubbed
 from connect.convert.protobuf import logical
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
-from connect.convert.protobuf.to_connect import is_map
+from connect.convert.protobuf.to_connect import connect_of, is_map
+from connect.convert.recursive_write import RecursiveValues
 from connect.convert.vectors import pieces as p
 from connect.convert.vectors.wire import TakesKind, key_of, scalar_pieces, sized, zero_mask
 
@@ -169,6 +171,8 @@ class _Plan:
             inner = message.fields[0]
             write = self._single(schema.as_optional(False), inner, path)
             return lambda array: _as_array(write(array), len(array))
+        if schema.name == s.RECURSIVE:
+            return _recursive(message, self._settings, path)
         return self.message(schema.as_optional(False), message, path)
 
     def _list(self, schema: Schema, field: ProtoField, path: str) -> FieldEncoder:
@@ -216,6 +220,17 @@ class _Plan:
             return [p.concatenated_per_list(filled, p.joined([tag, *sized(entries)]))]
 
         return encode
+
+
+@lru_cache(maxsize=64)
+def _recursive(message: ProtoMessage, settings: n.ProtobufSettings, path: str) -> Encoder:
+    """One for each message, as it is inside of itself."""
+
+    def make() -> tuple[Schema, Encoder]:
+        own = connect_of(message, settings)
+        return own, encoder(own, message, settings)
+
+    return RecursiveValues(make, pa.array([], pa.binary()), path)
 
 
 def _child(array: pa.StructArray, where: tuple[int, ...]) -> pa.Array:

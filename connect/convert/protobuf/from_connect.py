@@ -42,6 +42,7 @@ class _Writer:
         self._settings = settings
         self._unnamed = 0
         self._imports: set[str] = set()
+        self._open: list[tuple[str | None, str]] = []
 
     def file(self, schema: Schema) -> str:
         if schema.type is not Type.STRUCT or is_scalar_message(schema):
@@ -61,6 +62,7 @@ class _Writer:
         inner: dict[str, list[str]] = {}
         known: dict[str, Schema] = {}
         lines = []
+        self._open.append((_short(schema.name), name))
         taken = frozenset(int(f.schema.parameters[n.TAG]) for f in schema.fields if n.TAG in f.schema.parameters)
         numbers = iter(i for i in range(1, len(schema.fields) + len(taken) + 100) if i not in taken)
         for member in schema.fields:
@@ -76,6 +78,7 @@ class _Writer:
                     member.schema, field, number, label=label, indent=indent + "  ", scope=(inner, known), path=below
                 )
             )
+        self._open.pop()
         nested = [line for block in inner.values() for line in block]
         return [f"{indent}message {name} {{", *lines, *nested, f"{indent}}}"]
 
@@ -123,6 +126,8 @@ class _Writer:
                 options |= _decimal_options(schema)
             self._imports.add(n.LOCATIONS[n.LOGICAL[schema.name]])
             return n.LOGICAL[schema.name]
+        if schema.name == s.RECURSIVE and (outer := self._outer(schema.parameters["type"])) not in {None, name}:
+            return str(outer)
         if schema.type is Type.STRUCT:
             return self._nested(schema, name, scope, path)
         if schema.type in {Type.STRING, Type.INT32} and self._settings.enum_parameter in schema.parameters:
@@ -136,6 +141,10 @@ class _Writer:
             return kind
         self._imports.add(n.WRAPPERS)
         return f"google.protobuf.{_WRAPPERS[kind]}"
+
+    def _outer(self, type_name: str) -> str | None:
+        """The message that a value inside of it has the type of, as long as that one has the name it was read by."""
+        return next((kind for name, kind in reversed(self._open) if name == _short(type_name)), None)
 
     def _nested(self, schema: Schema, name: str, scope: Scope, path: str) -> str:
         inner, known = scope
@@ -199,6 +208,10 @@ class _Writer:
 def is_scalar_message(schema: Schema) -> bool:
     """Whether a struct is no message of its own."""
     return n.is_union(schema)
+
+
+def _short(name: str | None) -> str | None:
+    return None if name is None else name.rpartition(".")[2]
 
 
 def _label(schema: Schema, settings: n.ProtobufSettings) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import fastavro
@@ -12,7 +14,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from connect.api import schema as s
-from connect.api.errors import RejectedRowsError
+from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.convert.avro.model import parse_avro
 from connect.convert.config import JsonConfig
@@ -23,6 +25,7 @@ from connect.convert.json_schema.names import JsonSchemaSettings
 from connect.convert.json_schema.to_connect import connect_of
 from connect.convert.json_schema.values import value_decoder, value_encoder
 from connect.convert.json_write import Writing
+from connect.convert.protobuf.from_connect import proto_text
 from connect.convert.recursive import MAX_LEVELS
 from connect.convert.vectors.pieces import joined
 from connectors.s3.json_lines import json_lines
@@ -107,6 +110,34 @@ def test_a_protobuf_message_that_holds_itself_reads_as_the_same() -> None:
         assert [json.loads(kid)["v"] for kid in row["kids"]] == [int(kid["v"]) for kid in given.get("kids", [])]
 
 
+def test_it_is_written_as_the_protobuf_message_it_was_read_from() -> None:
+    tree = proto_codec.peer(PROTO, "n.Tree")
+    data = [ParseDict({**row}, tree()).SerializeToString(deterministic=True) for row in TREES]
+    schema, array, failures = proto_codec.decoded(proto_codec.compiled(PROTO).first, data)
+    assert not failures
+    rows = Column.from_arrow(array, schema).rows()
+    own = proto_text(schema, proto_codec.NULLABLE)
+    assert "optional Tree next = 3;" in own
+    assert "map<string, Tree> by_name = 4;" in own
+    written = [*proto_codec.encoded(schema, rows),
+               *proto_codec.encoded(schema, rows, message=proto_codec.compiled(PROTO).first)]  # fmt: skip
+    assert [MessageToDict(tree.FromString(row)) for row in written] == 2 * [
+        MessageToDict(tree.FromString(row)) for row in data
+    ]
+    assert written[: len(data)] == data
+
+
+def test_a_nested_message_that_holds_the_one_around_it_is_written_as_it_was() -> None:
+    text = """syntax="proto3"; message Outer { string s = 1; Inner i = 2;
+    message Inner { repeated Outer o = 1; Inner i = 2; oneof k { int32 a = 3; Outer b = 4; } } }"""
+    outer = proto_codec.peer(text, "Outer")
+    row = {"s": "x", "i": {"o": [{"s": "y"}, {}], "i": {"a": 0}, "b": {"s": "z", "i": {"o": [{}]}}}}
+    data = ParseDict(row, outer()).SerializeToString(deterministic=True)
+    schema, array, failures = proto_codec.decoded(proto_codec.compiled(text).first, [data])
+    assert not failures
+    assert proto_codec.encoded(schema, Column.from_arrow(array, schema).rows()) == [data]
+
+
 def test_a_json_schema_that_refers_to_itself_reads_as_the_same_and_is_written_as_it_was() -> None:
     schema = connect_of(JSON_TREE, {}, JsonSchemaSettings())
     texts = [json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() for row in TREES]
@@ -137,13 +168,61 @@ def test_in_an_envelope_it_is_a_text_and_comes_back(columnar: bool) -> None:
     assert back.rows() == column.rows()
 
 
-def test_it_passes_through_avro_as_a_text() -> None:
+def test_it_is_written_as_the_avro_it_was_read_from() -> None:
     column = _avro_column(TREES)
     assert column.schema is not None
-    data = avro_codec.encoded(column.schema, column.rows())
-    schema, array, failures = avro_codec.decoded(parse_avro(avro_codec.own_text(column.schema)), data)
+    own = avro_codec.own_text(column.schema)
+    kids = next(f for f in json.loads(own)["fields"] if f["name"] == "kids")
+    assert kids["type"]["items"] == "Tree"
+    assert avro_codec.encoded(column.schema, column.rows()) == _avro(TREES)
+    assert avro_codec.encoded(column.schema, column.rows(), parse_avro(json.dumps(TREE))) == _avro(TREES)
+    peer = fastavro.parse_schema(json.loads(own))
+    read = [fastavro.schemaless_reader(io.BytesIO(row), peer) for row in _avro(TREES)]
+    assert read == TREES
+
+
+def test_records_that_hold_each_other_are_written_as_they_were() -> None:
+    pair = {"type": "record", "name": "A", "fields": [
+        {"name": "v", "type": {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 1}},
+        {"name": "b", "type": ["null", {"type": "record", "name": "B", "fields": [
+            {"name": "f", "type": "double"}, {"name": "a", "type": ["null", "A"]},
+            {"name": "b", "type": {"type": "array", "items": "B"}}]}]},
+    ]}  # fmt: skip
+    row = {"v": Decimal("1.5"), "b": {"f": -0.0, "a": {"v": Decimal("-2.5"), "b": {"f": 1e300, "a": None, "b": []}},
+           "b": [{"f": 0.5, "a": {"v": Decimal("0.0"), "b": None}, "b": []}]}}  # fmt: skip
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, fastavro.parse_schema(json.loads(json.dumps(pair))), row)
+    schema, array, failures = avro_codec.decoded(parse_avro(json.dumps(pair)), [buffer.getvalue()])
     assert not failures
-    assert (schema, Column.from_arrow(array, schema).rows()) == (column.schema, column.rows())
+    assert avro_codec.encoded(schema, Column.from_arrow(array, schema).rows()) == [buffer.getvalue()]
+
+
+def test_a_record_of_another_name_keeps_what_is_inside_as_a_text() -> None:
+    column = _avro_column(TREES)
+    assert column.schema is not None
+    renamed = replace(column.schema, name="n.Other")
+    data = avro_codec.encoded(renamed, column.rows())
+    schema, array, failures = avro_codec.decoded(parse_avro(avro_codec.own_text(renamed)), data)
+    assert not failures
+    assert schema == renamed
+    assert Column.from_arrow(array, schema).rows() == column.rows()
+
+
+@pytest.mark.parametrize(
+    ("inside", "why"),
+    [
+        ('{"v":2,"more":1,"kids":[],"next":null,"by_name":{}}', "it holds more than the type has a place for"),
+        ('{"kids":[],"next":null,"by_name":{}}', "v"),
+        ("{", "no JSON"),
+    ],
+)
+def test_what_is_inside_and_does_not_fit_is_refused_with_what_to_do(inside: str, why: str) -> None:
+    column = _avro_column(TREES[:1])
+    assert column.schema is not None
+    row = {**column.rows()[0], "kids": [inside]}
+    with pytest.raises(SchemaError, match=r"inside of a value of its own type does not fit.*SetSchemaMetadata") as told:
+        avro_codec.encoded(column.schema, [row])
+    assert why in str(told.value)
 
 
 def test_a_record_that_goes_too_deep_fails_alone() -> None:
