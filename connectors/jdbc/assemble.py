@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc import catalog, offsets
 from connectors.jdbc.audit import BlindSpot, blind_spots, wall_clocks
 from connectors.jdbc.catalog import TableShape
@@ -32,9 +32,9 @@ from connectors.jdbc.modes import (
     Timestamps,
 )
 from connectors.jdbc.offsets import Offset
-from connectors.jdbc.query import Source, first_value, query_source, table_source
+from connectors.jdbc.query import Source, every_column, first_value, query_source, table_source
 from connectors.jdbc.query_shape import describe_query
-from connectors.jdbc.reading import ReadingPlan, TimestampBound
+from connectors.jdbc.reading import Described, ReadingPlan, TimestampBound
 from connectors.jdbc.safe import Guard, HeldIds, IdMarks, SnapshotPasses, TimestampMarks
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import ColumnPlan, Raw
@@ -65,13 +65,26 @@ def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, s
 
 def assembled(database: Database, table: TableName, config: JdbcSourceConfig) -> Assembly:
     """A table's shape and what is read of it."""
+    named = table if config.table_names_qualify and database.dialect_name != "sqlite" else TableName(None, table.name)
+    described = _described(database, table, every_column(named, quote=config.quotes_identifiers))
     shape = catalog.describe(database, table, config)
     extra = tuple(name for name in (shape.row_id, "xmin" if shape.has_xmin else None) if name is not None)
-    named = table if config.table_names_qualify and database.dialect_name != "sqlite" else TableName(None, table.name)
     source = table_source(
         named, shape.columns, quote=config.quotes_identifiers, extra=extra, suffix=config.query_suffix
     )
-    return Assembly(database, config, table, shape, source)
+    return Assembly(database, config, table, shape, source, described=described)
+
+
+def _described(database: Database, table: TableName, statement: sa.Select[Any]) -> Described | None:
+    # First, so that the catalog, which is read in the same transaction, tells of these columns.
+    try:
+        return Described.now(database, statement, f"reading table {table.full}")
+    except RetriableError:
+        raise
+    except ConnectError:
+        # The catalog says better what is wrong, or reading does.
+        database.end_transaction()
+        return None
 
 
 def query_plan(database: Database, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
@@ -86,9 +99,17 @@ class Assembly:
     """One table or query on its way to a plan."""
 
     def __init__(
-        self, database: Database, config: JdbcSourceConfig, table: TableName | None, shape: TableShape, source: Source
+        self,
+        database: Database,
+        config: JdbcSourceConfig,
+        table: TableName | None,
+        shape: TableShape,
+        source: Source,
+        *,
+        described: Described | None = None,
     ) -> None:
         self._database = database
+        self._described = described
         self._config = config
         self.table = table
         self.dialect = database.dialect_name
@@ -137,6 +158,7 @@ class Assembly:
             guard=guard,
             first_wait_s=self._first_wait_s(stored),
             begins=self._offset_of(begin_us) if self._begins_now(stored) else None,
+            described=self._described,
         )
 
     def _blind_spots(self, mode: Mode) -> tuple[BlindSpot, ...]:

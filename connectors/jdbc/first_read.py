@@ -163,6 +163,7 @@ def range_plan(
         bound=None,
         guard=_Always(limits),
         blind_spots=(),
+        described=None,
     )
 
 

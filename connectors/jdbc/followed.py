@@ -14,7 +14,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.jdbc.database import Database
 from connectors.jdbc.offsets import Offset
-from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
+from connectors.jdbc.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
 
 _log = logging.getLogger(__name__)
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
@@ -97,6 +97,9 @@ class Followed:
             batch = self._reader.read()
         except RetriableError:
             raise
+        except ColumnsChangedError:
+            self._look()
+            return None
         except ConnectError:
             # A column may have been dropped, renamed or widened: then the new columns are read.
             if self._look():
@@ -133,7 +136,8 @@ class Followed:
             raise
         self._connections.give_back(database)
         self._look_at_s = time.monotonic() + self._look_s
-        if self._plan is not None and plan.format.columns == self._plan.format.columns:
+        known = self._plan
+        if known is not None and (plan.format.columns, plan.described) == (known.format.columns, known.described):
             return False
         if plan.begins is not None:
             self.go_on_from(plan.partition, plan.begins)

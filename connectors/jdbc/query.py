@@ -72,6 +72,12 @@ def probe(query: str) -> sa.Select[Any]:
     return sa.select(sa.text("*")).select_from(wrapped(query, [])).where(sa.literal(1) == sa.literal(0))
 
 
+def every_column(table: TableName, *, quote: bool) -> sa.Select[Any]:
+    """Reads no row of a table; its description has the columns as they are now."""
+    nothing = sa.literal(1) == sa.literal(0)
+    return sa.select(sa.text("*")).select_from(table_source(table, (), quote=quote).relation).where(nothing)
+
+
 def select(
     source: Source,
     order: Sequence[sa.ColumnElement[Any]] = (),

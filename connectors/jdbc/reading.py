@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.jdbc.audit import BlindSpot
 from connectors.jdbc.columns import RowFormat
@@ -73,6 +74,27 @@ class TimestampBound:
     until_us: Callable[[Database], int] | None
 
 
+class ColumnsChangedError(ConnectError):
+    """The table has other columns than when it was planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A table's columns as the server described them, and the statement to ask anew with.
+
+    The transaction that asks keeps them as they are until it ends.
+    """
+
+    statement: sa.Select[Any] = field(compare=False)
+    columns: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def now(cls, database: Database, statement: sa.Select[Any], doing: str) -> Described:
+        """Ask. ConnectError: the table cannot be read."""
+        found = database.describe(statement, doing)
+        return cls(statement, tuple(tuple(str(part) for part in column) for column in found))
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingPlan:
     """Everything that does not change while a table is read.
@@ -80,7 +102,8 @@ class ReadingPlan:
     `paged`: each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index on
     the order. `row_id`: SQLite's hidden key, read beside the row's columns.
     `key`: the columns of the record key. `blind_spots`: what is not seen. `begins`: the offset of a beginning that is
-    another one whenever it is asked for, as now is.
+    another one whenever it is asked for, as now is. `described`: the columns that the plan was made of; None: not
+    watched.
     """
 
     label: str
@@ -99,6 +122,7 @@ class ReadingPlan:
     blind_spots: tuple[BlindSpot, ...] = ()
     first_wait_s: float = 0.0
     begins: Offset | None = None
+    described: Described | None = None
 
 
 @dataclass(slots=True)
@@ -126,7 +150,10 @@ class TableReader:
         return self._pass is not None
 
     def read(self) -> Batch | None:
-        """The next page; None when a pass found nothing new. After an error the next call reads from the same place."""
+        """The next page; None when a pass found nothing new. After an error the next call reads from the same place.
+
+        ColumnsChangedError: nothing was read, and the table has to be planned anew.
+        """
         try:
             page = self._next_page()
             if page.following is None:
@@ -141,6 +168,7 @@ class TableReader:
         current = self._pass = self._pass or self._begin()
         if current.pages is None:
             current.database = current.database or self._connections.take()
+            self._require_columns(current.database)
             rules = PageRules(self._plan.page_rows, self._plan.format, self._plan.mode.keep)
             statement = self._statement(current)
             current.pages = current.database.pages(statement, rules, self._doing)
@@ -148,6 +176,12 @@ class TableReader:
         if self._plan.paged:
             self._release(current)
         return page
+
+    def _require_columns(self, database: Database) -> None:
+        # Now, as a new column's values would be left out of rows that are never read again.
+        known = self._plan.described
+        if known is not None and Described.now(database, known.statement, self._doing) != known:
+            raise ColumnsChangedError(f"The columns of {self._plan.label} have changed.")
 
     @property
     def _doing(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import sqlalchemy as sa
-from jdbc_drive import OffsetStore, batches, rows
+from jdbc_drive import OffsetStore, batches, opened, rows, run_sql
 from jdbc_server import FULL, Server
 
 from connect.api.deadline import Deadline
@@ -97,7 +97,7 @@ def test_columns_that_come_go_and_widen_change_the_schema_and_lose_no_row(server
     server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, name VARCHAR(9), size SMALLINT)")
     server.run("INSERT INTO {t} VALUES (1, 'a', 1)")
     store = OffsetStore()
-    task = server.opened(store, **BY_ID, table__poll__interval__ms=50)
+    task = server.opened(store, **BY_ID)
     read = until(task, store, lambda read: len(rows(read)) >= 1)
     widen = "ALTER COLUMN size TYPE BIGINT" if server.name == "postgres" else "MODIFY size BIGINT"
     server.run("ALTER TABLE {t} ADD COLUMN extra INT", f"ALTER TABLE {{t}} {widen}", "ALTER TABLE {t} DROP COLUMN name")
@@ -109,6 +109,18 @@ def test_columns_that_come_go_and_widen_change_the_schema_and_lose_no_row(server
         {"id": 1, "name": "a", "size": 1},
         {"id": 2, "size": 5000000000, "extra": 7},
     ]
+
+
+@pytest.mark.parametrize("mode", ["bulk", "incrementing"])
+def test_a_column_that_is_added_to_sqlite_is_in_the_next_row(tmp_path, mode):
+    path, store = tmp_path / "x.db", OffsetStore()
+    run_sql(path, "CREATE TABLE t (id INTEGER PRIMARY KEY, gone TEXT)", "INSERT INTO t VALUES (1, 'a')")
+    task = opened(path, store, mode=mode, table__whitelist="t", poll__interval__ms=10)
+    until(task, store, lambda read: len(rows(read)) >= 1)
+    run_sql(path, "ALTER TABLE t ADD COLUMN more INT", "ALTER TABLE t DROP COLUMN gone", "INSERT INTO t VALUES (2, 7)")
+    read = until(task, store, lambda read: any(row["id"] == 2 for row in rows(read)))
+    task.close()
+    assert {"id": 2, "more": 7} in rows(read)
 
 
 def test_names_and_offsets_are_never_sql(server: Server):
