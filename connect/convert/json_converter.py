@@ -131,12 +131,12 @@ class JsonConverter:
         """None when the row path has to decide."""
         try:
             if schema is None:
-                array, is_whole = self._schemaless.read(payloads)
+                array, is_whole, is_compact = self._schemaless.read(payloads)
                 # Java's doubles have no -0.0, so its rows are read one by one.
                 java = self._reading.java
                 rows = (lambda: self._decode_rows(payloads, None, enveloped=False)) if java else None
                 # What was read is JSON, so its own text, on one line, is the fastest way to write it as such again.
-                texts = None if java else lambda: native.compact_json(payloads)
+                texts = None if java else lambda: payloads if is_compact else native.compact_json(payloads)
                 return Column(
                     None, len(array), arrow=lambda: array, rows=rows or (lambda: read_rows(payloads)), json=texts,
                     is_whole=is_whole,

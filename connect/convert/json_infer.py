@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -34,6 +34,14 @@ class _Batch:
     reading: Reading
 
 
+class ReadRows(NamedTuple):
+    """A column of JSON rows. is_whole: see `Column`; is_compact: their texts are known to have no space in them."""
+
+    array: pa.Array
+    is_whole: bool
+    is_compact: bool
+
+
 class SchemalessReader:
     """Infers the type of each batch; remembers which fields only look like times. Owned by one task thread."""
 
@@ -41,16 +49,12 @@ class SchemalessReader:
         self._reading = reading
         self._texts: Any | None = None
 
-    def read(self, data: pa.BinaryArray) -> tuple[pa.Array, bool]:
-        """The rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path.
-
-        And whether the column is known to be whole, see `Column`.
-        """
+    def read(self, data: pa.BinaryArray) -> ReadRows:
+        """The rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path."""
         inferred = native.infer_json(data)
         if inferred is not None:
-            objects, is_whole = inferred
-            tidy = _in_first_row_order(_tidy(objects, None, _Batch(data, self._reading)), data)
-            return tidy, is_whole and not self._reading.java
+            tidy = _in_first_row_order(_tidy(inferred.objects, None, _Batch(data, self._reading)), data)
+            return ReadRows(tidy, inferred.is_whole and not self._reading.java, inferred.is_compact)
         try:
             values = read_values(data, self._texts)
         except NotColumnarError:
@@ -62,7 +66,8 @@ class SchemalessReader:
         if texts is not None:
             self._texts = texts if self._texts is None else _merged(self._texts, texts)
             values = read_values(data, self._texts)
-        return _in_first_row_order(_tidy(values, self._texts, _Batch(data, self._reading)), data), False
+        tidy = _in_first_row_order(_tidy(values, self._texts, _Batch(data, self._reading)), data)
+        return ReadRows(tidy, is_whole=False, is_compact=False)
 
 
 def read_rows(data: pa.BinaryArray) -> list[Any]:

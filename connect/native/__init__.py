@@ -61,14 +61,22 @@ def decode_json(data: pa.BinaryArray, wire: Any | None, *, head: int = 0, tail: 
     return None if made is None else _array(made[0])
 
 
-def infer_json(data: pa.BinaryArray) -> tuple[pa.StructArray, bool] | None:
-    """`decode_json` of the type that the rows have in common, and whether the column tells every row's value exactly.
+class Inferred(NamedTuple):
+    """Rows of JSON as a column. is_whole: it tells every row's value exactly; is_compact: no row has space in its JSON.
 
-    It does not where a row lacks a field that others have, or has an integer where others have a fraction.
+    It is not whole where a row lacks a field that others have, or has an integer where others have a fraction.
     """
+
+    objects: pa.StructArray
+    is_whole: bool
+    is_compact: bool
+
+
+def infer_json(data: pa.BinaryArray) -> Inferred | None:
+    """`decode_json` of the type that the rows have in common."""
     native = module()
     made = None if native is None else native.decode_json(data, None, 0, 0)
-    return None if made is None else (_array(made[0]), made[1])
+    return None if made is None else Inferred(_array(made[0]), *made[1:])
 
 
 def encode_json(data: pa.Array, *, prefix: bytes = b"", suffix: bytes = b"") -> pa.BinaryArray | None:

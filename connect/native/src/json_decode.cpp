@@ -8,8 +8,9 @@
 namespace native {
 namespace {
 
-// Every row into `column`; false when one of them is not this reader's.
-bool read_rows(const ArrowArray& data, int64_t head, int64_t tail, JsonColumn* column) {
+// Every row into `column`; false when one of them is not this reader's. `is_compact` becomes false where space stands
+// between the tokens of one.
+bool read_rows(const ArrowArray& data, int64_t head, int64_t tail, JsonColumn* column, bool* is_compact) {
   const auto* offsets = static_cast<const int32_t*>(data.buffers[1]) + data.offset;
   const auto* bytes = static_cast<const uint8_t*>(data.buffers[2]);
   const void* valid = data.null_count == 0 ? nullptr : data.buffers[0];
@@ -19,7 +20,9 @@ bool read_rows(const ArrowArray& data, int64_t head, int64_t tail, JsonColumn* c
       continue;
     }
     const int64_t from = offsets[row] + head, end = offsets[row + 1] - tail;
-    if (from >= end || !JsonReader(bytes + from, bytes + end).read(column)) return false;
+    JsonReader reader(bytes + from, bytes + end);
+    if (from >= end || !reader.read(column)) return false;
+    *is_compact = *is_compact && reader.is_compact();
   }
   return true;
 }
@@ -27,17 +30,19 @@ bool read_rows(const ArrowArray& data, int64_t head, int64_t tail, JsonColumn* c
 PyObject* decoded(const ArrowArray& data, const ArrowSchema* declared, int64_t head, int64_t tail) {
   bool ok = true;
   bool is_whole = false;
+  bool is_compact = true;
   std::optional<Made> made;
   const bool done = unlocked([&] {
     JsonColumn column = declared == nullptr ? JsonColumn("") : JsonColumn(*declared, &ok);
-    ok = ok && read_rows(data, head, tail, &column) && column.kind() == Kind::kStruct;
+    ok = ok && read_rows(data, head, tail, &column, &is_compact) && column.kind() == Kind::kStruct;
     is_whole = column.is_whole();
     if (ok) made.emplace(column.finish(&ok));
   });
   if (!done) return nullptr;
   if (!ok) Py_RETURN_NONE;
   PyObject* capsules = to_capsules(std::move(*made));
-  return capsules == nullptr ? nullptr : Py_BuildValue("NO", capsules, is_whole ? Py_True : Py_False);
+  if (capsules == nullptr) return nullptr;
+  return Py_BuildValue("NOO", capsules, is_whole ? Py_True : Py_False, is_compact ? Py_True : Py_False);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ class JsonReader {
 
   // One value and nothing behind it but space.
   bool read(JsonColumn* column);
+  // No space has stood between the tokens that were read.
+  bool is_compact() const { return is_compact_; }
 
  private:
   bool value(JsonColumn* column, int depth);
@@ -32,7 +34,10 @@ class JsonReader {
   uint8_t* multibyte(uint8_t* to);
   bool hex(uint32_t* code);
   void skip_space() {
+    if (at_ >= end_ || *at_ > ' ') return;
+    const uint8_t* from = at_;
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r' || *at_ == '\n')) ++at_;
+    is_compact_ = is_compact_ && at_ == from;
   }
   bool take(uint8_t byte) {
     if (at_ >= end_ || *at_ != byte) return false;
@@ -42,6 +47,7 @@ class JsonReader {
 
   const uint8_t* at_;
   const uint8_t* end_;
+  bool is_compact_ = true;
 };
 
 }  // namespace native

@@ -46,6 +46,26 @@ def test_a_text_that_does_not_end_is_left_alone(text: bytes) -> None:
     assert native.compact_json(pa.array([text], pa.binary())) is None
 
 
+@pytest.mark.thorough
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.none() | st.tuples(json_values, st.sampled_from([(",", ":"), (", ", ":"), (",", ": ")])), max_size=4)
+)
+def test_texts_that_are_known_to_be_compact_are_those_that_compacting_leaves(rows: list[Any]) -> None:
+    texts = [None if row is None else json.dumps({"a": row[0]}, separators=row[1]).encode() for row in rows]
+    data = pa.array([None, *texts], pa.binary()).slice(1)
+    made = native.infer_json(data)
+    if made is not None:
+        assert made.is_compact == native.compact_json(data).equals(data)
+
+
+def test_texts_without_space_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "compact_json", lambda _: pytest.fail("The texts were compacted"))
+    data = pa.array([b'{"a":1.50,"b":"x y"}', None, b"null"], pa.binary())
+    (column,) = JsonConverter(JsonConfig.parse({"schemas.enable": "false"})).decode("t", data)
+    assert column.json_texts() is data
+
+
 def test_schemaless_values_know_the_text_they_were_read_from() -> None:
     converter = JsonConverter(JsonConfig.parse({"schemas.enable": "false"}))
     rows = [b'{"a": 1.50,\n "b":"x y"}', None, b" null ", b'{"b":"\\u00e9"}']

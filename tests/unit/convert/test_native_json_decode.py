@@ -45,7 +45,7 @@ def by_native(data: pa.BinaryArray, monkeypatch: pytest.MonkeyPatch) -> pa.Array
     made.validate(full=True)
     with monkeypatch.context() as alone:
         alone.setattr("connect.convert.json_infer.read_values", lambda *_: pytest.fail("Arrow's reader was asked"))
-        array, is_whole = SchemalessReader(Reading()).read(data)
+        array, is_whole, _ = SchemalessReader(Reading()).read(data)
     if is_whole:
         assert array.to_pylist() == [None if row is None else json.loads(row) for row in data.to_pylist()]
     return array
@@ -147,6 +147,23 @@ def test_columns_are_whole_where_every_row_can_be_told_from_them(rows: list[byte
     assert made is not None
     assert made[1] == is_whole
     assert made[0].to_pylist() == [None if row is None else json.loads(row) for row in rows] or not is_whole
+
+
+@pytest.mark.parametrize(
+    ("row", "is_compact"),
+    [
+        (b'{"a":"x y\\n","b":[[1,2]],"c":{"d":2}}', True), (b' {"a":1}', False), (b'{"a":1}\n', False),
+        (b'{ "a":1}', False), (b'{"a" :1}', False), (b'{"a":\t1}', False), (b'{"a":1 }', False),
+        (b'{"a":1, "b":2}', False),
+        (b'{"a":1 ,"b":2}', False), (b'{"a":[ 1]}', False), (b'{"a":[1 ]}', False), (b'{"a":[1, 2]}', False),
+        (b'{"a":[1\r,2]}', False), (b'{"a":{ "b":1}}', False), (b'{"a":{"b":1} }', False),
+    ],
+)  # fmt: skip
+def test_space_between_tokens_is_seen(row: bytes, is_compact: bool) -> None:
+    for rows in ([row], [b'{"a":null}', row, b'{"a":null}'], [None, row]):
+        made = native.infer_json(binary(rows))
+        assert made is not None
+        assert made.is_compact == is_compact
 
 
 def test_head_and_tail_of_a_row_are_no_part_of_it() -> None:
