@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -28,12 +29,11 @@ _FITTING = {
 
 
 def is_installed() -> bool:
-    """Whether the driver is there; without it rows come through psycopg."""
-    try:
-        import adbc_driver_postgresql.dbapi  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    """Whether the driver is there; without it rows come through psycopg.
+
+    It is not loaded here: it loads polars, 40 MB, and native code leaves it few types to read.
+    """
+    return all(importlib.util.find_spec(name) is not None for name in ("adbc_driver_manager", "adbc_driver_postgresql"))
 
 
 def taking_up(snapshot: str | None) -> tuple[str, ...]:
@@ -94,6 +94,8 @@ class PostgresArrow:
 
     def close(self) -> None:
         """Close the connection; what is already gone does not matter."""
+        if self._connection is None:
+            return
         import adbc_driver_manager
 
         connection, self._connection = self._connection, None
@@ -101,8 +103,7 @@ class PostgresArrow:
             self._close_cursor()
         # RuntimeError: a statement could not be closed, as the server is gone.
         with suppress(adbc_driver_manager.Error, RuntimeError):
-            if connection is not None:
-                connection.close()
+            connection.close()
 
     def _connect(self) -> Any:
         import adbc_driver_postgresql.dbapi

@@ -20,3 +20,21 @@ def test_it_can_be_imported_without_the_drivers_of_other_databases(missing, modu
     program = f"import sys; sys.modules.update(dict.fromkeys({sorted(missing)!r})); import {modules}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.thorough
+def test_a_task_over_postgresql_does_not_load_the_driver_that_native_code_stands_in_for():
+    pytest.importorskip("connectors.jdbc.native._rows", reason="native code was not built")
+    program = (
+        "import sys\n"
+        "from connectors.jdbc.config import JdbcSourceConfig\n"
+        "from connectors.jdbc.database import Database\n"
+        "config = JdbcSourceConfig.parse({'name': 'c', 'connector.class': 'JdbcSourceConnector', 'mode': 'bulk',"
+        " 'connection.url': 'jdbc:postgresql://localhost:1/d', 'topic.prefix': 't-', 'table.whitelist': 'a'})\n"
+        "database = Database(config)\n"
+        "assert type(database._postgres).__name__ == 'PostgresCopy', database._postgres\n"
+        "database.close()\n"
+        "assert not {'polars', 'adbc_driver_postgresql.dbapi'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
