@@ -144,10 +144,10 @@ def _saved(request: web.Request, saved: Saved) -> web.Response:
 
 ROUTES = (
     Route("GET", "/connectors", list_connectors),
-    Route("POST", "/connectors", create, needs_body=True),
+    Route("POST", "/connectors", create, needs_body=True, flags=["dry_run"]),
     Route("GET", "/connectors/{name}", get),
-    Route("DELETE", "/connectors/{name}", delete),
+    Route("DELETE", "/connectors/{name}", delete, flags=["reset_offsets"]),
     Route("GET", "/connectors/{name}/config", get_config),
-    Route("PUT", "/connectors/{name}/config", put_config, needs_body=True),
-    Route("PATCH", "/connectors/{name}/config", patch_config, needs_body=True),
+    Route("PUT", "/connectors/{name}/config", put_config, needs_body=True, flags=["dry_run"]),
+    Route("PATCH", "/connectors/{name}/config", patch_config, needs_body=True, flags=["dry_run"]),
 )

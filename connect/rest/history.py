@@ -88,5 +88,5 @@ def _rebalance_json(rebalance: Rebalance) -> dict[str, Any]:
 
 ROUTES = (
     Route("GET", "/connectors/{name}/history", get_history),
-    Route("PUT", "/connectors/{name}/rollback/{version}", rollback),
+    Route("PUT", "/connectors/{name}/rollback/{version}", rollback, flags=["dry_run"]),
 )

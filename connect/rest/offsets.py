@@ -23,6 +23,8 @@ _OWN: Final = (
     "manages offsets externally, they will need to be manually {0} in the system that the connector uses."
 )
 _TOPIC, _PARTITION, _OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
+_INT_MAX: Final = 2**31 - 1
+_LONG_MAX: Final = 2**63 - 1
 
 
 async def get_offsets(request: web.Request) -> web.Response:
@@ -88,13 +90,19 @@ def _sink_partition(partition: dict[str, Any] | None) -> dict[str, object]:
     topic = partition[_TOPIC]
     if topic is None:
         raise RequestError(400, "Kafka topic names must be valid strings and may not be null")
-    number = _whole(partition[_PARTITION])
+    if topic == "":
+        raise RequestError(400, "Kafka topic names must be valid strings and may not be empty")
+    if partition[_PARTITION] is None:
+        raise RequestError(400, "Kafka partitions must be valid numbers and may not be null")
+    number = _whole(partition[_PARTITION], _INT_MAX)
     if number is None:
         raise RequestError(
             400,
             "Failed to parse the following Kafka partition value in the provided offsets: "
             f"'{_shown(partition[_PARTITION])}'. Partition values for sink connectors need to be integers.",
         )
+    if number < 0:
+        raise RequestError(400, f"Kafka partitions must be valid numbers and may not be negative: found {number}")
     return {_TOPIC: str(topic), _PARTITION: number}
 
 
@@ -104,21 +112,24 @@ def _sink_offset(offset: dict[str, Any] | None) -> dict[str, object] | None:
     if _OFFSET not in offset:
         text = f"The offset for a sink connector should either be null or contain the key '{_OFFSET}'"
         raise RequestError(400, text)
-    number = _whole(offset[_OFFSET])
+    number = _whole(offset[_OFFSET], _LONG_MAX)
     if number is None:
         raise RequestError(
             400,
             "Failed to parse the following Kafka offset value in the provided offsets: "
             f"'{_shown(offset[_OFFSET])}'. Offset values for sink connectors need to be integers.",
         )
+    if number < 0:
+        raise RequestError(400, f"Kafka offsets must be valid numbers and may not be negative: found {number}")
     return {_OFFSET: number}
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: Any, most: int) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     text = str(value)
-    return int(text) if re.fullmatch(r"[+-]?\d{1,19}", text, re.ASCII) else None
+    number = int(text) if re.fullmatch(r"[+-]?\d{1,19}", text, re.ASCII) else None
+    return number if number is not None and -most - 1 <= number <= most else None
 
 
 def _shown(value: Any) -> str:

@@ -5,7 +5,7 @@ Kafka Connect (JAX-RS) answers in this order: 404, 405, 415, 406; a trailing sla
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
@@ -18,6 +18,8 @@ from connect.rest.context import context_of
 JSON: Final = "application/json"
 STARTING: Final = "Request cannot be completed because a rebalance is expected: the worker is still starting up."
 """Clients try again when they read `rebalance`; an empty list of connectors would make them create what exists."""
+OWN_FLAGS: Final = ("dry_run", "reset_offsets")
+"""Flags that Kafka Connect lacks. What they keep from happening must not depend on how they are spelt."""
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -32,6 +34,8 @@ class Route:
     produces: str = JSON
     early: bool = False
     """Answered also while the worker is still reading its internal topics."""
+    flags: Collection[str] = ()
+    """Those of OWN_FLAGS that it understands."""
 
 
 def name_of(request: web.Request) -> str:
@@ -57,6 +61,20 @@ def flag(request: web.Request, name: str, default: bool = False) -> bool:
     """A boolean query parameter as Java reads it: `true` in any case is true, anything else false."""
     text = request.query.get(name)
     return default if text is None else text.lower() == "true"
+
+
+def _check_own_flags(request: web.Request, understood: Collection[str]) -> None:
+    for name, value in request.query.items():
+        meant = _MEANT.get(name.replace("_", "").replace("-", "").lower())
+        if meant is None:
+            continue
+        if name != meant or value.lower() not in {"true", "false"}:
+            raise RequestError(400, f"Write {meant}=true or {meant}=false instead of {name}={value}. Nothing was done.")
+        if meant not in understood and value.lower() == "true":
+            raise RequestError(400, f"{request.method} of this path has no {meant}. Nothing was done.")
+
+
+_MEANT: Final = {name.replace("_", ""): name for name in OWN_FLAGS}
 
 
 def add_routes(app: web.Application, routes: Iterable[Route]) -> None:
@@ -95,6 +113,8 @@ def _served(route: Route) -> Answer:
             _check_content_type(request, needs_body=route.needs_body)
         if not _accepts(request, route.produces):
             raise web.HTTPNotAcceptable
+        if request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
+            _check_own_flags(request, route.flags)
         if not route.early:
             operations = context_of(request).operations
             if not operations.started:

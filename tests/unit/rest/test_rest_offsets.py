@@ -143,6 +143,16 @@ def test_offsets_of_a_sink_are_read_as_numbers(rest: Rest) -> None:
         (None, None, "The partition for a sink connector offset cannot be null or missing"),
         ({"kafka_topic": "t"}, None, "must contain the keys 'kafka_topic' and 'kafka_partition'"),
         ({"kafka_topic": None, "kafka_partition": 1}, None, "Kafka topic names must be valid strings"),
+        ({"kafka_topic": "", "kafka_partition": 1}, None, "Kafka topic names must be valid strings"),
+        (
+            {"kafka_topic": "t", "kafka_partition": None},
+            None,
+            "Kafka partitions must be valid numbers and may not be null",
+        ),
+        ({"kafka_topic": "t", "kafka_partition": -1}, None, "may not be negative: found -1"),
+        ({"kafka_topic": "t", "kafka_partition": 2**31}, None, "need to be integers."),
+        ({"kafka_topic": "t", "kafka_partition": 1}, {"kafka_offset": -5}, "may not be negative: found -5"),
+        ({"kafka_topic": "t", "kafka_partition": 1}, {"kafka_offset": str(2**63)}, "Offset values for sink"),
         (
             {"kafka_topic": "t", "kafka_partition": "x"},
             None,

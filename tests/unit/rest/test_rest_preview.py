@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from rest_client import Rest, refused
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
@@ -31,6 +32,37 @@ def test_changes_are_by_key(rest: Rest) -> None:
 def test_errors_are_answered_with_200(rest: Rest) -> None:
     answer = rest("PUT", "/connectors/a/config?dry_run=true", {"connector.class": FILE_SOURCE})
     assert (answer.status_code, answer.json()["error_count"]) == (200, 1)
+
+
+@pytest.mark.parametrize(
+    "query", ["dry_run=1", "dry_run=yes", "dry_run", "dryRun=true", "dry-run=true", "DRY_RUN=true"]
+)
+def test_a_dry_run_that_is_not_spelt_right_changes_nothing(rest: Rest, query: str) -> None:
+    answer = rest("POST", f"/connectors?{query}", {"name": "a", "config": CONFIG})
+    assert refused(answer, 400).startswith("Write dry_run=true or dry_run=false instead of ")
+    assert rest.get("/connectors") == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "flag"),
+    [
+        ("DELETE", "/connectors/a?dry_run=true", "dry_run"),
+        ("PUT", "/connectors/a/pause?dry_run=true", "dry_run"),
+        ("DELETE", "/connectors/a/offsets?dry_run=true", "dry_run"),
+        ("PUT", "/connectors/a/stop?reset_offsets=true", "reset_offsets"),
+    ],
+)
+def test_a_flag_where_it_has_no_meaning_changes_nothing(rest: Rest, method: str, path: str, flag: str) -> None:
+    rest.create("a")
+    refused(rest(method, path), 400, f"{method} of this path has no {flag}. Nothing was done.")
+    assert rest.get("/connectors/a/status")["connector"]["state"] == "RUNNING"
+
+
+def test_offsets_are_not_kept_by_a_flag_that_is_not_spelt_right(rest: Rest) -> None:
+    rest.create("a")
+    refused(rest("DELETE", "/connectors/a?reset_offsets=1"), 400)
+    assert rest.get("/connectors") == ["a"]
+    assert rest("DELETE", "/connectors/a?reset_offsets=false").status_code == 204
 
 
 def test_a_taken_name_is_a_conflict(rest: Rest) -> None:
