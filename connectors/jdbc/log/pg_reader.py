@@ -143,7 +143,9 @@ class PostgresLog:
             yield None
 
     def tend(self) -> None:
-        """Answer the server, and look at the slot from time to time; also called while nobody takes batches."""
+        """Answer the server, and look at slot and publication from time to time; also called while nobody takes
+        batches. ConnectError: changes of a table are not published any more.
+        """
         if self.position is None or self.position.snapshot is not None:
             return
         self._stream.confirm(self.stored_lsn, self._config.status_update_interval_ms / 1000)
@@ -151,6 +153,7 @@ class PostgresLog:
         if now_s < self._watch_at_s:
             return
         self._watch_at_s = now_s + _WATCH_S
+        self._look_at_publication()
         slot = pg_slot.look_at_slot(self._database, self._config.slot_name)
         self.retained_bytes = 0 if slot is None else slot.retained_bytes
         too_much = self.retained_bytes > self._config.slot_warn_bytes
@@ -161,6 +164,12 @@ class PostgresLog:
                 self.retained_bytes >> 20,
             )
         self._warned = too_much
+
+    def _look_at_publication(self) -> None:
+        gone = pg_slot.require_published(self._database, self._config, self._session.tables)
+        for table in gone:
+            _log.warning("Table %s is gone or has another name: no further changes of it are read.", table.full)
+        self._session.tables = [table for table in self._session.tables if table not in gone]
 
     def interrupt(self) -> None:
         """Break off what runs; for any thread."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.log.position import lsn_of_text
 from connectors.jdbc.tables import TableName
 
+_log = logging.getLogger(__name__)
 _OLDEST = 100_000
 
 
@@ -113,7 +115,7 @@ def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Seq
     found = _publication(database, config.publication_name)
     listed = ", ".join(t.quoted for t in tables)
     root = " WITH (publish_via_partition_root = true)" if _version(database) >= 130_000 else ""
-    command = None
+    command, missing = None, ""
     if found is None and config.publication_autocreate == "all_tables":
         command = f"CREATE PUBLICATION {name} FOR ALL TABLES{root}"
     elif found is None and config.publication_autocreate == "filtered":
@@ -128,9 +130,36 @@ def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Seq
         "Grant CREATE on the database and make the user the owner of the tables and the publication, or let an "
         f"administrator run: {command}; and set publication.autocreate.mode=disabled."
     )
+    if command.startswith("ALTER"):
+        _log.warning(
+            "Publication %s lacked %s: changes of before now are not in the log. A snapshot of the connector, after "
+            "its offsets were reset, has all rows.",
+            config.publication_name,
+            missing,
+        )
     with database.border.translated(f"making publication {config.publication_name}", fix):
         database.connection.exec_driver_sql(command.replace("%", "%%"))
         database.connection.commit()
+
+
+def require_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[TableName]:
+    """The tables that do not exist any more. ConnectError when one was taken out of the publication."""
+    lacking = _lacking(database, config, tables) if _publication(database, config.publication_name) else []
+    gone = [table for table in lacking if database.scalar(_exists(table), f"looking for table {table.full}") is None]
+    database.end_transaction()
+    taken_out = [table.full for table in lacking if table not in gone]
+    if taken_out:
+        raise ConnectError(
+            f"Publication {config.publication_name} has {', '.join(taken_out)} no longer: changes are missing.",
+            key="publication.name",
+            fix="Add the tables to it, and reset the connector's offsets, so that the tables are read anew; or take "
+            "them out of the table filter.",
+        )
+    return gone
+
+
+def _exists(table: TableName) -> sa.TextClause:
+    return sa.text("SELECT to_regclass(:name)").bindparams(name=table.quoted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from test_jdbc_servers import POSTGRES_TYPES
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.jdbc.log import pg_reader
 
 postgres_only = pytest.mark.parametrize("server", ["postgres"], indirect=True)
 MANY = {"postgres": "generate_series(1, {}) AS s(i)", "mariadb": "(SELECT seq AS i FROM seq_1_to_{}) s"}
@@ -267,3 +268,26 @@ def test_errors_name_the_setting_and_the_fix(server):
         run.open(snapshot__mode="when_needed")
         count = len(run.batches)
         run.until(lambda: len(run.batches) > count)
+
+
+@postgres_only
+def test_a_table_that_leaves_the_publication_stops_the_task_and_a_renamed_one_is_told(server, monkeypatch, caplog):
+    monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
+    other = f"{server.table}_other"
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", f"CREATE TABLE {other} (id INT PRIMARY KEY)")
+    with log_run(server, table__whitelist=None, table__include__list=f"public.{server.table}.*") as run:
+        run.open()
+        server.run(f"INSERT INTO {other} VALUES (1)")
+        run.until_events(1)
+        server.run(f"ALTER TABLE {other} RENAME TO new_{other}", f"INSERT INTO new_{other} VALUES (2)")
+        run.until(lambda: f"Table public.{other} is gone or has another name" in caplog.text)
+        server.run("INSERT INTO {t} VALUES (3)")
+        run.until_events(2)
+        server.run(f"ALTER PUBLICATION {server.table} DROP TABLE {server.table}", "INSERT INTO {t} VALUES (4)")
+        with pytest.raises(ConnectError, match=rf"Publication .* has public\.{server.table} no longer.* reset"):
+            run.until(lambda: False)
+        run.close()
+        server.run("INSERT INTO {t} VALUES (5)")
+        run.open()
+        run.until(lambda: f'lacked "public"."{server.table}": changes of before now' in caplog.text)
+    assert [value["after"]["id"] for _, _, value in run.events] == [1, 3]
