@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 import sqlalchemy as sa
 
@@ -76,7 +77,7 @@ def _query_problems(database: Database, config: JdbcSourceConfig) -> Iterator[Co
         text = error.message if config.query else "The database refuses the query."
         yield ConfigProblem(key, f"{text} Mend the query; it must be one SELECT with a name for every column.")
         return
-    yield from _cursor_problems(None, shape, config)
+    yield from _cursor_problems(None, shape, config, database.dialect_name)
 
 
 def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
@@ -105,7 +106,7 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
         except ConnectError as error:
             refused.append(f"{error.message} {error.fix or 'Grant SELECT on it.'}")
         else:
-            yield from _cursor_problems(table, shape, config)
+            yield from _cursor_problems(table, shape, config, database.dialect_name)
     if len(refused) == len(chosen) or config.mode == "log":
         # One task reads the log, and its tables first: it cannot leave one aside.
         yield from (ConfigProblem("table.whitelist", text) for text in refused)
@@ -129,12 +130,16 @@ def _readable(database: Database, table: TableName, config: JdbcSourceConfig) ->
     return shape
 
 
-def _cursor_problems(table: TableName | None, shape: TableShape, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+def _cursor_problems(
+    table: TableName | None, shape: TableShape, config: JdbcSourceConfig, dialect: str
+) -> Iterator[ConfigProblem]:
     label = "The query" if table is None else f"Table {table.full}"
     if "incrementing" in config.mode:
         yield from _incrementing_problems(label, table, shape, config)
     if "timestamp" in config.mode:
-        yield from _timestamp_problems(label, table, shape, config)
+        # SQLite alone has no type of its own for them.
+        kinds = _TIMESTAMP_KINDS | ({Raw.TEXT, Raw.INTEGER} if dialect == "sqlite" else set())
+        yield from _timestamp_problems(label, table, shape, config, kinds)
 
 
 def _incrementing_problems(
@@ -167,7 +172,7 @@ def _incrementing_problems(
 
 
 def _timestamp_problems(
-    label: str, table: TableName | None, shape: TableShape, config: JdbcSourceConfig
+    label: str, table: TableName | None, shape: TableShape, config: JdbcSourceConfig, kinds: AbstractSet[Raw]
 ) -> Iterator[ConfigProblem]:
     key = "timestamp.columns.mapping" if config.timestamp_columns_mapping else "timestamp.column.name"
     try:
@@ -183,7 +188,7 @@ def _timestamp_problems(
         else:
             columns.append(column)
     for column in columns:
-        if column.raw not in _TIMESTAMP_KINDS | {Raw.TEXT, Raw.INTEGER}:
+        if column.raw not in kinds:
             yield ConfigProblem(
                 key, f"{label}: {column.name} holds {column.raw}, not a timestamp: name another column."
             )

@@ -63,7 +63,10 @@ def query_source(query: str, columns: Sequence[ColumnPlan], suffix: str = "") ->
 
 def wrapped(query: str, names: Sequence[str]) -> sa.Subquery:
     """`(query) AS x`. A colon in the query is text, never a parameter."""
-    text = sa.text(query.strip().rstrip(";").replace(":", "\\:"))
+    last = query.strip().rstrip(";").rpartition("\n")[2]
+    # The end of a line ends a comment.
+    end = "\n" if "--" in last or "#" in last else ""
+    text = sa.text(query.strip().rstrip(";").replace(":", "\\:") + end)
     return text.columns(*(sa.column(quoted_name(n, True)) for n in names)).subquery("x")
 
 

@@ -73,6 +73,7 @@ def test_a_query_is_wrapped(filled):
     store = OffsetStore()
     query = (
         f"SELECT id, upper(name) AS loud, id * 1.50 AS price FROM {filled.table} WHERE name LIKE '%5%' ORDER BY name"
+        " -- loud ones"
     )
     settings = {**MODES["incrementing"], "query": query, "table__whitelist": None, "topic__prefix": "loud"}
     task = filled.opened(store, **settings)
@@ -80,6 +81,12 @@ def test_a_query_is_wrapped(filled):
     task.close()
     assert read[0] == {"id": 5, "loud": "ROW 5", "price": Decimal("7.50")}
     assert [r["id"] for r in read] == sorted(i for i in range(1, 61) if "5" in str(i))
+
+
+@pytest.mark.parametrize("column", ["name", "id"])
+def test_a_timestamp_column_holds_timestamps(filled, column):
+    with pytest.raises(ConfigError, match=f"{column} holds .*, not a timestamp"):
+        filled.opened(OffsetStore(), mode="timestamp", timestamp__column__name=column, validate__non__null="false")
 
 
 @both_readers
