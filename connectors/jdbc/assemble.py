@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,6 +41,7 @@ from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import ColumnPlan, Raw
 from connectors.jdbc.zone import day_begin_us, unrepeated_us, zone
 
+_log = logging.getLogger(__name__)
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 QUERY = "the query"
 # The zone a session has that does not set one, as our sessions do.
@@ -126,6 +128,14 @@ class Assembly:
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
         """How it is read, from where `stored` says."""
+        for name, kind in offsets.unusable(stored).items():
+            _log.warning(
+                "The stored offset of %s has %s of type %s: it must be a whole number, and is taken as absent. Mend it "
+                "with PATCH /connectors/{name}/offsets.",
+                self._label,
+                name,
+                kind,
+            )
         config, shape, name = self._config, self.shape, self.table.name if self.table else ""
         begin_us = self._begin_us(stored)
         mode, guard = self._guarded(stored, begin_us)

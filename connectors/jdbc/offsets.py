@@ -142,6 +142,14 @@ def mark_of(offset: Offset | None) -> Offset | None:
     return mark or None
 
 
+def unusable(offset: Offset | None) -> dict[str, str]:
+    """Members of Confluent's that are no whole numbers, with their types: they count as absent."""
+    given = {name: (offset or {}).get(name) for name in ("incrementing", "timestamp", "timestamp_nanos")}
+    return {
+        name: type(value).__name__ for name, value in given.items() if value is not None and _whole(given, name) is None
+    }
+
+
 def id_of(offset: Offset | None) -> int | None:
     """The incrementing member, None when there is none."""
     return _whole(offset, "incrementing")

@@ -53,7 +53,8 @@ _OPERATIONS = pa.array(CODES)
 
 def source_schema(connector: str, members: Mapping[str, s.Schema]) -> s.Schema:
     """The schema of `source`: the common members and the database's own."""
-    return s.struct({**_COMMON, **members}, name=f"io.debezium.connector.{connector}.Source")
+    fields = tuple(s.Field(name, schema) for name, schema in {**_COMMON, **members}.items())
+    return s.Schema(s.Type.STRUCT, name=f"io.debezium.connector.{connector}.Source", version=1, fields=fields)
 
 
 @dataclass(frozen=True)

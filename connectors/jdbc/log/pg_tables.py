@@ -31,7 +31,7 @@ SOURCE: Final = source_schema(
     "postgresql",
     {
         "schema": s.STRING, "table": s.STRING, "txId": s.INT64.as_optional(), "lsn": s.INT64.as_optional(),
-        "xmin": s.INT64.as_optional(),
+        "xmin": s.INT64.as_optional(), "origin": s.STRING.as_optional(), "origin_lsn": s.INT64.as_optional(),
     },
 )  # fmt: skip
 _FIRST_USER_OID = 16384

@@ -76,7 +76,8 @@ def read_offset(offset: Offset) -> LogPosition:
     found = (_lsn(offset, name) for name in ("lsn_commit", "lsn_proc", "lsn"))
     commit_lsn = next((lsn for lsn in found if lsn), 0)
     snapshot = None
-    if offset.get("snapshot") and not offset.get("last_snapshot_record"):
+    is_done = offset.get("last_snapshot_record") or offset.get("snapshot_completed") is True
+    if offset.get("snapshot") and not is_done:
         snapshot = SnapshotPlace(
             tuple(map(str, json.loads(offset.get("snapshot_done") or "[]"))),
             str(offset.get("snapshot_table") or ""),

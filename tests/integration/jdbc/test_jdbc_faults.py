@@ -163,7 +163,7 @@ def test_rows_of_a_clock_that_went_back_by_less_than_the_settle_time_come_once(s
         ),
     ],
 )
-def test_an_offset_that_is_no_number_is_none_and_never_sql(server: Server, settings, member):
+def test_an_offset_that_is_no_number_is_none_and_never_sql(server: Server, settings, member, caplog):
     server.run(
         "CREATE TABLE {t} (id INT PRIMARY KEY, ts TIMESTAMP NOT NULL)", "INSERT INTO {t} VALUES (1, '2024-01-01')"
     )
@@ -176,6 +176,8 @@ def test_an_offset_that_is_no_number_is_none_and_never_sql(server: Server, setti
     # As where there is no offset: from the beginning.
     _until(lambda: [{"id": row["id"]} for row in rows(batches(task, store, at_most=1))], [{"id": 1}])
     task.close()
+    assert f"has {next(iter(member))} of type str" in caplog.text
+    assert "DROP TABLE" not in caplog.text
     with server.engine.connect() as connection:
         assert connection.exec_driver_sql(f"SELECT count(*) FROM {server.table}").scalar() == 1
 

@@ -14,7 +14,7 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import ConfigError
 from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.log import envelope
+from connectors.jdbc.log import envelope, mysql_tables, pg_tables
 from connectors.jdbc.log.pg_text import driver_array, unhexed
 from connectors.jdbc.log.position import (
     Coordinate,
@@ -161,3 +161,20 @@ def test_settings_that_do_not_fit_are_refused_by_name(change, key):
     with pytest.raises(ConfigError) as error:
         JdbcSourceConfig.parse(GIVEN | change)
     assert key in {problem.key for problem in error.value.problems}
+
+
+COMMON = "version connector name ts_ms snapshot db sequence? ts_us? ts_ns?"
+
+
+@pytest.mark.parametrize(
+    ("schema", "name", "members"),
+    [
+        (pg_tables.SOURCE, "postgresql", "schema table txId? lsn? xmin? origin? origin_lsn?"),
+        (mysql_tables.binlog_source("mariadb"), "mariadb", "table? server_id gtid? file pos row thread? query?"),
+        (mysql_tables.binlog_source("mysql"), "mysql", "table? server_id gtid? file pos row thread? query?"),
+    ],
+)
+def test_the_source_block_has_the_members_of_debezium_3_6(schema, name, members):
+    shown = [f.name + "?" * (f.schema.optional and f.name != "snapshot") for f in schema.fields]
+    assert shown == f"{COMMON} {members}".split()
+    assert (schema.name, schema.version) == (f"io.debezium.connector.{name}.Source", 1)
