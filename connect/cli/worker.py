@@ -48,7 +48,9 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
     from connect.api.errors import ConnectError
     from connect.app import StartError, Worker
     from connect.cli.stop_signals import StopSignals
+    from connect.runtime.heaps import share_heaps
 
+    share_heaps()
     if notes:
         structlog.get_logger(__name__).info("worker_file_notes", notes=list(notes))
     try:

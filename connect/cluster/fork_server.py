@@ -1,6 +1,6 @@
-"""Makes task hosts by forking: `--fd N --lease M`. What every host needs is loaded here once, and shared in memory.
+"""Makes task hosts by forking: `fork_server N LEASE`. What every host needs is loaded here once, and shared in memory.
 
-It loads when the worker says so, which is when the worker itself has started.
+It loads when the worker says so, which is when its REST API answers.
 A host is there in milliseconds, where an interpreter of its own needs a second or two to load Arrow and the rest. The
 process has one thread and no connection to anything, which is what makes forking it safe; plug-ins are loaded in the
 hosts only. It ends with its worker, and its hosts with it.
@@ -12,7 +12,6 @@ its crash report, `{"kill": number, "signal"}`, or `{"load": true}`; back come `
 
 from __future__ import annotations
 
-import argparse
 import gc
 import importlib
 import json
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from connect.cluster.host_process import MESSAGE_BYTES
 from connect.cluster.lease import watch
 from connect.runtime.clean_pages import CleanPages
+from connect.runtime.heaps import share_heaps
 from connect.runtime.parent_death import die_with_parent
 from connect.telemetry.lean_structlog import load_structlog
 
@@ -148,17 +148,15 @@ def _noticed(number: int, frame: FrameType | None) -> None:
 
 def main() -> int:
     """Make task hosts until the worker is gone."""
-    parser = argparse.ArgumentParser(prog="connect.cluster.fork_server")
-    parser.add_argument("--fd", type=int, required=True)
-    parser.add_argument("--lease", type=int, required=True)
-    given = parser.parse_args()
+    control, lease = (int(descriptor) for descriptor in sys.argv[1:])
     die_with_parent()
+    share_heaps()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Threads that these libraries start when they are loaded would not survive the fork.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     try:
-        ForkServer(socket.socket(fileno=given.fd), given.lease).serve()
+        ForkServer(socket.socket(fileno=control), lease).serve()
     except (BrokenPipeError, ConnectionResetError):
         return 0  # the worker is gone
     return 0

@@ -98,10 +98,10 @@ class _Server:
         self._processes: dict[int, ForkedProcess] = {}
         self._numbers = itertools.count(1)
         self.gone = False
-        command = [sys.executable, "-m", "connect.cluster.fork_server", "--fd", str(theirs.fileno())]
+        command = [sys.executable, "-m", "connect.cluster.fork_server", str(theirs.fileno()), str(lease)]
         with theirs:
             self._server = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [*command, "--lease", str(lease)],
+                command,
                 pass_fds=[theirs.fileno(), lease],
                 stdin=subprocess.DEVNULL,
                 process_group=0,
