@@ -25,7 +25,7 @@ from connect.convert.json_native import encode_native
 from connect.convert.json_read import Reading, reader
 from connect.convert.json_runs import Run, runs_of
 from connect.convert.json_schema_text import parse_schema
-from connect.convert.json_text import Node, read_exact, read_lenient
+from connect.convert.json_text import Node, read_exact, read_lenient, reason
 from connect.convert.json_write import Writing, writer
 from connect.convert.rows import each
 
@@ -161,7 +161,7 @@ class JsonConverter:
         except LookupError:
             return None
         except ValueError as error:
-            message = f"Converting byte[] to Kafka Connect data failed due to serialization error: {error}"
+            message = f"Converting byte[] to Kafka Connect data failed due to serialization error: {reason(error)}."
             raise SchemaError(message) from None
 
     def _envelope(self, row: bytes) -> tuple[Schema | None, Any]:

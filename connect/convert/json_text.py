@@ -82,10 +82,20 @@ def _leading_zeros_only(data: bytes, error: Exception, number: Callable[[str], A
         if _SPACE.fullmatch(text, parser.at) is None:
             raise JsonSyntaxError(f"text after the value at character {parser.at}")
     except ValueError:
-        raise JsonSyntaxError(str(error)) from None
+        raise JsonSyntaxError(reason(error)) from None
     if parser.surrogates:
         raise JsonSyntaxError("a string holds half a surrogate pair")
     return node
+
+
+def reason(error: Exception) -> str:
+    """Why a text is no JSON, in words for people."""
+    match error:
+        case UnicodeDecodeError():
+            return f"the bytes are no {error.encoding.upper()} text at byte {error.start} ({error.reason})"
+        case json.JSONDecodeError() if error.msg.startswith(("Extra data", "unexpected content after")):
+            return f"there is more behind the JSON value, from character {error.pos} on"
+    return str(error)
 
 
 def read_lenient(data: bytes) -> Node:
