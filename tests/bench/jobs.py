@@ -85,7 +85,7 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
         while (total := int(run.figures.snapshot().get("rows_total", 0))) < least and not ended.is_set():
             if time.monotonic() > limit_s:
                 raise TimeoutError(f"{connector['name']}: {run.figures.snapshot()}")
-            ended.wait(0.005)
+            ended.wait(0.02)
         return total
 
     def work() -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 
 from connect.services.errors import ServiceError
 from connect.services.mariadb import MariaDbService
 from connect.services.postgres import PostgresService
 from connect.services.registry import SchemaRegistryService
 from tests.bench.measure import Figure, entry
+from tests.bench.server_cpu import ServerCpu
 from tests.bench.throughput import JAVA, Bench, new_topic, run
 
 SERVERS = {"postgresql": (PostgresService, "PostgreSQL"), "mariadb": (MariaDbService, "MariaDB")}
@@ -19,9 +21,7 @@ MUST_AVRO = 280_000
 
 def measure_sql(bench: Bench) -> Iterator[dict]:
     """The rows of bench.json for SQL servers that are installed."""
-    for _ in range(2):
-        # A broker that was just started compiles itself on the cores that are measured.
-        produced = run("raw_produce", {**bench.base, "topic": new_topic(bench.kafka, "warm-up")})
+    produced = run("raw_produce", {**bench.base, "topic": new_topic(bench.kafka, "warm-up")})
     bench.say(f"{JAVA} is left out of SQL servers: no JDBC connector for it is on Maven Central.")
     for dialect, (service, name) in SERVERS.items():
         try:
@@ -43,20 +43,43 @@ def _entries(
         "database": e.database,
     }  # fmt: skip
     run("make_sql_table", settings)
-    ours = run("sql_to_kafka", {**settings, "topic": new_topic(bench.kafka, dialect)})
-    naive = run("naive_sql", {**settings, "topic": new_topic(bench.kafka, f"{dialect}-naive")})
+    moved = partial(_moved, bench, server, settings)
     peer = "driver cursor + json.dumps + produce()"
-    yield entry(f"{name} -> JSON -> Kafka, 940 bytes a row", ours, peer, naive, must=MUST[dialect])
+    ours, servers = moved(dialect)
+    naive = run("naive_sql", {**settings, "topic": new_topic(bench.kafka, f"{dialect}-naive")})
+    yield entry(f"{name} -> JSON -> Kafka, 940 bytes a row", ours, peer, naive, must=MUST[dialect]) | servers
     lz4 = {"connector": json.dumps({"producer.override.compression.type": "lz4"})}
-    ours_lz4 = run("sql_to_kafka", {**settings, **lz4, "topic": new_topic(bench.kafka, f"{dialect}-lz4")})
-    yield entry(f"{name} -> JSON -> Kafka, lz4", ours_lz4, "the same, not compressed", ours)
-    once = run("sql_to_kafka", {**settings, "exactly_once": "yes", "topic": new_topic(bench.kafka, f"{dialect}-once")})
-    yield entry(f"{name} -> JSON -> Kafka, exactly once", once, "the same at least once", ours)
+    ours_lz4, servers = moved(f"{dialect}-lz4", **lz4)
+    yield entry(f"{name} -> JSON -> Kafka, lz4", ours_lz4, "the same, not compressed", ours) | servers
+    once, servers = moved(f"{dialect}-once", exactly_once="yes")
+    yield entry(f"{name} -> JSON -> Kafka, exactly once", once, "the same at least once", ours) | servers
     if dialect == "postgresql":
         with SchemaRegistryService() as registry:
-            avro = {"registry": registry.endpoint.url, "converter": "io.confluent.connect.avro.AvroConverter"}
-            ours_avro = run("sql_to_kafka", {**settings, **avro, "topic": new_topic(bench.kafka, f"{dialect}-avro")})
-        yield entry(f"{name} -> Avro -> Kafka", ours_avro, peer, naive, must=MUST_AVRO)
+            converter = "io.confluent.connect.avro.AvroConverter"
+            avro, servers = moved(f"{dialect}-avro", registry=registry.endpoint.url, converter=converter)
+        yield entry(f"{name} -> Avro -> Kafka", avro, peer, naive, must=MUST_AVRO) | servers
         copied = run("copy_out", {**settings, "topic": ""})
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "COPY out, thrown away", copied)
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "librdkafka produce(), ready bytes", produced)
+
+
+def _moved(
+    bench: Bench, server: PostgresService | MariaDbService, settings: dict[str, str], topic: str, **more: str
+) -> tuple[Figure, dict[str, object]]:
+    """The table moved a second time, and what the servers spent on it, in CPU seconds per million rows.
+
+    The first time is for the broker, which compiles itself for minutes on the cores that are measured: for each format
+    and compression anew.
+    """
+    for _ in range(2):
+        servers = ServerCpu({"broker": bench.kafka.pid, "database": server.pid})
+        figure = run("sql_to_kafka", {**settings, **more, "topic": new_topic(bench.kafka, topic)})
+        spent = {name: cpu_s / figure.rows * 1e6 for name, cpu_s in servers.read().items()}
+    parts = {"worker": figure.cpu_s_per_mrow, **spent}
+    every = sum(parts.values())
+    bench.say(
+        f"{topic}: {figure.rows_per_s:,.0f} rows/s; "
+        + " + ".join(f"{name} {cpu_s:.2f}" for name, cpu_s in parts.items())
+        + f" = {every:.2f} cpu s per million rows, {1e6 / every:,.0f} rows/s for each core that they have to themselves"
+    )
+    return figure, {"servers_cpu_s_per_mrow": spent}

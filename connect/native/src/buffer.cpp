@@ -66,6 +66,8 @@ Kept& kept() {
 
 void* resized(void* block, size_t used_bytes, size_t wanted_bytes) {
   if (wanted_bytes < kLarge) return std::realloc(block, wanted_bytes);
+  // Blocks for the same work differ by a little: each shall fit the next.
+  wanted_bytes = (wanted_bytes + kLarge - 1) / kLarge * kLarge;
   void* taken = kept().take(wanted_bytes);
   if (taken == nullptr) return std::realloc(block, wanted_bytes);
   if (used_bytes != 0) std::memcpy(taken, block, used_bytes);
