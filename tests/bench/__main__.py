@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +26,12 @@ from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
 PARTS = ("throughput", "sql", "cluster", "log")
+ROWS, SQL_ROWS = 1_000_000, 2_000_000
+ORDINARY_BROKER = (
+    "-Xms1024m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+)  # fmt: skip
+"""As kafka-server-start.sh starts it."""
 COLUMNS = (
     "name", "rows/s", "cpu s/M rows", "rows/s per core", "must", "RSS MB", "peer", "peer rows/s", "peer cpu s/M",
     "rows/s ratio", "cpu ratio", "gate",
@@ -34,22 +41,25 @@ CONSOLE = Console(width=200)
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="rows each throughput job moves: n x 100,000")
+    parser.add_argument(
+        "--rows", type=int, help=f"rows each job moves, n x 100,000: else {ROWS:,}, of SQL servers {SQL_ROWS:,}"
+    )
     parser.add_argument("--only", choices=PARTS, help="run one part")
     parser.add_argument("--java-s3-plugin", type=Path, help="folder of plug-ins with Aiven's S3 sink, for the S3 rows")
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
     options = parser.parse_args()
-    if options.rows <= 0 or options.rows % ROWS_PER_OBJECT:
+    if options.rows is not None and (options.rows <= 0 or options.rows % ROWS_PER_OBJECT):
         parser.error(
             f"--rows {options.rows}: a multiple of {ROWS_PER_OBJECT:,}, the rows of one object in S3, is needed."
         )
-    with tempfile.TemporaryDirectory() as name, KafkaService(heap_mib=1024, jvm_options=()) as kafka:
+    with tempfile.TemporaryDirectory() as name, KafkaService(heap_mib=1024, jvm_options=ORDINARY_BROKER) as kafka:
         folder = Path(name)
-        bench = Bench(kafka, folder, options.rows, CONSOLE.print, options.java_s3_plugin)
+        bench = Bench(kafka, folder, options.rows or ROWS, CONSOLE.print, options.java_s3_plugin)
         if options.only in {None, "throughput"}:
             throughput(measure_throughput(bench), options.out)
         if options.only in {None, "sql"}:
-            throughput(measure_sql(bench), options.out.with_name(f"{options.out.stem}-sql.json"))
+            sql = replace(bench, rows=options.rows or SQL_ROWS)
+            throughput(measure_sql(sql), options.out.with_name(f"{options.out.stem}-sql.json"))
         if options.only in {None, "log"}:
             logs = log_entries(kafka, CONSOLE.print)
             options.out.with_name(f"{options.out.stem}-log.json").write_text(json.dumps(logs, indent=1) + "\n")

@@ -11,6 +11,7 @@ from tests.bench.measure import Figure, measure
 from tests.bench.producing import new_producer, produce
 
 Settings = Mapping[str, str]
+TABLE = "bench"
 DRIVERS = {"postgresql": "postgresql+psycopg", "mariadb": "mariadb+pymysql"}
 NAMES = (
     "id", "customer", "quantity", "priority", "price", "weight", "paid", "created", "changed", "sku", "city", "note",
@@ -78,7 +79,7 @@ def connector(settings: Settings) -> dict[str, str]:
         "name": settings["topic"], "connector.class": "JdbcSourceConnector", "mode": "incrementing",
         "connection.url": f"jdbc:{settings['dialect']}://{settings['host']}:{settings['port']}/{settings['database']}",
         "connection.user": settings["user"], "connection.password": settings["password"],
-        "table.whitelist": "bench", "incrementing.column.name": "id", "topic.prefix": f"{settings['topic']}-",
+        "table.whitelist": TABLE, "incrementing.column.name": "id", "topic.prefix": f"{settings['topic']}-",
         "batch.max.rows": "20000", "poll.interval.ms": "100", **json.loads(settings.get("connector", "{}")),
     }  # fmt: skip
 
@@ -128,7 +129,7 @@ def _rows(settings: Settings) -> Iterator[Sequence[object]]:
             from pymysql.cursors import SSCursor
 
             cursor = raw.cursor(SSCursor)
-        cursor.execute("SELECT * FROM bench ORDER BY id")
+        cursor.execute(f"SELECT * FROM bench WHERE id <= {int(settings['rows'])} ORDER BY id")
         yield from cursor
 
 

@@ -86,6 +86,14 @@ def new_topic(kafka: KafkaService, name: str, partitions: int = 1) -> str:
     return unique
 
 
+def drop_topic(kafka: KafkaService, name: str) -> None:
+    """Tables of gigabytes that are moved a dozen times fill a disk."""
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": kafka.endpoint.bootstrap_servers})
+    admin.delete_topics([name])[name].result(30)
+
+
 def measure_throughput(bench: Bench) -> Iterator[dict]:
     """The rows of bench.json."""
     kafka = bench.kafka
