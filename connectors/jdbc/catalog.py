@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import DOMAIN
 
 from connect.api.errors import ConnectError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
+from connectors.jdbc.domains import base_type, modifiers_of
 from connectors.jdbc.tables import TableFilter, TableName, like, once_each, select_tables
 from connectors.jdbc.types import ColumnPlan, Projection, Raw, TypeRules, plan_column
 
@@ -118,6 +120,11 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
             columns = inspector.get_columns(table.name, schema=table.schema)
             for column in columns:
                 column["name"] = plain(column["name"])
+            if any(isinstance(column["type"], DOMAIN) for column in columns):
+                modifiers = modifiers_of(database, table)
+                for column in columns:
+                    if isinstance(column["type"], DOMAIN):
+                        column["type"] = base_type(column["type"], modifiers.get(column["name"], -1))
             constraint = inspector.get_pk_constraint(table.name, schema=table.schema)
             primary = tuple(plain(name) for name in constraint["constrained_columns"] or ())
             indexes = inspector.get_indexes(table.name, schema=table.schema)

@@ -64,7 +64,10 @@ POSTGRES = [
     Case("char(3)", ["'a'"]), Case("varchar(9)", ["'é漢😀'"]), Case("text", ["''"]),
     Case("uuid", ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]), Case("json", ["'{\"a\": 1.10}'"]),
     Case("jsonb", ["'{\"a\":1.10}'"]), Case("xml", ["'<a/>'"]),
-    Case("mood", ["'sad'"]), Case("integer[]", ["'{1,NULL}'"]), Case("numeric[]", ["'{1.50,NaN}'"]),
+    Case("mood", ["'sad'"]), Case("price", ["1.10"]), Case("flags", ["B'101'"]),
+    Case("moment", ["'2024-02-29 12:34:56.123'"]),
+    *_each("numeric.mapping", MAPPINGS, Case("price", ["1.10"])),
+    Case("integer[]", ["'{1,NULL}'"]), Case("numeric[]", ["'{1.50,NaN}'"]),
     Case("interval", ["'1 year -2 days 02:00:00.000001'"]), Case("inet", ["'10.0.0.1/8'", "'::1'"]),
     Case("cidr", ["'10.0.0.0/8'"]), Case("macaddr", ["'08:00:2b:01:02:03'"]), Case("int4range", ["'[1,5)'"]),
     Case("point", ["'(1,2.5)'"]), Case("tsvector", ["'a b'"]),
@@ -141,7 +144,15 @@ SQLITE = [
     Case("timestamp", ["1709210096123"]), Case("timestamp", ["'2024-02-29 12:34:56'", "1709210096123"]),
 ]  # fmt: skip
 SETUP = {
-    "postgres": ["DROP TYPE IF EXISTS mood CASCADE", "CREATE TYPE mood AS ENUM ('sad', 'ok')"],
+    "postgres": [
+        "DROP TYPE IF EXISTS mood CASCADE",
+        "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+        "DROP DOMAIN IF EXISTS amount, flags, moment CASCADE",
+        "CREATE DOMAIN amount AS numeric(12,2)",
+        "CREATE DOMAIN price AS amount CHECK (VALUE > 0)",
+        "CREATE DOMAIN flags AS bit(3)",
+        "CREATE DOMAIN moment AS timestamp(3)",
+    ],
     "mariadb": ["SET sql_mode=''", "SET time_zone='+00:00'"],
 }
 

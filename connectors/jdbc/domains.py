@@ -1,0 +1,49 @@
+"""Domains of PostgreSQL as the types below them, with the digits and lengths that reflection leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import types as t
+from sqlalchemy.dialects.postgresql import BIT, DOMAIN, TIME, TIMESTAMP
+
+from connectors.jdbc.database import Database
+from connectors.jdbc.tables import TableName
+
+_MODIFIERS = """
+WITH RECURSIVE base AS (
+  SELECT a.attname, t.typbasetype AS oid, t.typtypmod AS modifier FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typtype = 'd'
+  WHERE a.attrelid = to_regclass(:named) AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL SELECT b.attname, t.typbasetype, t.typtypmod FROM base b
+  JOIN pg_catalog.pg_type t ON t.oid = b.oid AND t.typtype = 'd'
+) SELECT attname, max(modifier) FROM base GROUP BY attname
+"""
+
+
+def modifiers_of(database: Database, table: TableName) -> Mapping[str, int]:
+    """The modifiers of a table's columns whose types are domains (pg_type.typtypmod); -1: none."""
+    asked = sa.text(_MODIFIERS).bindparams(named=table.quoted)
+    rows = database.rows(asked, f"reading the domains of table {table.full}")
+    return {str(name): int(modifier) for name, modifier in rows}
+
+
+def base_type(kind: t.TypeEngine[Any], modifier: int) -> t.TypeEngine[Any]:
+    """The type below a domain."""
+    while isinstance(kind, DOMAIN):
+        kind = kind.data_type
+    digits = None if modifier < 0 else modifier
+    match kind:
+        case t.Numeric() if digits is not None and not isinstance(kind, t.Float):
+            # Source: NUMERIC's make_numeric_typmod; the scale is a signed number of 11 bits.
+            packed = modifier - 4
+            return t.NUMERIC(packed >> 16 & 0xFFFF, (packed & 0x7FF ^ 0x400) - 0x400)
+        case BIT():
+            return BIT(1 if digits is None else digits, varying=kind.varying)
+        case t.TIMESTAMP():
+            return TIMESTAMP(timezone=kind.timezone, precision=digits)
+        case t.TIME():
+            return TIME(timezone=kind.timezone, precision=digits)
+    return kind
