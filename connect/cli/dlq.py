@@ -62,7 +62,13 @@ def _command(*after: Callable[[Any], Any], filters: bool) -> Callable[[Callable[
 
 
 @_command(filters=True)
-@click.option("--limit", default=50, show_default=True, help="Show the last so many letters; 0: the summary only.")
+@click.option(
+    "--limit",
+    default=50,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Show the last so many letters; 0: the summary only.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per letter, all of them.")
 def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool, **filters: str | None) -> None:  # noqa: A001
     """Say what is in DLQ: a summary by error, and the letters."""
@@ -73,9 +79,10 @@ def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool
     from connect.dlq.text import as_json as letter_json
     from connect.dlq.text import first_line, moment
 
+    selection = _selection(filters)
     topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
     done = topic.replayed(deadline)
-    letters = topic.letters(_selection(filters), deadline)
+    letters = topic.letters(selection, deadline)
     if as_json:
         for letter in letters:
             sys.stdout.write(json.dumps(letter_json(letter, replayed=letter.identity in done)) + "\n")
@@ -118,8 +125,8 @@ def show(dlq_topic: str, file: Path, timeout_s: float, place: str) -> None:
     from connect.dlq.selection import Selection, parse_place
     from connect.dlq.text import in_full
 
-    topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
     wanted = parse_place(place)
+    topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
     for letter in topic.letters(Selection(places=frozenset([wanted])), deadline):
         click.echo(in_full(letter, replayed=letter.identity in topic.replayed(deadline)))
         return
@@ -146,10 +153,11 @@ def replay(  # noqa: PLR0917 - click calls it by name
     from connect.kafka.settings import producer_settings
     from connect.plugins import Catalog
 
+    selection = _selection(filters, places)
     worker, deadline = _worker(file), _deadline(timeout_s)
     topic = _open(file, dlq_topic)
     connectors = To(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
-    work = Replay(topic, _selection(filters, places), connectors)
+    work = Replay(topic, selection, connectors)
     if dry_run:
         _tell(work.dry_run(deadline), "would be replayed")
         return
@@ -183,6 +191,8 @@ def purge(  # noqa: PLR0917 - click calls it by name
     selection = _selection(filters)
     if not replayed and not everything and selection == Selection():
         raise click.UsageError("Say what to delete: --replayed, --all, or filters such as --until 7d.")
+    if replayed and everything:
+        raise click.UsageError("--replayed and --all are two different things. Say one of them.")
     topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
     plan = topic.purge_plan(selection, topic.replayed(deadline) if replayed else None, deadline)
     if dry_run or not plan.letters:
@@ -207,16 +217,16 @@ def _tell(outcome: Outcome, done: str) -> None:
 
 
 def _selection(filters: dict[str, str | None], places: tuple[str, ...] = ()) -> Selection:
-    from connect.dlq.selection import Selection, parse_error, parse_moment, parse_place
+    from connect.dlq.selection import Selection, parse_error, parse_place, parse_span, parse_stage
 
-    now_s = time.time()
+    since_ms, until_ms = parse_span(filters["since"], filters["until"], time.time())
     return Selection(
         filters["connector"],
         filters["origin"],
-        filters["stage"],
+        parse_stage(filters["stage"]),
         parse_error(filters["error"]),
-        parse_moment("--since", filters["since"], now_s),
-        parse_moment("--until", filters["until"], now_s),
+        since_ms,
+        until_ms,
         frozenset(map(parse_place, places)) if places else None,
     )
 

@@ -9,8 +9,10 @@ from typing import Final
 
 from connect.api.errors import ConfigError
 from connect.dlq.letter import Letter, Place
+from connect.runtime.tolerance import Stage
 
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
+_PLACE: Final = re.compile(r"(?:(\d{1,10}):)?(\d{1,19})", re.ASCII)
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -53,6 +55,21 @@ def parse_error(text: str | None) -> re.Pattern[str] | None:
         raise ConfigError(f"--error {text!r} is no regular expression: {error}.", key="--error") from error
 
 
+def parse_stage(text: str | None) -> str | None:
+    """The stage of `--stage`, in any case. ConfigError when there is none of that name."""
+    if text is None or text.upper() in {*Stage}:
+        return text and text.upper()
+    raise ConfigError(f"--stage {text!r} is no stage. There are {', '.join(Stage)}.", key="--stage")
+
+
+def parse_span(since: str | None, until: str | None, now_s: float) -> tuple[int | None, int | None]:
+    """The moments of `--since` and `--until`. ConfigError when no letter can be between them."""
+    since_ms, until_ms = parse_moment("--since", since, now_s), parse_moment("--until", until, now_s)
+    if since_ms is not None and until_ms is not None and since_ms >= until_ms:
+        raise ConfigError(f"--since {since} is not before --until {until}: no letter is between them.", key="--since")
+    return since_ms, until_ms
+
+
 def parse_moment(option: str, text: str | None, now_s: float) -> int | None:
     """Milliseconds since 1970 of "2h" (so long ago: s, m, h, d) or of an ISO date and time (UTC where it says none)."""
     if text is None:
@@ -72,10 +89,7 @@ def parse_moment(option: str, text: str | None, now_s: float) -> int | None:
 
 def parse_place(text: str) -> Place:
     """A place written as partition:offset, or as an offset of partition 0."""
-    partition, _, offset = text.rpartition(":")
-    try:
-        return Place(int(partition or 0), int(offset))
-    except ValueError:
-        raise ConfigError(
-            f"{text!r} is no letter's place.", fix="Write partition:offset as `dlq list` shows it."
-        ) from None
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise ConfigError(f"{text!r} is no letter's place.", fix="Write partition:offset as `dlq list` shows it.")
+    return Place(int(found[1] or 0), int(found[2]))

@@ -6,13 +6,15 @@ import re
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connect.cli.dlq import dlq
 from connect.dlq.current import LetterRefusedError, original_of
 from connect.dlq.letter import Letter, Place, letters_in
 from connect.dlq.letters import LetterTopic
-from connect.dlq.selection import Selection, parse_error, parse_moment, parse_place
+from connect.dlq.selection import Selection, parse_error, parse_moment, parse_place, parse_span, parse_stage
 from connect.dlq.text import as_json, in_full
 from connect.kafka.raw import RawBatch
 
@@ -77,7 +79,36 @@ def test_what_is_no_time_place_or_pattern_is_told() -> None:
         parse_place("x")
     with pytest.raises(ConfigError, match="no regular expression"):
         parse_error("(")
+    with pytest.raises(ConfigError, match="'0:-1' is no letter's place"):
+        parse_place("0:-1")
+    with pytest.raises(ConfigError, match=r"--stage 'PUT' is no stage. There are TASK_PUT, .*TRANSFORMATION"):
+        parse_stage("PUT")
+    with pytest.raises(ConfigError, match="--since 1h is not before --until 2h: no letter is between them"):
+        parse_span("1h", "2h", 1000.0)
+    assert (parse_stage("task_put"), parse_stage(None), parse_span("2h", "1h", 7200.0)) == (
+        "TASK_PUT", None, (0, 3_600_000),
+    )  # fmt: skip
     assert (parse_place("3:4"), parse_place("7")) == (Place(3, 4), Place(0, 7))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("list", "d", "--since", "soon"), 1, "--since 'soon' is no time."),
+        (("list", "d", "--limit", "-1"), 2, "-1 is not in the range x>=0"),
+        (("replay", "d", "--letter", "0:x"), 1, "'0:x' is no letter's place."),
+        (("replay", "d", "--error", "("), 1, "--error '(' is no regular expression"),
+        (("show", "d", "x"), 1, "'x' is no letter's place."),
+        (("purge", "d", "--stage", "nope"), 1, "--stage 'nope' is no stage."),
+        (("purge", "d", "--all", "--replayed"), 2, "--replayed and --all are two different things."),
+        (("purge", "d"), 2, "Say what to delete"),
+    ],
+)
+def test_a_broken_filter_is_told_before_anything_is_asked_of_kafka(
+    arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    told = CliRunner().invoke(dlq, [*arguments, "--worker", "no-such-file.properties"])
+    assert (told.exit_code, said in told.output) == (code, True), told.output
 
 
 def test_a_sinks_record_goes_back_as_it_was() -> None:
