@@ -232,14 +232,10 @@ def _selection(filters: dict[str, str | None], places: tuple[str, ...] = ()) -> 
 
 
 def _worker(file: Path) -> WorkerConfig:
-    from connect.cluster.worker_file import read_worker_file
+    from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
-    from connect.runtime.config_providers import config_providers
-    from connect.runtime.worker_config import WorkerConfig
 
-    given = read_worker_file(file, ())
-    providers = config_providers(given.properties, Catalog.installed())
-    return WorkerConfig.parse(providers.resolve(given.properties))
+    return worker_config(read_worker_file(file, ()).properties, Catalog.installed())
 
 
 def _open(file: Path, dlq_topic: str) -> LetterTopic:

@@ -25,17 +25,14 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
     """Run a worker with the settings of FILE: YAML, or a Java .properties file as Kafka Connect takes it."""
     load_structlog()
     from connect.api.errors import ConfigError
-    from connect.cluster.worker_file import read_worker_file
+    from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
-    from connect.runtime.config_providers import config_providers
-    from connect.runtime.worker_config import WorkerConfig
     from connect.telemetry.logs import set_up_logs
 
     set_up_logs("json" if log_format == "json" else "text", log_level)
     try:
         given = read_worker_file(file, overrides)
-        providers = config_providers(given.properties, Catalog.installed())
-        config = WorkerConfig.parse(providers.resolve(given.properties))
+        config = worker_config(given.properties, Catalog.installed())
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
     sys.exit(run_worker(config, given.notes))

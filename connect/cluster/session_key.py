@@ -11,8 +11,6 @@ from typing import Final
 
 from connect.cluster.config_records import SessionKeyRecord
 
-TTL_KEY: Final = "inter.worker.key.ttl.ms"
-TTL_MS: Final = 3_600_000
 SIZE_BYTES: Final = 64
 """What Java's KeyGenerator makes for HmacSHA256 when inter.worker.key.size is not set."""
 

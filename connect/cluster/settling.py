@@ -28,7 +28,7 @@ from connect.cluster.log import MakeLog
 from connect.cluster.membership import NOBODY, Membership, View
 from connect.cluster.placer import Placer
 from connect.cluster.restarts import selected_tasks, selects_connector, wider
-from connect.cluster.session_key import TTL_KEY, TTL_MS, needs_rotation, new_session_key
+from connect.cluster.session_key import needs_rotation, new_session_key
 from connect.cluster.sink_groups import GroupOffsets
 from connect.cluster.status_store import StatusStore
 from connect.cluster.supervisor import KILL_GRACE_S, TICK_S, HostLimits, Launch, Supervisor
@@ -75,7 +75,7 @@ class Settler:
         self._joined = threading.Event()
         self._led = False
         self._expects_work = False
-        self._session_key_ttl_ms = int(worker.originals.get(TTL_KEY, TTL_MS))
+        self._session_key_ttl_ms = worker.inter_worker_key_ttl_ms
         self.parts = self._build(worker)
         self.connectors = ConnectorRuns(self.parts)
         self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable)

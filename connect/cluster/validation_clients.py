@@ -22,6 +22,7 @@ PASSWORDS: Final = frozenset({
     "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
     "ssl.keystore.password", "ssl.truststore.certificates", "ssl.truststore.password", "sasl.password",
 })  # fmt: skip
+POLICIES: Final = ("All", "None", "Principal", "Allowlist")
 REFUSED: Final = "The '{}' policy does not allow '{}' to be overridden in the connector configuration."
 _SHORTS = ("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.buffer.seconds")
 _INTS = (
@@ -66,7 +67,7 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
         for key in sorted(key for key in given if key.startswith(prefix)):
             setting = key.removeprefix(prefix)
             refused = not _allowed(policy, setting, worker.connector_client_config_override_allowlist)
-            errors = (REFUSED.format(_policy_name(policy), setting),) if refused else ()
+            errors = (REFUSED.format(policy_name(policy), setting),) if refused else ()
             yield _info(key, setting, given[key], errors)
 
 
@@ -83,12 +84,12 @@ def _prefixes_in_use(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
     return [prefix for prefix, used in in_use.items() if used]
 
 
-def _policy_name(policy: str) -> str:
+def policy_name(policy: str) -> str:
     return policy.rpartition(".")[2].removesuffix("ConnectorClientConfigOverridePolicy")
 
 
 def _allowed(policy: str, setting: str, allowlist: Collection[str]) -> bool:
-    match _policy_name(policy):
+    match policy_name(policy):
         case "All":
             return True
         case "Principal":

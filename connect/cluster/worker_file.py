@@ -10,8 +10,11 @@ from typing import Final
 import yaml
 
 from connect.api.config import text_of
-from connect.api.errors import ConfigError
-from connect.cluster.session_key import TTL_KEY
+from connect.api.errors import ConfigError, ConfigProblem
+from connect.cluster.validation_clients import POLICIES, policy_name
+from connect.cluster.validation_plugins import CONVERTERS, class_error
+from connect.plugins import Catalog
+from connect.runtime.config_providers import config_providers
 from connect.runtime.java_properties import parse_properties
 from connect.runtime.worker_config import BASIC_AUTH_CLASS, WorkerConfig
 
@@ -63,7 +66,7 @@ REPLACED: Final[Mapping[str, str]] = {
     "internal.value.converter": "internal topics are always JSON without schemas",
 }
 """Keys of a Java worker that mean nothing here, and what stands in for each."""
-_OWN: Final = frozenset({definition.name for definition in WorkerConfig.definitions()} | {TTL_KEY})
+_OWN: Final = frozenset({definition.name for definition in WorkerConfig.definitions()})
 _PREFIXES: Final = (
     "producer.", "consumer.", "admin.", "security.", "sasl.", "ssl.", "listeners.https.", "config.providers.",
     "key.converter.", "value.converter.", "header.converter.", "config.storage.", "offset.storage.", "status.storage.",
@@ -95,6 +98,54 @@ def read_worker_file(path: Path, overrides: Iterable[str] = ()) -> WorkerFile:
     except (ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"The worker file {path} cannot be read: {error}") from error
     return WorkerFile(properties, tuple(f"{key} has no effect: {why}" for key, why in _replaced(properties)))
+
+
+def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConfig:
+    """The settings of a worker, with what its own file refers to looked up. ConfigError lists every broken key."""
+    problems: list[ConfigProblem] = []
+    resolved = properties
+    try:
+        resolved = config_providers(properties, catalog).resolve(properties)
+    except ConfigError as error:
+        problems += error.problems
+    unknown = {problem.key for problem in problems}
+    problems += _classes(resolved, catalog)
+    try:
+        config = WorkerConfig.parse(resolved)
+    except ConfigError as error:
+        # A value that could not be looked up is broken for that alone.
+        problems += [problem for problem in error.problems if problem.key not in unknown]
+    if problems:
+        raise ConfigError(problems)
+    return config
+
+
+def _classes(properties: Mapping[str, str], catalog: Catalog) -> Iterable[ConfigProblem]:
+    """Converters and a policy that are not there would fail each connector that relies on them."""
+    for side, kind in CONVERTERS.items():
+        key = f"{side}.converter"
+        name = properties.get(key, "").strip()
+        if not name:
+            continue
+        wrong = class_error(catalog, key, name, kind)
+        plugin = catalog.find(name, kind)
+        if wrong is not None or plugin is None:
+            yield ConfigProblem(key, wrong or "")
+            continue
+        prefix = f"{key}."
+        try:
+            plugin.config.parse({k.removeprefix(prefix): v for k, v in properties.items() if k.startswith(prefix)})
+        except ConfigError as error:
+            yield from (ConfigProblem(prefix + p.key, _named(p.message, p.key, prefix)) for p in error.problems)
+    key = "connector.client.config.override.policy"
+    policy = properties.get(key, "").strip()
+    if policy and policy_name(policy) not in POLICIES:
+        text = f"Invalid value {policy} for configuration {key}: Class {policy} could not be found; there are: "
+        yield ConfigProblem(key, text + ", ".join(POLICIES) + ".")
+
+
+def _named(message: str, key: str, prefix: str) -> str:
+    return message.replace(f"configuration {key}", f"configuration {prefix}{key}")
 
 
 def _replaced(properties: Mapping[str, str]) -> Iterable[tuple[str, str]]:

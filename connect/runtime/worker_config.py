@@ -5,8 +5,11 @@ Parsing is elsewhere; no I/O here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Final
+
+from pydantic import AfterValidator
 
 from connect.api.config import (
     Boolean,
@@ -20,6 +23,7 @@ from connect.api.config import (
     Short,
     String,
     at_least,
+    between,
     key,
     non_empty,
     one_of,
@@ -27,8 +31,21 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 
 SLOTS_DEFAULT: Final = 60
+_TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 BASIC_AUTH_FILE: Final = "rest.basic.auth.file"
 BASIC_AUTH_CLASS: Final = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
+
+
+_TOPIC_RULE: Final = "a topic's name holds only letters, digits, '.', '_' and '-', at most 249 of them"
+
+
+def _check_count(value: int) -> int:
+    if value == 0 or value < -1:
+        raise ValueError("Value must be 1 or larger, or -1 for the broker's default")
+    return value
+
+
+_count_or_default: Final = AfterValidator(_check_count)
 
 
 class WorkerConfig(Config):
@@ -52,7 +69,7 @@ class WorkerConfig(Config):
         importance="high",
         group="Common",
     )
-    config_storage_replication_factor: Short = key(
+    config_storage_replication_factor: Annotated[Short, _count_or_default] = key(
         "config.storage.replication.factor",
         3,
         doc="Replicas of the config topic; -1: the broker's default.",
@@ -61,13 +78,13 @@ class WorkerConfig(Config):
     offset_storage_topic: Annotated[String, non_empty] = key(
         "offset.storage.topic", doc="Compacted topic that holds source offsets.", importance="high", group="Common"
     )
-    offset_storage_replication_factor: Short = key(
+    offset_storage_replication_factor: Annotated[Short, _count_or_default] = key(
         "offset.storage.replication.factor",
         3,
         doc="Replicas of the offsets topic; -1: the broker's default.",
         group="Common",
     )
-    offset_storage_partitions: Int = key(
+    offset_storage_partitions: Annotated[Int, _count_or_default] = key(
         "offset.storage.partitions",
         25,
         doc="Partitions of the offsets topic; -1: the broker's default.",
@@ -76,13 +93,13 @@ class WorkerConfig(Config):
     status_storage_topic: Annotated[String, non_empty] = key(
         "status.storage.topic", doc="Compacted topic that holds statuses.", importance="high", group="Common"
     )
-    status_storage_replication_factor: Short = key(
+    status_storage_replication_factor: Annotated[Short, _count_or_default] = key(
         "status.storage.replication.factor",
         3,
         doc="Replicas of the status topic; -1: the broker's default.",
         group="Common",
     )
-    status_storage_partitions: Int = key(
+    status_storage_partitions: Annotated[Int, _count_or_default] = key(
         "status.storage.partitions", 5, doc="Partitions of the status topic; -1: the broker's default.", group="Common"
     )
     client_id: String = key(
@@ -142,7 +159,7 @@ class WorkerConfig(Config):
         importance="low",
         group="Common",
     )
-    rest_advertised_port: Int = key(
+    rest_advertised_port: Annotated[Int, between(1, 65535)] = key(
         "rest.advertised.port",
         None,
         doc="Port by which other workers reach this one.",
@@ -211,6 +228,12 @@ class WorkerConfig(Config):
         importance="low",
     )
     config_providers: ListOf = key("config.providers", (), doc="Names of the config providers.", importance="low")
+    inter_worker_key_ttl_ms: Annotated[Int, at_least(0)] = key(
+        "inter.worker.key.ttl.ms",
+        3_600_000,
+        doc="How often the key is renewed with which Java workers sign requests; workers here do not.",
+        importance="low",
+    )
     tracing_enabled: Boolean | None = key(
         "tracing.enabled",
         None,
@@ -267,7 +290,7 @@ class WorkerConfig(Config):
         return f"{self.group_id}-{self.client_id}" if self.client_id else self.group_id
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Two internal topics may not be one."""
+        """Internal topics have names that Kafka takes, and two of them may not be one."""
         topics = {
             "config.storage.topic": self.config_storage_topic,
             "offset.storage.topic": self.offset_storage_topic,
@@ -278,6 +301,15 @@ class WorkerConfig(Config):
                 yield ConfigProblem(
                     name, f"Invalid value {topic} for configuration {name}: each internal topic needs its own."
                 )
+            if not _TOPIC_NAME.fullmatch(topic):
+                text = f"Invalid value {topic} for configuration {name}: {_TOPIC_RULE}."
+                yield ConfigProblem(name, text)
+        if not _TOPIC_NAME.fullmatch(f"{self.group_id}-slots"):
+            yield ConfigProblem(
+                "group.id",
+                f"Invalid value {self.group_id} for configuration group.id: workers share the topic "
+                f"{self.group_id}-slots, and {_TOPIC_RULE}.",
+            )
         classes = {name.rpartition(".")[2] for name in self.rest_extension_classes}
         if BASIC_AUTH_CLASS.rpartition(".")[2] in classes and not self.rest_basic_auth_file:
             yield ConfigProblem(

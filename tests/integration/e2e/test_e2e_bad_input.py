@@ -99,7 +99,8 @@ def test_a_worker_without_kafka_says_so_and_ends(tmp_path):
     file = tmp_path / "worker.properties"
     file.write_text(
         f"bootstrap.servers=127.0.0.1:{port}\ngroup.id=g\nconfig.storage.topic=c\noffset.storage.topic=o\n"
-        f"status.storage.topic=s\nssl.key.password={CANARY}\nkey.converter=x\nvalue.converter=x\nlisteners=http://127.0.0.1:{free_ports(1)[0]}\n"
+        f"status.storage.topic=s\nssl.key.password={CANARY}\nkey.converter=JsonConverter\nvalue.converter=JsonConverter\n"
+        f"listeners=http://127.0.0.1:{free_ports(1)[0]}\n"
     )
     argv = [sys.executable, "-m", "connect.cli", "worker", str(file), "--set", "start.timeout.ms=3000"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)

@@ -67,7 +67,12 @@ def test_a_taken_port_ends_the_start_with_the_key_to_change(run, tmp_path):
         file = tmp_path / "w.yaml"
         port = taken.getsockname()[1]
         topics = {f"{n}.storage.topic": n for n in ("config", "offset", "status")}
-        lines = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "key.converter": "x", "value.converter": "x"}
+        lines = {
+            "bootstrap.servers": "127.0.0.1:1",
+            "group.id": "g",
+            "key.converter": "JsonConverter",
+            "value.converter": "JsonConverter",
+        }
         lines |= {"listeners": f"http://127.0.0.1:{port}", **topics}
         file.write_text("\n".join(f"{k}: {v}" for k, v in lines.items()))
         answer = run(file)

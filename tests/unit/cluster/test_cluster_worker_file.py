@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.cluster.worker_file import read_worker_file
+from connect.cluster.worker_file import read_worker_file, worker_config
+from connect.plugins import Catalog
 from connect.runtime.worker_config import WorkerConfig
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -184,3 +185,38 @@ def test_the_workers_own_clients_are_named_after_its_group_and_its_client_id(giv
     topics = {f"{name}.storage.topic": name for name in ("config", "offset", "status")}
     keys = {"bootstrap.servers": "x:1", "group.id": "g", "key.converter": "J", "value.converter": "J"}
     assert WorkerConfig.parse({**keys, **topics, **given}).client_prefix == prefix
+
+
+RIGHT = {
+    "bootstrap.servers": "b:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+    "status.storage.topic": "s", "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "JsonConverter",
+}  # fmt: skip
+
+
+def test_a_right_file_with_a_policy_by_its_java_name():
+    policy = "org.apache.kafka.connect.connector.policy.PrincipalConnectorClientConfigOverridePolicy"
+    config = worker_config({**RIGHT, "connector.client.config.override.policy": policy}, Catalog.installed())
+    assert config.inter_worker_key_ttl_ms == 3_600_000
+
+
+def test_all_broken_keys_are_told_at_once():
+    broken = {
+        "config.providers": "a", "config.providers.a.class": "Nope", "session.timeout.ms": "abc",
+        "config.storage.replication.factor": "0", "offset.storage.partitions": "-3", "inter.worker.key.ttl.ms": "x",
+        "rest.advertised.port": "99999", "key.converter": "Nope", "header.converter": "RegexRouter",
+        "value.converter.schemas.enable": "maybe", "connector.client.config.override.policy": "Nope",
+    }  # fmt: skip
+    with pytest.raises(ConfigError) as failed:
+        worker_config({**RIGHT, **broken}, Catalog.installed())
+    assert {problem.key for problem in failed.value.problems} == set(broken) - {"config.providers"}
+    assert "Invalid value Nope for configuration key.converter: Class Nope could not be found." in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("config.storage.topic", "bad topic!"), ("group.id", "a/b"), ("status.storage.topic", "..")]
+)
+def test_a_name_that_kafka_takes_for_no_topic_is_refused(key, value):
+    with pytest.raises(ConfigError, match="a topic's name holds only letters") as failed:
+        worker_config({**RIGHT, key: value}, Catalog.installed())
+    assert [problem.key for problem in failed.value.problems] == [key]
