@@ -98,8 +98,10 @@ def choose_tables(database: Database, config: JdbcSourceConfig, present: Sequenc
         return chosen
     found = database.rows(sa.text(_PARTITIONS), "listing partitions")
     parents = {TableName(str(row[0]), str(row[1])): TableName(str(row[2]), str(row[3])) for row in found}
-    # The log tells changes by the root.
-    by_root = config.mode == "log" or "PARTITIONED TABLE" in {kind.upper() for kind in config.table_types}
+    # The log tells changes by the root, which servers before version 13 cannot publish.
+    version = int(database.scalar(sa.text("SELECT current_setting('server_version_num')"), "asking for the version"))
+    named = "PARTITIONED TABLE" in {kind.upper() for kind in config.table_types}
+    by_root = version >= 130_000 if config.mode == "log" else named
     return once_each(chosen, parents, by_root=by_root)
 
 
