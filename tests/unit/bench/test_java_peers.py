@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zipfile
 from pathlib import Path
 
@@ -11,11 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+from connect.services import KafkaService
 from connect.services.errors import ArtifactError
+from connect.services.s3 import S3Endpoint
 from tests.bench.__main__ import gate
 from tests.bench.java.avro_converter import JARS, take_jars
 from tests.bench.measure import Figure, entry
-from tests.bench.s3_files import BUCKET, check_rows, gzip_lines, parquet_rows
+from tests.bench.s3_files import BUCKET, check_rows, gzip_lines, java_s3, parquet_rows
 
 
 def figure(cpu_s: float) -> Figure:
@@ -70,3 +73,13 @@ def test_the_last_line_counts_with_and_without_its_end(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(gzip.compress(text))
 
     assert [gzip_lines(LocalFileSystem(), str(tmp_path / name)) for name in ("ended", "open")] == [2, 2]
+
+
+@pytest.mark.parametrize(("plugin", "reason"), [(None, "--java-s3-plugin DIR names a build"), ("gone", "'.*gone'")])
+def test_rows_without_their_java_peer_are_said_to_be(tmp_path: Path, plugin: str | None, reason: str) -> None:
+    said: list[str] = []
+    folder = None if plugin is None else tmp_path / plugin
+    with java_s3(KafkaService(), S3Endpoint("", "", ""), folder, tmp_path, 1, said.append) as java:
+        assert java is None
+    (line,) = said
+    assert re.search(f"Java is left out of the S3 rows: .*{reason}", line)
