@@ -64,6 +64,7 @@ class MemoryOperations:
         self.checked: list[Mapping[str, str]] = []
         self.check_is_stuck = False
         self.validate_error: Exception | None = None
+        self.validate_is_stuck = False
         self.resolve: Resolve = dict
         self.plan_error: Exception | None = None
         self.asked_while_stuck = threading.Event()
@@ -239,6 +240,8 @@ class MemoryOperations:
         """As a task host does: the worker that serves REST has no `resolve`."""
         if self.validate_error is not None:
             return self._failed(self.validate_error)
+        if self.validate_is_stuck:
+            return Future()
         return self._done(Validator(catalog(), worker_config(config_providers="file"), self.resolve).validate(config))
 
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:

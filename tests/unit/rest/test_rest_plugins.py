@@ -167,3 +167,24 @@ def test_what_a_provider_gives_is_validated_and_never_shown(serve: ServerMaker) 
     text = refused(rest("PATCH", "/connectors/n/config", {"batch.size": "${file:/s:pw}"}), 400)
     assert "Invalid value for configuration 'batch.size': the value resolved from the config provider" in text
     assert "hunter2" not in text + rest("GET", "/connectors?expand=info").text
+
+
+def test_a_provider_that_cannot_be_asked_is_an_error_of_the_class_and_nothing_is_stored(serve: ServerMaker) -> None:
+    rest = serve(worker={"config.providers": "file"})
+    rest.operations.validate_error = ConnectError("The process that ran the connector's validate (pid 7) died.")
+    config = {"connector.class": FILE_SOURCE, "topic": "${file:/s:pw}", "batch.size": "${file:/s:n}"}
+    text = refused(rest("POST", "/connectors", {"name": "n", "config": config}), 400)
+    assert "1 error(s):\nThe values of config providers could not be looked up: The process that ran" in text
+    assert rest.get("/connectors") == []
+    found = rest("PUT", "/connector-plugins/FileStreamSource/config/validate",
+                 {**config, "connector.class": "FileStreamSource", "name": "n", "none": None})  # fmt: skip
+    errors = {c["value"]["name"]: len(c["value"]["errors"]) for c in found.json()["configs"] if c["value"]["errors"]}
+    assert errors == {"connector.class": 1, "none": 1}
+
+
+def test_a_provider_that_does_not_answer_in_time_is_an_error_of_the_class(serve: ServerMaker) -> None:
+    rest = serve(worker={"config.providers": "file"}, check_timeout_s=0.01)
+    rest.operations.validate_is_stuck = True
+    config = {"connector.class": FILE_SOURCE, "topic": "${file:/s:pw}"}
+    text = refused(rest("PUT", "/connectors/n/config", config), 400)
+    assert "The values of config providers were not there in 0 s." in text
