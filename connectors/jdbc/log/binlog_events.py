@@ -31,6 +31,9 @@ _END = re.compile(r"(?i)\s*(COMMIT|ROLLBACK)\s*$")
 _LOGGED_AS_TEXT = re.compile(r"(?i)\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD DATA)\b")
 _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
 _TRUNCATE = re.compile(r"(?i)\s*TRUNCATE\s+(?:TABLE\s+)?(?:`?([^`.\s]+)`?\s*\.\s*)?`?([^`.\s;]+)`?")
+_RENAME = re.compile(
+    r"(?is)\s*(?:RENAME\s+TABLES?\b|ALTER\s+(?:\w+\s+)*?TABLE\b.*\bRENAME\s+(?!COLUMN\b|INDEX\b|KEY\b))"
+)
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
 """By `Operation`."""
 _ROW_BYTES = 128
@@ -40,6 +43,10 @@ _MAPS = 1000
 _NONE = -1
 Indices = npt.NDArray[np.int64]
 _STARTS = {binlog.GTID, binlog.MYSQL_GTID, 34}
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 class _Told(NamedTuple):
@@ -171,6 +178,11 @@ class BinlogEvents:
             self._stale = set(self._tables)
             if _TRUNCATE.match(text) is not None:
                 _log.warning("A table was truncated: its rows stay in its topic. %s", text[:200])
+            if _RENAME.match(text) and any(_names(text, table.name) for table in self._tables):
+                _log.warning(
+                    "A table was renamed: changes of it are read on where the table filter takes its new name. %s",
+                    text[:200],
+                )
             change = _LOGGED_AS_TEXT.match(text)
             if change is not None:
                 _log.warning(

@@ -141,3 +141,23 @@ def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(
         events.take(event)
     assert [_told(batch) for batch in events.batches(9)] == [[("u", 1)]]
     assert events.position.gtids == {"0": "0-1-7"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_told"),
+    [
+        ("rename table `db`.`a` to `db`.`z`", True),
+        ("ALTER TABLE a RENAME TO z", True),
+        ("ALTER TABLE a ADD COLUMN c INT, RENAME z", True),
+        ("ALTER TABLE a RENAME COLUMN c TO d", False),
+        ("ALTER TABLE other RENAME TO another", False),
+        ("DROP TABLE a", False),
+    ],
+)
+def test_a_table_that_is_renamed_is_told(statement, is_told, caplog):
+    named = {TableName("db", "a"): TABLES[TableName("db", "a")]}
+    events = BinlogEvents(
+        CONFIG, "mariadb", BinlogPosition("f", 4), tables=named, plan=named.__getitem__, chosen=named.__contains__
+    )
+    events.take(_query(statement, 701))
+    assert ("A table was renamed" in caplog.text) == is_told
