@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kHeader = 4;
 constexpr uint32_t kLongest = 0xFFFFFF;
+constexpr size_t kSample = 256;  // Rows after which the size of all is guessed.
 constexpr int64_t kDayUs = 86'400'000'000;
 // What stands for a zero date, as in temporal.py.
 constexpr int64_t kNoTimestamp = INT64_MIN;
@@ -162,6 +163,9 @@ bool add_rows(Columns* columns, const uint8_t* data, int64_t size, const int64_t
     const uint32_t length = packet_length(data + starts[row] - kHeader);
     if (length > size - starts[row]) return false;
     if (!add_row(columns, data + starts[row], data + starts[row] + length)) return false;
+    if (row + 1 == kSample) {
+      for (Column& column : *columns) column.expect(count / kSample + 1);
+    }
   }
   return first_invalid_text(*columns) < 0;
 }
