@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from connect.api.javatext.calendar import DAY_MS, day_number, day_of_week, week_of
+from connect.api.javatext.numbers import wrapped
 
 _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _NUMBER = re.compile(r"-?\d+")
+_DIGITS = 200
+"""Of a number so long more digits change nothing."""
 _DATE_CHOICES = "dDWFw"
 """Letters that decide the day; the one read last counts."""
 _RFC_ZONE = re.compile(r"([+-])(\d{2})(\d{2})")
@@ -114,7 +117,10 @@ class _Reader:
         if end > len(self._text) or found is None:
             raise ValueError(self._text)
         self.at = found.end()
-        return int(found.group())
+        # `Number.intValue`: of a long its low bits, of a number beyond that the nearest bound.
+        number = int(found.group()[:_DIGITS])
+        inside = -(2**63) <= number < 2**63
+        return wrapped(number, 32) if inside else max(-(2**31), min(2**31 - 1, number))
 
     def name(self, names: Sequence[str]) -> int:
         """The place of the longest name that stands here, in any case."""
