@@ -7,7 +7,7 @@ from typing import Annotated
 from connect.api.config import Boolean, Int, String, at_least, key, one_of
 from connect.convert.config import Coercion
 from connect.convert.protobuf.names import ProtobufSettings
-from connect.convert.registry.config import SCHEMAS, RegistryConfig
+from connect.convert.registry.config import SCHEMAS, RegistryConfig, only
 
 
 class ProtobufConfig(RegistryConfig):
@@ -32,6 +32,14 @@ class ProtobufConfig(RegistryConfig):
     wrapper_for_nullables: Boolean = key(
         "wrapper.for.nullables", False, group=SCHEMAS,
         doc="Write nullable fields as google.protobuf.Int32Value and the like, and read those as nullable fields.",
+    )  # fmt: skip
+    wrapper_for_raw_primitives: Annotated[Boolean, only(True, "Records alone are no choice here.")] = key(
+        "wrapper.for.raw.primitives", True, importance="low", group=SCHEMAS,
+        doc="Write values that are no records as google.protobuf.Int32Value and the like.",
+    )  # fmt: skip
+    struct_for_nulls: Annotated[Boolean, only(False, "A null record in a record is left out, and read as null.")] = key(
+        "generate.struct.for.nulls", False, importance="low", group=SCHEMAS,
+        doc="Not supported: read an absent record as one of defaults.",
     )  # fmt: skip
     index_for_unions: Boolean = key(
         "generate.index.for.unions", True, importance="low", group=SCHEMAS,

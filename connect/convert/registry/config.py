@@ -5,8 +5,9 @@ Source: io.confluent.kafka.serializers.AbstractKafkaSchemaSerDeConfig and Schema
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
@@ -16,6 +17,7 @@ from connect.api.errors import ConfigProblem
 from connect.convert.registry.subjects import STRATEGIES, TOPIC, strategy_name
 
 SECRET_GROUP, SCHEMAS, CLIENT = "Security", "Schemas", "Registry"
+NO_CONTEXT: Final = "io.confluent.kafka.serializers.context.NullContextNameStrategy"
 
 
 def _check_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
@@ -32,6 +34,17 @@ def _check_strategy(name: str) -> str:
     if found is None:
         raise ValueError(f"Class {name} could not be found. There are: {', '.join(STRATEGIES)}")
     return found
+
+
+def only(default: Any, instead: str) -> AfterValidator:
+    """A key of Confluent's of which only the default is to be had: what it would change must not be left out unsaid."""
+
+    def check(value: Any) -> Any:
+        if value != default:
+            raise ValueError(f"only {json.dumps(default)} is supported. {instead}")
+        return value
+
+    return AfterValidator(check)
 
 
 Strategy = Annotated[ClassName, AfterValidator(_check_strategy)]
@@ -55,6 +68,10 @@ class RegistryConfig(Config):
     use_latest: Boolean = key(
         "use.latest.version", False, importance="low", group=SCHEMAS,
         doc="Write with the subject's latest schema. Counts only with auto.register.schemas=false.",
+    )  # fmt: skip
+    latest_metadata: Annotated[String, only("", "Name a version by use.schema.id.")] = key(
+        "use.latest.with.metadata", "", importance="low", group=SCHEMAS,
+        doc="Not supported: write with the latest schema that has these metadata.",
     )  # fmt: skip
     latest_strict: Boolean = key(
         "latest.compatibility.strict", True, importance="low", group=SCHEMAS,
@@ -85,6 +102,12 @@ class RegistryConfig(Config):
     )  # fmt: skip
     value_strategy: Strategy = key(
         "value.subject.name.strategy", TOPIC, group=SCHEMAS, doc="How the subject of a value's schema is called.",
+    )  # fmt: skip
+    context_strategy: Annotated[
+        ClassName, only(NO_CONTEXT, "Put the context into the address: schema.registry.url=http://…/contexts/.name:")
+    ] = key(
+        "context.name.strategy", NO_CONTEXT, importance="low", group=SCHEMAS,
+        doc="Not supported: the registry's context by topic.",
     )  # fmt: skip
     latest_ttl_s: Int = key(
         "latest.cache.ttl.sec", -1, importance="low", group=SCHEMAS,
@@ -139,6 +162,12 @@ class RegistryConfig(Config):
     read_timeout_ms: Annotated[Int, at_least(1)] = key(
         "http.read.timeout.ms", 60_000, importance="low", group=CLIENT, doc="How long to wait for an answer.",
     )  # fmt: skip
+    proxy_host: String = key(
+        "proxy.host", "", importance="low", group=CLIENT, doc="A proxy on the way to the registry, with proxy.port.",
+    )  # fmt: skip
+    proxy_port: Annotated[Int, at_least(-1)] = key(
+        "proxy.port", -1, importance="low", group=CLIENT, doc="The port of proxy.host.",
+    )  # fmt: skip
     max_retries: Annotated[Int, at_least(0)] = key(
         "max.retries", 3, importance="low", group=CLIENT, doc="Tries after the first one that failed.",
     )  # fmt: skip
@@ -163,6 +192,8 @@ class RegistryConfig(Config):
             yield ConfigProblem(
                 "basic.auth.user.info", f"{message}basic.auth.credentials.source=USER_INFO needs user:password here."
             )
+        if self.proxy_host and self.proxy_port < 1:
+            yield ConfigProblem("proxy.port", f"proxy.host={self.proxy_host} needs the proxy's port here.")
         if self.bearer_source == "OAUTHBEARER":
             given = {
                 "bearer.auth.issuer.endpoint.url": self.bearer_issuer, "bearer.auth.client.id": self.bearer_client_id,

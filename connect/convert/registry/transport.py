@@ -181,9 +181,12 @@ def _pool(config: RegistryConfig) -> urllib3.PoolManager:
     timeout = urllib3.Timeout(connect=config.connect_timeout_ms / 1000, read=config.read_timeout_ms / 1000)
     given = {**config.with_prefix("ssl."), **config.with_prefix(f"{_PREFIX}ssl.")}
     context, check_host = _context(given), given.get("endpoint.identification.algorithm", "https") != ""
-    return urllib3.PoolManager(
-        retries=False, timeout=timeout, ssl_context=context, assert_hostname=None if check_host else False
-    )
+    settings: dict[str, Any] = {
+        "retries": False, "timeout": timeout, "ssl_context": context, "assert_hostname": None if check_host else False,
+    }  # fmt: skip
+    if config.proxy_host:
+        return urllib3.ProxyManager(f"http://{config.proxy_host}:{config.proxy_port}", **settings)
+    return urllib3.PoolManager(**settings)
 
 
 def _context(given: Mapping[str, str]) -> ssl.SSLContext:

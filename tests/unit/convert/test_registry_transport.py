@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from connect.api.errors import ConfigError, RetriableError, SchemaError
+from connect.convert.protobuf.config import ProtobufConfig
 from connect.convert.registry.client import RegistryClient
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.transport import Transport
@@ -136,6 +137,31 @@ def test_user_and_password_are_sent(serve: MakeServer, url: str, settings: dict[
     server = serve([(200, SCHEMA)])
     client(url.format(host=server.url.removeprefix("http://")), **settings).by_id(1)
     assert server.asked == [("GET", "/schemas/ids/1", "Basic " + base64.b64encode(b"me:se:cret").decode())]
+
+
+def test_a_proxy_is_asked_for_the_registrys_address(serve: MakeServer) -> None:
+    proxy = serve([(200, SCHEMA)])
+    port = str(proxy.http.server_port)
+    assert client("http://registry.invalid:8081", proxy_host="127.0.0.1", proxy_port=port).by_id(1).text == '"int"'
+    assert proxy.asked == [("GET", "http://registry.invalid:8081/schemas/ids/1", None)]
+
+
+def test_keys_that_would_change_nothing_here_are_refused() -> None:
+    given = {
+        "schema.registry.url": "http://localhost:1", "use.latest.with.metadata": "stage:test", "proxy.host": "me",
+        "context.name.strategy": "com.example.Context",
+    }  # fmt: skip
+    with pytest.raises(ConfigError) as failure:
+        RegistryConfig.parse(given)
+    assert {problem.key for problem in failure.value.problems} == {"use.latest.with.metadata", "context.name.strategy"}
+    assert "Name a version by use.schema.id" in str(failure.value)
+    with pytest.raises(ConfigError, match=r"proxy\.host=me needs the proxy's port"):
+        RegistryConfig.parse({"schema.registry.url": "http://localhost:1", "proxy.host": "me"})
+    usual = {"context.name.strategy": "io.confluent.kafka.serializers.context.NullContextNameStrategy",
+             "wrapper.for.raw.primitives": "true", "generate.struct.for.nulls": "false"}  # fmt: skip
+    ProtobufConfig.parse({"schema.registry.url": "http://localhost:1", **usual})
+    with pytest.raises(ConfigError, match=r"wrapper\.for\.raw\.primitives: only true is supported"):
+        ProtobufConfig.parse({"schema.registry.url": "http://localhost:1", "wrapper.for.raw.primitives": "false"})
 
 
 def test_a_bearer_token_is_sent(serve: MakeServer) -> None:
