@@ -43,6 +43,7 @@ from connect.runtime.clean_pages import CleanPages
 from connect.runtime.config_providers import config_providers
 from connect.runtime.exactly_once import fences_leader
 from connect.runtime.group_calls import ADMIN_OVERRIDE
+from connect.runtime.loading import loading
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS
 from connect.telemetry.tracing import check_installed, is_switched_on
@@ -105,7 +106,8 @@ class Worker:
             # Kafka takes its time to answer, and so does loading REST's libraries.
             contact = beside.submit(self._reach_kafka)
             try:
-                url = self._serve_rest()
+                with loading():
+                    url = self._serve_rest()
             except BaseException:
                 self._stopping.set()
                 raise

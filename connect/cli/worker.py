@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from connect.runtime.loading import loading
 from connect.telemetry.lean_structlog import load_structlog
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
 
 def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
     """Run a worker until SIGTERM or SIGINT; the exit code."""
-    import structlog
+    with loading():
+        import structlog
 
-    from connect.api.errors import ConnectError
-    from connect.app import StartError, Worker
-    from connect.cli.stop_signals import StopSignals
-    from connect.runtime.heaps import share_heaps
+        from connect.api.errors import ConnectError
+        from connect.app import StartError, Worker
+        from connect.cli.stop_signals import StopSignals
+        from connect.runtime.heaps import share_heaps
 
     share_heaps()
     if notes:

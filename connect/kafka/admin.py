@@ -51,14 +51,17 @@ class PatientAdmin:
         ignore: Collection[int] = (),
         answers: Collection[int] = (),
         again: Collection[int] = (),
+        first_s: float = _CALL_S,
     ) -> Any:
         """Ask until there is an answer. `ignore`: errors that mean done; `answers`: those raised as AnsweredError.
 
-        `again`: errors that count as retriable in this call.
+        `again`: errors that count as retriable in this call. `first_s`: how long the first request may take before it
+        is made again, each later one twice as long.
         """
+        limit_s = first_s
         while True:
             try:
-                return _result(ask(min(_CALL_S, max(0.1, deadline.remaining_s))), deadline)
+                return _result(ask(min(limit_s, max(0.1, deadline.remaining_s))), deadline)
             except KafkaException as error:
                 code = error.args[0].code()
                 if code in ignore:
@@ -70,6 +73,7 @@ class PatientAdmin:
                     ours = RetriableError(ours.message)
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
                     raise ours from error
+                limit_s = min(2 * limit_s, _CALL_S)
                 if code in _STALE:
                     self.metadata(deadline, doing)
             except TimeoutError as error:

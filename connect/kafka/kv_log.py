@@ -30,6 +30,8 @@ _POLL_S: Final = 0.1
 _PAUSE_S: Final = 0.2
 _LOOK_S: Final = 0.05
 _SLICE: Final = 1000
+_FETCH_AGAIN_MS: Final = 50
+"""A topic that was just made is not there for its leader at once; by default librdkafka asks again after 500 ms."""
 
 
 class KeyValueLog:
@@ -54,6 +56,7 @@ class KeyValueLog:
         """
         self.topic = topic
         self._consumer_settings = {
+            "fetch.error.backoff.ms": _FETCH_AGAIN_MS,
             **consumer,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",

@@ -29,6 +29,8 @@ _LOG = logging.getLogger("connect.kafka.admin")
 _PROPAGATION_S: Final = 5.0
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_OFFSETS_S: Final = 0.5
+"""librdkafka sometimes misses that a topic made a moment ago has leaders, and would look again after 3 s only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +303,7 @@ class TopicAdmin:
         doing = f"listing offsets of topics {', '.join(names)}"
         # librdkafka's "no leaders found" is a broker that is away as well as a topic that is not there.
         again = {KafkaError._NOENT}  # noqa: SLF001 - librdkafka's own code
-        found = self._admin.call(ask, deadline, doing, again=again) if partitions else {}
+        found = self._admin.call(ask, deadline, doing, again=again, first_s=_OFFSETS_S) if partitions else {}
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}
 
 

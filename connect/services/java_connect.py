@@ -66,6 +66,8 @@ class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
     port_names: ClassVar[tuple[str, ...]] = ("rest",)
     # Tasks have 5 s to stop by Kafka Connect's default, and their offsets are stored after that.
     stop_grace_s: ClassVar[float] = 30.0
+    ready_path: ClassVar[str] = "/health"
+    """It has started when this answers 200: with /health once its internal topics are read, with / before that."""
 
     def __init__(
         self,
@@ -117,7 +119,7 @@ class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
     def _answers(self, endpoint: JavaConnectEndpoint, timeout_s: float) -> bool:
         connection = http.client.HTTPConnection(urlsplit(endpoint.url).netloc, timeout=timeout_s)
         try:
-            connection.request("GET", "/health")
+            connection.request("GET", self.ready_path)
             return connection.getresponse().status == http.HTTPStatus.OK
         except (OSError, http.client.HTTPException):  # still starting
             return False

@@ -28,8 +28,13 @@ Figures = dict[str, float]
 def measure_cluster(kind: str, bootstrap_servers: str, folder: Path, new_topic: Callable[[str], str]) -> Figures:
     """Every figure of one kind of worker, `ours` or `java`, by name; seconds and MiB."""
     with Workers(kind, bootstrap_servers) as workers:
-        figures: Figures = {"start of the first worker, s": workers.all[0].start()}
-        figures["start to REST, s"] = workers.all[1].start()
+        first, second = (worker.start() for worker in workers.all)
+        figures: Figures = {
+            "start to REST, new cluster, s": first.rest_s,
+            "start until healthy, new cluster, s": first.healthy_s,
+            "start to REST, s": second.rest_s,
+            "start until healthy, s": second.healthy_s,
+        }
         settled(*workers.all)
         figures |= memory("idle worker", workers.all[1])
         figures["first record of a fresh worker, s"] = first_record(workers, bootstrap_servers, folder, new_topic)

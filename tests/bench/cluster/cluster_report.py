@@ -14,7 +14,7 @@ from tests.bench.throughput import JAVA
 
 TARGETS = {
     "start to REST, s": 2.0,
-    "start of the first worker, s": 2.0,
+    "start to REST, new cluster, s": 2.0,
     "idle worker, RSS MiB": 150.0,
     "first record of a fresh worker, s": 0.3,
     "first record after POST, s": 0.3,

@@ -61,9 +61,23 @@ class OurConnectService(SupervisedService[JavaConnectEndpoint]):
 
     def _answers(self, endpoint: JavaConnectEndpoint, timeout_s: float) -> bool:
         try:
-            return requests.get(f"{endpoint.url}/health", timeout=timeout_s).status_code == http.HTTPStatus.OK
+            return requests.get(f"{endpoint.url}/", timeout=timeout_s).status_code == http.HTTPStatus.OK
         except requests.RequestException:  # still starting
             return False
+
+
+class JavaWorkerService(JavaConnectService):
+    """Java's, started when it answers at all."""
+
+    ready_path: ClassVar[str] = "/"
+
+
+@dataclass(frozen=True)
+class Start:
+    """Seconds from the start of a worker's process until REST answers, and until it says that it is healthy."""
+
+    rest_s: float
+    healthy_s: float
 
 
 @dataclass(frozen=True)
@@ -81,12 +95,14 @@ class Worker:
         self.service = service
         self._session = requests.Session()
 
-    def start(self) -> float:
-        """Seconds from the start of the process until REST answers that the worker is ready (steps of 50 ms)."""
+    def start(self) -> Start:
+        """Start it, in steps of 50 ms."""
         self.service.prepare()
         started_s = time.monotonic()
         self.service.start(WAIT_S)
-        return time.monotonic() - started_s
+        rest_s = time.monotonic() - started_s
+        wait_for(self._is_healthy, f"{self.url}/health", every_s=0.05)
+        return Start(rest_s, time.monotonic() - started_s)
 
     @property
     def url(self) -> str:
@@ -128,6 +144,9 @@ class Worker:
         if not answer.ok:
             raise RuntimeError(f"{method} {path} answered {answer.status_code}: {answer.text}")
         return answer.json() if answer.content else None
+
+    def _is_healthy(self) -> bool:
+        return self._session.get(f"{self.url}/health", timeout=WAIT_S).status_code == http.HTTPStatus.OK
 
     def _signal(self, number: signal.Signals) -> float:
         pid = self.service.pid
@@ -181,7 +200,7 @@ def _service(
     if kind == "ours":
         return OurConnectService(bootstrap_servers, group_id=group, topics=topics)
     # Tuned: plug-ins found by their service files, and no wait of 5 minutes for a lost worker's return.
-    return JavaConnectService(
+    return JavaWorkerService(
         bootstrap_servers, group_id=group, topics=topics, jvm_options=KAFKAS_JVM, heap_mib=KAFKAS_HEAP_MIB
     )
 
