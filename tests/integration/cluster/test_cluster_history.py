@@ -46,6 +46,6 @@ def test_a_connector_on_two_workers_is_deleted_with_its_offsets(worker, start_wo
     answer = other.call("DELETE", "/connectors/c?reset_offsets=true", timeout_s=60)
 
     assert answer.status_code == 204, answer.text
-    assert worker.get("/connectors") == []
+    eventually(lambda: worker.get("/connectors") == [])  # it may hear of it after the other one answered
     assert other.call("POST", "/connectors", {"name": "c", "config": CONFIG, "initial_state": "STOPPED"}).ok
     assert eventually(lambda: worker.call("GET", "/connectors/c/offsets")).json() == {"offsets": []}
