@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 @click.option("--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), default="INFO")
 def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: str) -> None:
     """Run a worker with the settings of FILE: YAML, or a Java .properties file as Kafka Connect takes it."""
-    load_structlog()
-    from connect.api.errors import ConfigError
-    from connect.cluster.worker_file import read_worker_file, worker_config
-    from connect.plugins import Catalog
-    from connect.telemetry.logs import set_up_logs
+    with loading():
+        load_structlog()
+        from connect.api.errors import ConfigError
+        from connect.cluster.worker_file import read_worker_file, worker_config
+        from connect.plugins import Catalog
+        from connect.telemetry.logs import set_up_logs
 
     set_up_logs("json" if log_format == "json" else "text", log_level)
     try:

@@ -29,7 +29,6 @@ from connect.cluster.operations import (
     NotFoundError,
     PartitionOffset,
     Rebalance,
-    RequestError,
     Saved,
     Stage,
     StateChange,
@@ -342,7 +341,7 @@ def _pass_on(answer: Future[_Given], done: Future[_Made], make: Callable[[_Given
             return
         try:
             made = make(finished.result())
-        except (ConnectError, RequestError) as refused:
+        except Exception as refused:  # noqa: BLE001 - whoever waits hears of it, whatever it is
             done.set_exception(refused)
         else:
             done.set_result(made)

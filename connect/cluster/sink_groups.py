@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.cluster.connector_calls import Positions
+from connect.runtime.config_providers import placeholders
 from connect.runtime.group_calls import ADMIN_OVERRIDE, GROUP_KEY, group_of
 from connect.runtime.messages import CallResult, Method
-
-_PLACEHOLDER: Final = re.compile(r"\$\{[^}]*:[^}]*\}")
 
 Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]]
 """Asks a task host about a connector's configuration, within so many seconds."""
@@ -54,11 +52,8 @@ class SinkGroup(Protocol):
 
 def needs_host(config: Mapping[str, str]) -> bool:
     """The connector's group or the settings of its admin client come from a config provider."""
-    return any(
-        _PLACEHOLDER.search(value)
-        for key, value in config.items()
-        if key == GROUP_KEY or key.startswith(ADMIN_OVERRIDE)
-    )
+    values = (value for key, value in config.items() if key == GROUP_KEY or key.startswith(ADMIN_OVERRIDE))
+    return any(True for value in values for _ in placeholders(value))
 
 
 class WorkersGroup:

@@ -37,6 +37,12 @@ def test_a_host_validates_and_its_refusals_are_the_requests_own(world, herder):
         herder.validate({}, 5).result(5)
 
 
+def test_an_answer_that_nobody_understands_reaches_who_waits(world, herder):
+    world.validate = lambda call: CallResult(call.id, {"neither": "infos nor a refusal"})
+    with pytest.raises(KeyError, match="status"):
+        herder.validate({}, 5).result(5)
+
+
 def test_a_refusal_keeps_its_status():
     with pytest.raises(RequestError) as refused:
         validated({"status": 500, "message": "m"})
