@@ -12,12 +12,12 @@ from pydantic import SecretStr
 from connect.api.config import (
     Boolean,
     ClassName,
-    ConfigType,
     ConnectorConfig,
     Int,
     ListOf,
     Long,
     OneOf,
+    Password,
     String,
     at_least,
     key,
@@ -31,7 +31,7 @@ _DIALECTS = (
 DIALECTS = ("", *(name + "DatabaseDialect" for name in _DIALECTS))
 DEFAULT_CREDENTIALS = "io.confluent.connect.jdbc.util.DefaultJdbcCredentialsProvider"
 OptionalString = Annotated[str | None, *String.__metadata__]
-OptionalPassword = Annotated[SecretStr | None, ConfigType.PASSWORD]
+OptionalPassword = Annotated[SecretStr | None, *Password.__metadata__]
 DATABASE = "Database"
 
 

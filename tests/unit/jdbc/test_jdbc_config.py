@@ -94,6 +94,13 @@ def test_no_secret_is_shown_anywhere():
     assert secret not in "".join(shown) + str(error.value) + repr(error.value.problems) + repr(parsed) + str(parsed)
 
 
+def test_a_password_from_a_mounted_file_loses_the_end_of_its_line():
+    for password in ({"connection.password": "se cret\n"}, {"connection.password": " se cret\r\n"}):
+        parsed = JdbcSourceConfig.parse({**GOOD, **password})
+        assert parsed.connection_password is not None
+        assert parsed.connection_password.get_secret_value() == "se cret"
+
+
 def test_the_readme_has_the_settings_as_declared():
     readme = (Path(plugin.__file__).parent / "README.md").read_text(encoding="utf-8")
     assert config_table.section_of(readme) == config_table.config_table(JdbcSourceConfig)
