@@ -13,7 +13,7 @@ from setuptools.command.build_ext import build_ext
 CORE = Path("connect/native/src")
 ROWS = Path("connectors/jdbc/native/src")
 # Arrow's interface and memory, which both modules have a copy of.
-SHARED = (CORE / "arrow.cpp", CORE / "buffer.cpp")
+SHARED = (CORE / "arrow.cpp", CORE / "buffer.cpp", CORE / "utf8.cpp")
 SOURCES_ID = runpy.run_path("connect/api/native_build.py")["sources_id"]
 
 

@@ -20,7 +20,7 @@ from connect.api.native_build import sources_id
 CORE, ROWS = Path("connect/native/src"), Path("connectors/jdbc/native/src")
 SOURCES = {
     "_connect.so": sorted(CORE.glob("*.cpp")),
-    "_rows.so": [*sorted(ROWS.glob("*.cpp")), CORE / "arrow.cpp", CORE / "buffer.cpp"],
+    "_rows.so": [*sorted(ROWS.glob("*.cpp")), CORE / "arrow.cpp", CORE / "buffer.cpp", CORE / "utf8.cpp"],
 }
 TESTS = (
     "tests/unit/convert/test_native_json_decode.py",

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "utf8.h"
+
 namespace native {
 namespace {
 
@@ -39,41 +41,6 @@ struct Place {
     return false;
   }
 };
-
-bool continues(const uint8_t* at, uint8_t least = 0x80, uint8_t most = 0xBF) { return *at >= least && *at <= most; }
-
-// Source: the Unicode standard, table 3-7, "Well-Formed UTF-8 Byte Sequences".
-bool is_utf8(const uint8_t* at, const uint8_t* end) {
-  while (at < end) {
-    uint64_t word;
-    if (static_cast<size_t>(end - at) >= kWord) {
-      std::memcpy(&word, at, kWord);
-      if ((word & 0x8080808080808080ULL) == 0) {
-        at += kWord;
-        continue;
-      }
-    }
-    const uint8_t lead = *at;
-    const auto left = end - at;
-    if (lead < 0x80) {
-      at += 1;
-    } else if (lead >= 0xC2 && lead <= 0xDF) {
-      if (left < 2 || !continues(at + 1)) return false;
-      at += 2;
-    } else if (lead >= 0xE0 && lead <= 0xEF) {
-      const uint8_t least = lead == 0xE0 ? 0xA0 : 0x80, most = lead == 0xED ? 0x9F : 0xBF;
-      if (left < 3 || !continues(at + 1, least, most) || !continues(at + 2)) return false;
-      at += 3;
-    } else if (lead >= 0xF0 && lead <= 0xF4) {
-      const uint8_t least = lead == 0xF0 ? 0x90 : 0x80, most = lead == 0xF4 ? 0x8F : 0xBF;
-      if (left < 4 || !continues(at + 1, least, most) || !continues(at + 2) || !continues(at + 3)) return false;
-      at += 4;
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
 
 // A column of a plan (see avro_encode.cpp), and of the Arrow type that it is to have.
 class Column {
