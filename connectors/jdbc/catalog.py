@@ -43,7 +43,8 @@ class TableShape:
 
     `key`: columns that name one row, never null; empty when there are none. `row_id`: SQLite's hidden key, by the name
     that no column hides. `indexes`: the columns of each index in order, the primary key's first. `has_xmin`: a table of
-    PostgreSQL, whose rows name the transaction that wrote them. `primary`: the primary key, of columns of any kind.
+    PostgreSQL, whose rows name the transaction that wrote them. `primary`: the primary key, of columns of any kind;
+    `unique`: the first index by name that can stand for it.
     """
 
     columns: tuple[ColumnPlan, ...]
@@ -54,6 +55,7 @@ class TableShape:
     indexes: tuple[tuple[str, ...], ...] = ()
     has_xmin: bool = False
     primary: tuple[str, ...] = ()
+    unique: tuple[str, ...] = ()
 
     def find(self, name: str) -> ColumnPlan | None:
         """A column by its name, exact or else without case."""
@@ -147,6 +149,7 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
         primary=primary,
         auto_increment=_auto_increment(columns),
         indexes=tuple(i for i in (primary, *ordered) if i),
+        unique=tuple(plain(name) for name in _unique(indexes, not_null)),
     )
     if database.dialect_name == "sqlite":
         return _sqlite_shape(database, table, shape, primary, columns)
@@ -213,6 +216,13 @@ def _auto_increment(columns: Sequence[Mapping[str, Any]]) -> str | None:
         return column.get("autoincrement") is True or bool(column.get("identity")) or default.startswith("nextval(")
 
     return next((str(c["name"]) for c in columns if counts(c)), None)
+
+
+def _unique(indexes: Sequence[Mapping[str, Any]], not_null: frozenset[str]) -> tuple[str, ...]:
+    # An index of the first characters of a text names no row.
+    whole = (i for i in indexes if i.get("unique") and not i.get("dialect_options", {}).get("mysql_length"))
+    found = sorted((str(index["name"]), tuple(index["column_names"])) for index in whole)
+    return next((columns for _, columns in found if set(columns) <= not_null), ())
 
 
 def _with_key(shape: TableShape, primary: tuple[str, ...]) -> TableShape:

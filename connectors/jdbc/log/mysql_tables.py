@@ -116,7 +116,7 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
                 BINARY_SIZES.get(str(kind).lower(), int(octets or 0) if str(kind).lower() == "binary" else 0),
             )
         )
-    events = EventFormat(topic, form.schema, shape.primary, binlog_source(connector))
+    events = EventFormat(topic, form.schema, shape.primary or shape.unique, binlog_source(connector))
     return BinlogTable(name, form, events, tuple(logged))
 
 

@@ -51,6 +51,7 @@ class PostgresLog:
         config = self._config
         self._session.look_at_tables()
         pg_slot.ensure_publication(self._database, config, self._session.tables)
+        pg_slot.warn_of_what_is_not_published(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
         tables = LogTables(self._database, config)

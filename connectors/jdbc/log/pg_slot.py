@@ -16,6 +16,7 @@ from connectors.jdbc.tables import TableName
 
 _log = logging.getLogger(__name__)
 _OLDEST = 100_000
+_OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,50 @@ def require_published(database: Database, config: JdbcSourceConfig, tables: Sequ
     return gone
 
 
+def warn_of_what_is_not_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> None:
+    """Tell which changes an administrator's publication keeps back; they are missing, and nothing else says so."""
+    found = _publication(database, config.publication_name)
+    if found is None:
+        return
+    skipped = {_OPERATIONS[code] for code in config.skipped_operations if code in _OPERATIONS}
+    missing = [operation for operation in found.kept_back if operation not in skipped]
+    partial = _partial(database, config, tables)
+    database.end_transaction()
+    if missing:
+        _log.warning(
+            "Publication %s keeps back each %s: those changes are missing. ALTER PUBLICATION %s SET (publish = "
+            "'insert, update, delete, truncate'), or name them in skipped.operations.",
+            config.publication_name,
+            ", ".join(missing),
+            _quoted(config.publication_name),
+        )
+    for what, table in partial:
+        _log.warning(
+            "Publication %s has %s for table %s: the log holds no more than that, while the first read has all.",
+            config.publication_name,
+            what,
+            table.full,
+        )
+
+
+def _partial(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[tuple[str, TableName]]:
+    # Servers before version 15 have neither.
+    statement = sa.text(
+        "SELECT n.nspname, c.relname, to_jsonb(r) ->> 'prqual' IS NOT NULL, to_jsonb(r) ->> 'prattrs' IS NOT NULL "
+        "FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid "
+        "JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE p.pubname = :name ORDER BY 1, 2"
+    ).bindparams(name=config.publication_name)
+    rows = database.rows(statement, f"reading the tables of publication {config.publication_name}")
+    marked = [(TableName(str(row[0]), str(row[1])), bool(row[2]), bool(row[3])) for row in rows]
+    return [
+        (what, table)
+        for table, *marks in marked
+        for what, is_there in zip(("a row filter", "a list of columns"), marks, strict=True)
+        if is_there and table in tables
+    ]
+
+
 def _exists(table: TableName) -> sa.TextClause:
     return sa.text("SELECT to_regclass(:name)").bindparams(name=table.quoted)
 
@@ -165,12 +210,22 @@ def _exists(table: TableName) -> sa.TextClause:
 @dataclass(frozen=True, slots=True)
 class _Publication:
     all_tables: bool
+    kept_back: tuple[str, ...]
 
 
 def _publication(database: Database, name: str) -> _Publication | None:
-    statement = sa.text("SELECT puballtables FROM pg_catalog.pg_publication WHERE pubname = :name")
-    found = database.scalar(statement.bindparams(name=name), f"looking at publication {name}")
-    return None if found is None else _Publication(bool(found))
+    # Servers before version 11 publish no truncation, and have no column that tells of it.
+    statement = sa.text(
+        "SELECT puballtables, pubinsert, pubupdate, pubdelete, coalesce((to_jsonb(p) ->> 'pubtruncate')::bool, true) "
+        "FROM pg_catalog.pg_publication p WHERE pubname = :name"
+    )
+    rows = database.rows(statement.bindparams(name=name), f"looking at publication {name}")
+    if not rows:
+        return None
+    all_tables, *sent = map(bool, rows[0])
+    return _Publication(
+        all_tables, tuple(o for o, is_sent in zip(_OPERATIONS.values(), sent, strict=True) if not is_sent)
+    )
 
 
 def _lacking(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[TableName]:

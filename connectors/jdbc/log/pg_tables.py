@@ -117,7 +117,7 @@ class LogTables:
         """A table as the log describes it; what the log leaves out (NOT NULL, the primary key) is as it is now."""
         doing = f"reading the columns of table {relation.schema}.{relation.table}"
         found = {str(row[0]): bool(row[1]) for row in self._database.rows(_columns(relation.oid), doing)}
-        primary = tuple(str(row[0]) for row in self._database.rows(_primary(relation.oid), doing))
+        unique = [tuple(map(str, row[0])) for row in self._database.rows(_unique(relation.oid), doing)]
         bases = self._bases(relation)
         self._database.end_transaction()
         name = TableName(relation.schema, relation.table)
@@ -131,7 +131,7 @@ class LogTables:
         topic = topic_of(name, config)
         times = TimeRules(zone(config.db_timezone), config.timestamp_granularity, config.zero_date_handling)
         form = RowFormat(name.full, f"{topic}.Value", plans, times)
-        events = EventFormat(topic, form.schema, _key(relation, primary), SOURCE)
+        events = EventFormat(topic, form.schema, _key(relation, unique), SOURCE)
         return LogTable(name, relation, form, events, tuple(oid for oid, _ in bases))
 
     def widened(self, table: LogTable, columns: Sequence[str]) -> LogTable:
@@ -164,11 +164,17 @@ class LogTables:
         return [found.get(c.type_oid, (c.type_oid, c.modifier)) for c in relation.columns]
 
 
-def _key(relation: Relation, primary: tuple[str, ...]) -> tuple[str, ...]:
-    if relation.identity in {"f", "n"}:
-        present = {c.name for c in relation.columns}
-        return primary if set(primary) <= present else ()
-    return tuple(c.name for c in relation.columns if c.in_identity)
+def _key(relation: Relation, unique: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Debezium's: the primary key in its own order, else a unique index; but what deletes tell, where that is another.
+
+    `unique`: the columns of indexes that name a row, the primary key's first.
+    """
+    present = {c.name for c in relation.columns}
+    known = [columns for columns in unique if set(columns) <= present]
+    told = tuple(c.name for c in relation.columns if c.in_identity)
+    if relation.identity in {"f", "n"} or not told:
+        return known[0] if known else ()
+    return next((columns for columns in known if set(columns) == set(told)), told)
 
 
 def _type(oid: int, modifier: int) -> t.TypeEngine[Any]:
@@ -194,11 +200,16 @@ def _columns(oid: int) -> sa.TextClause:
     ).bindparams(oid=oid)
 
 
-def _primary(oid: int) -> sa.TextClause:
+def _unique(oid: int) -> sa.TextClause:
+    # Of two unique indexes Debezium takes the first by name. Servers before version 11 have no columns beside the key.
     return sa.text(
-        "SELECT a.attname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid "
-        "AND a.attnum = ANY(i.indkey) WHERE i.indrelid = :oid AND i.indisprimary "
-        "ORDER BY array_position(i.indkey::int[], a.attnum::int)"
+        "SELECT array_agg(a.attname::text ORDER BY k.place) FROM pg_catalog.pg_index i "
+        "JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid "
+        "CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) "
+        "JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum "
+        "WHERE i.indrelid = :oid AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL "
+        "AND i.indexprs IS NULL AND k.place <= coalesce((to_jsonb(i)->>'indnkeyatts')::int, i.indnatts) "
+        "GROUP BY i.indisprimary, c.relname HAVING bool_and(a.attnotnull) ORDER BY i.indisprimary DESC, c.relname"
     ).bindparams(oid=oid)
 
 
@@ -215,7 +226,8 @@ def _relation(name: TableName) -> sa.TextClause:
     # Servers before version 12 have neither generated columns nor a column that tells of them.
     return sa.text(
         "SELECT c.oid, c.relreplident, a.attname, a.atttypid, a.atttypmod, c.relreplident = 'f' "
-        "OR coalesce(a.attnum = ANY(i.indkey), false) FROM pg_catalog.pg_class c "
+        "OR coalesce(a.attnum = ANY((i.indkey::int2[])[0:coalesce((to_jsonb(i)->>'indnkeyatts')::int, i.indnatts) - 1])"
+        ", false) FROM pg_catalog.pg_class c "
         "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
         "LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
         "AND coalesce(to_jsonb(a)->>'attgenerated', '') = '' LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid "

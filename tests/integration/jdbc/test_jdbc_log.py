@@ -291,3 +291,29 @@ def test_a_table_that_leaves_the_publication_stops_the_task_and_a_renamed_one_is
         run.open()
         run.until(lambda: f'lacked "public"."{server.table}": changes of before now' in caplog.text)
     assert [value["after"]["id"] for _, _, value in run.events] == [1, 3]
+
+
+@postgres_only
+def test_what_a_publication_keeps_back_is_told(server, caplog):
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY, n INT)",
+        "CREATE PUBLICATION {t} FOR TABLE {t} WITH (publish = 'insert, delete')",
+    )
+    with log_run(server, publication__autocreate__mode="disabled") as run:
+        run.open()
+        run.until(lambda: run.batches)
+        assert "keeps back each update: those changes are missing" in caplog.text
+        caplog.clear()
+        server.run("ALTER PUBLICATION {t} SET (publish = 'insert, update, delete, truncate')")
+        run.close()
+        run.open()
+        run.poll()
+        assert "Publication" not in caplog.text
+        with server.engine.connect() as connection:
+            version = connection.dialect.server_version_info
+        if version >= (15,):
+            server.run("ALTER PUBLICATION {t} SET TABLE {t} (id) WHERE (id > 100)")
+            run.close()
+            run.open()
+            run.until(lambda: "a list of columns for table" in caplog.text)
+            assert "a row filter for table" in caplog.text
