@@ -6,20 +6,27 @@ Source: MariaDB's documentation, "Replication protocol"; integers are little-end
 from __future__ import annotations
 
 import struct
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+
+import pyarrow as pa
 
 from connect.api.errors import ConnectError
 from connectors.jdbc.log.binlog_values import meta_size
 
 HEAD = 19
 QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID, XA_PREPARE = 2, 4, 16, 19, 27, 162, 33, 38
-_WITH_EXTRA = {30, 31, 32}
-_REFUSED = {
-    165: "log_bin_compress", 166: "log_bin_compress", 167: "log_bin_compress", 168: "log_bin_compress",
-    169: "log_bin_compress", 170: "log_bin_compress", 171: "log_bin_compress", 40: "binlog_transaction_compression",
-    39: "binlog_row_value_options",
-}  # fmt: skip
+TRANSACTION = 40
+"""A whole transaction, compressed (MySQL 8.0.20)."""
+_QUERY_COMPRESSED = 165
+QUERIES = frozenset({QUERY, _QUERY_COMPRESSED})
+_WITH_EXTRA = {30, 31, 32, 169, 170, 171}
+_ROWS_COMPRESSED = frozenset(range(166, 172))
+_REFUSED = {39: "binlog_row_value_options=PARTIAL_JSON"}
+_PAYLOAD_END, _PAYLOAD_FORM, _PAYLOAD_BYTES = 0, 2, 3
+_ZSTD, _PLAIN = 0, 255
 _STANDALONE = 1
 
 
@@ -37,9 +44,14 @@ class Operation(IntEnum):
 
 
 _OPERATIONS = {
-    23: Operation.INSERT, 30: Operation.INSERT, 24: Operation.UPDATE, 31: Operation.UPDATE, 25: Operation.DELETE,
-    32: Operation.DELETE,
-}  # fmt: skip
+    kind: operation
+    for operation, kinds in (
+        (Operation.INSERT, (23, 30, 166, 169)),
+        (Operation.UPDATE, (24, 31, 167, 170)),
+        (Operation.DELETE, (25, 32, 168, 171)),
+    )
+    for kind in kinds
+}
 ROWS = frozenset(_OPERATIONS)
 
 
@@ -112,7 +124,8 @@ def gtid(event: Event) -> Gtid:
 def query(event: Event) -> str:
     """The statement's text."""
     schema, _, status = struct.unpack_from("<BHH", event.body, 8)
-    return event.body[13 + status + schema + 1 :].decode("utf-8", "replace")
+    text = event.body[13 + status + schema + 1 :]
+    return (_inflated(text) if event.kind == _QUERY_COMPRESSED else text).decode("utf-8", "replace")
 
 
 def query_schema(event: Event) -> str:
@@ -155,7 +168,42 @@ def rows(event: Event) -> RowsOfEvent:
         if int.from_bytes(body[at : at + size], "little") & whole != whole:
             raise ConnectError("The binary log leaves columns out.", fix="Set binlog_row_image=FULL on the server.")
         at += size
-    return RowsOfEvent(operation, body[at:])
+    content = body[at:]
+    return RowsOfEvent(operation, _inflated(content) if event.kind in _ROWS_COMPRESSED else content)
+
+
+def unpacked(event: Event) -> Iterator[Event]:
+    """The events of a compressed transaction, one by one. ConnectError: compressed in a way that is not known."""
+    form, size, at = _PLAIN, 0, 0
+    while (field := _length(event.body, at))[0] != _PAYLOAD_END:
+        length, start = _length(event.body, field[1])
+        value = _length(event.body, start)[0]
+        form = value if field[0] == _PAYLOAD_FORM else form
+        size = value if field[0] == _PAYLOAD_BYTES else size
+        at = start + length
+    payload = pa.BufferReader(event.body[field[1] :])
+    if form not in {_ZSTD, _PLAIN}:
+        raise ConnectError(
+            f"The binary log holds a transaction that is compressed in a way not known here ({form}).",
+            fix="Turn binlog_transaction_compression off on the server.",
+        )
+    # As a stream: a transaction may be larger than memory ought to be.
+    with payload if form == _PLAIN else pa.CompressedInputStream(payload, "zstd") as stream:
+        while head := stream.read(HEAD):
+            second, kind, server_id, length = struct.unpack_from("<IBII", head)
+            # The place behind any of them is the place behind all.
+            yield Event(kind, second, server_id, event.end, stream.read(length - HEAD))
+
+
+def _inflated(record: bytes) -> bytes:
+    # The lowest bits of the first byte: how many bytes of size follow it (MariaDB, sql/log_event.cc).
+    algorithm, size_bytes = record[0] >> 4 & 7, record[0] & 7
+    if algorithm:
+        raise ConnectError(
+            f"The binary log holds an event that is compressed in a way not known here ({algorithm}).",
+            fix="Turn log_bin_compress off on the server.",
+        )
+    return zlib.decompress(record[1 + size_bytes :])
 
 
 def table_number(event: Event) -> int:

@@ -148,7 +148,7 @@ class BinlogEvents:
             self._rows(event)
         elif event.kind == binlog.XID or (event.kind == binlog.XA_PREPARE and self._open):
             self._commit(event)
-        elif event.kind == binlog.QUERY:
+        elif event.kind in binlog.QUERIES:
             self._statement(event)
 
     def _begin(self) -> None:
@@ -247,7 +247,7 @@ class BinlogEvents:
         place.told.append(_Told(number, found.operation, event.second, event.server_id, event.end))
         place.gtids.append(None if self._gtid is None else self._gtid.text)
         place.files.append(self._file)
-        self._size_bytes += len(event.body)
+        self._size_bytes += len(found.content)
 
     def batches(self, limit: int) -> Iterator[Batch]:
         """What was collected, table by table, at most `limit` changes each; moves `position` behind it."""

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from connect.api.errors import SchemaError
+from connectors.jdbc.log.binlog_json import json_text
 from connectors.jdbc.log.binlog_rows import Width
 
 Read = Callable[[bytes], bytes]
@@ -61,8 +62,11 @@ def reader(kind: int, meta: bytes, column: LoggedColumn) -> Read:
     made = _MADE.get(kind)
     if made is not None:
         return made(meta, column)
-    fix = "Leave the table out." if kind != JSON else "MySQL keeps JSON in a form of its own in the log: leave it out."
-    raise SchemaError(f"The log holds a value of type {kind}, which is not known here.", field=column.name, fix=fix)
+    raise SchemaError(
+        f"The log holds a value of type {kind}, which is not known here.",
+        field=column.name,
+        fix="Leave the table out.",
+    )
 
 
 def width(kind: int, meta: bytes) -> Width:
@@ -76,7 +80,7 @@ def width(kind: int, meta: bytes) -> Width:
             return Width({17: 4, 18: 5, 19: 3}[kind] + fraction_bytes(meta[0]))
         case 246:
             return Width(sum(group.octets for group in digit_groups(meta[0], meta[1])))
-        case 252 | 255:
+        case 252 | 255 | 245:
             return Width(prefix=meta[0])
         case 254 if meta[0] in {ENUM, SET}:
             return Width(meta[1])
@@ -252,6 +256,7 @@ _MADE: Mapping[int, Callable[[bytes, LoggedColumn], Read]] = {
     17: lambda meta, _column: _timestamp(meta[0]),
     18: lambda meta, _column: _datetime(meta[0]),
     19: lambda meta, _column: _time(meta[0]),
+    JSON: lambda _meta, _column: lambda value: json_text(value, _decimal),
     246: lambda meta, _column: _decimal(meta[0], meta[1]),
     BLOB: lambda _meta, column: _text(column),
     253: lambda _meta, column: _text(column),

@@ -28,7 +28,7 @@ from connectors.jdbc.tables import TableName
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
 _NO_SNAPSHOT = {"no_data", "never"}
-_SETTINGS = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL"}
+_SETTINGS = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_value_options": ""}
 
 
 def problems(database: Database) -> Iterator[ConfigProblem]:
@@ -43,7 +43,8 @@ def problems(database: Database) -> Iterator[ConfigProblem]:
         if found.get(name, wanted) != wanted:
             yield ConfigProblem(
                 "mode",
-                f"mode=log needs {name}={wanted}, and the server has {found[name]}: set it and restart the server.",
+                f"mode=log needs {name}={wanted or '(empty)'}, and the server has {found[name] or '(empty)'}: set it "
+                "and restart the server.",
             )
 
 

@@ -11,12 +11,12 @@ import random
 import select
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.errors import Border
-from connectors.jdbc.log.binlog import Event
+from connectors.jdbc.log.binlog import TRANSACTION, Event, unpacked
 from connectors.jdbc.log.binlog_position import BinlogPosition
 from connectors.jdbc.tls import connect
 
@@ -49,6 +49,7 @@ class BinlogStream:
         self._at = 0
         self._dropped = 0
         self._checksums = False
+        self._transaction: Iterator[Event] = iter(())
 
     def start(self, position: BinlogPosition, *, mariadb: bool) -> None:
         """Ask for the log from here on: by GTID where there is one, so that it may be another server's."""
@@ -72,15 +73,22 @@ class BinlogStream:
             server_id = random.randrange(1 << 30, 1 << 31)
             body = struct.pack("<BIHI", _COM_BINLOG_DUMP, pos, 0, server_id) + file.encode()
             self._connection._sock.sendall(struct.pack("<I", len(body)) + body)
-        self._buffer, self._at = bytearray(), 0
+        self._buffer, self._at, self._transaction = bytearray(), 0, iter(())
 
     def next(self, wait_s: float) -> Event | None:
         """The next event; None when none came within `wait_s`."""
+        within = next(self._transaction, None)
+        if within is not None:
+            return within
         packet = self._packet(wait_s)
         if packet is None:
             return None
         if packet[0] == 0:
-            return self._event(packet)
+            event = self._event(packet)
+            if event.kind != TRANSACTION:
+                return event
+            self._transaction = unpacked(event)
+            return next(self._transaction)
         if packet[0] == 0xFF:
             self._fail(bytes(packet))
         raise RetriableError(self._border.failed("reading the binary log", ConnectionError("the server ended it")))

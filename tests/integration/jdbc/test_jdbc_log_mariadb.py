@@ -129,3 +129,30 @@ def test_a_table_made_of_a_query_is_whole_when_the_reader_starts_anew_within_it(
         server.run(f"DROP TABLE {made}")
         for table, count in ((made, 99), (server.table, 199)):
             assert sorted(row["id"] for row in run.rebuilt(run.topic(table)).values()) == list(range(1, count + 1))
+
+
+def test_compressed_events_are_read(server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, text LONGTEXT)")
+    with log_run(server) as run, server.engine.connect() as connection:
+        run.open()
+        run.until(lambda: run.batches)
+        # A session takes over the server's setting when it begins.
+        connection.exec_driver_sql("SET GLOBAL log_bin_compress = ON")
+        try:
+            server.engine.dispose()
+            server.run(
+                "INSERT INTO {t} VALUES (1, repeat('x', 100000)), (2, 'short')",
+                "UPDATE {t} SET text = repeat('y', 1000)",
+                "DELETE FROM {t} WHERE id = 2",
+                "CREATE TABLE {t}_b (id INT) COMMENT '" + "c" * 800 + "'",
+                "INSERT INTO {t} VALUES (3, repeat('z', 70000))",
+            )
+        finally:
+            connection.exec_driver_sql("SET GLOBAL log_bin_compress = OFF")
+        events = [value for _, _, value in run.until_events(7)]
+        sizes = [value and len((value["after"] or value["before"])["text"]) for value in events]
+        assert [value and value["op"] for value in events] == ["c", "c", "u", "u", "d", None, "c"]
+        assert sizes == [100_000, 5, 1000, 1000, 1000, None, 70_000]
+        assert events[2]["before"]["text"] == "x" * 100_000
+        kinds = {row[2] for row in connection.exec_driver_sql(f"SHOW BINLOG EVENTS IN '{events[6]['source']['file']}'")}
+        assert any("compressed" in kind.lower() for kind in kinds), kinds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,7 +64,7 @@ def test_what_the_log_leaves_out_comes_from_the_catalog():
     )
 
 
-@pytest.mark.parametrize("kind", [245, 99])
+@pytest.mark.parametrize("kind", [244, 99])
 def test_a_form_that_is_not_known_is_refused_by_the_columns_name(kind):
     with pytest.raises(SchemaError) as error:
         reader(kind, b"\xfe\x10", C)
@@ -181,9 +182,30 @@ def test_values_are_found_whatever_the_rows_hold(data):
     assert many.per_event.tolist() == images.per_event.tolist() * 16
 
 
-def test_compressed_events_are_refused_with_the_setting():
+def test_a_compressed_transaction_is_its_events_with_the_place_behind_them_all():
+    inner = [(2, b"BEGIN"), (30, b"rows" * 1000), (16, bytes(8))]
+    packed = b"".join(struct.pack("<IBIIIH", 7, kind, 3, 19 + len(body), 0, 0) + body for kind, body in inner)
+    stored = pa.compress(packed, codec="zstd", asbytes=True)
+    fields = b"\x02\x01\x00" + b"\x03\x03\xfc" + struct.pack("<H", len(packed)) + b"\x01\x03\xfc"
+    event = _event(40, fields + struct.pack("<H", len(stored)) + b"\x00" + stored)
+    found = list(binlog.unpacked(event))
+    assert [(e.kind, e.body, e.second, e.server_id, e.end) for e in found] == [
+        (*pair, 7, 3, event.end) for pair in inner
+    ]
+    plain = _event(40, b"\x02\x03\xfc\xff\x00" + b"\x00" + packed)
+    assert [e.kind for e in binlog.unpacked(plain)] == [2, 30, 16]
+    with pytest.raises(ConnectError, match="binlog_transaction_compression"):
+        list(binlog.unpacked(_event(40, b"\x02\x01\x07\x00")))
+
+
+def test_partial_json_is_refused_with_the_setting():
+    with pytest.raises(ConnectError, match="binlog_row_value_options"):
+        _event(39, b"")
+
+
+def test_rows_that_are_compressed_in_an_unknown_way_are_refused_with_the_setting():
     with pytest.raises(ConnectError, match="log_bin_compress"):
-        _event(166, b"")
+        binlog.rows(_event(166, bytes(8) + b"\x01\x01" + b"\x91\x05xxxxx"))
 
 
 def test_positions_come_back_from_their_offsets():
