@@ -18,6 +18,8 @@ from connectors.jdbc.log.binlog_values import meta_size
 
 HEAD = 19
 QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID, XA_PREPARE = 2, 4, 16, 19, 27, 162, 33, 38
+ANONYMOUS, PREVIOUS_GTIDS, TAGGED = 34, 35, 42
+"""A transaction without an identifier; those of all log files before; a transaction whose identifier has a tag."""
 TRANSACTION = 40
 """A whole transaction, compressed (MySQL 8.0.20)."""
 _QUERY_COMPRESSED = 165
@@ -79,10 +81,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Gtid:
-    """Begins a transaction. `stands_alone`: one statement without an end event (DDL). `domain` 0 and text on MySQL."""
+    """Begins a transaction. `domain`: MariaDB's, or the server's UUID on MySQL. `stands_alone`: one statement without
+    an end event (DDL).
+    """
 
     text: str
     domain: str
+    number: int
     stands_alone: bool
 
 
@@ -114,11 +119,11 @@ def gtid(event: Event) -> Gtid:
     """The transaction's global identifier."""
     if event.kind == GTID:
         number, domain, flags = struct.unpack_from("<QIB", event.body)
-        return Gtid(f"{domain}-{event.server_id}-{number}", str(domain), bool(flags & _STANDALONE))
+        return Gtid(f"{domain}-{event.server_id}-{number}", str(domain), number, bool(flags & _STANDALONE))
     source = event.body[1:17].hex()
     number = struct.unpack_from("<Q", event.body, 17)[0]
     parts = (source[:8], source[8:12], source[12:16], source[16:20], source[20:])
-    return Gtid(f"{'-'.join(parts)}:{number}", "-".join(parts), False)
+    return Gtid(f"{'-'.join(parts)}:{number}", "-".join(parts), number, False)
 
 
 def query(event: Event) -> str:

@@ -21,6 +21,7 @@ from connectors.jdbc.log.binlog import Event, Operation
 from connectors.jdbc.log.binlog_position import BinlogPosition, Row
 from connectors.jdbc.log.binlog_rows import Images
 from connectors.jdbc.log.cells import BYTES_AT_MOST
+from connectors.jdbc.log.gtid_set import GtidSet, previous_gtids
 from connectors.jdbc.log.mysql_tables import BinlogTable, LoggedRows
 from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.tables import TableName
@@ -42,7 +43,7 @@ _MAPS = 1000
 """How many tables' descriptions are kept: each event of rows has its own not far before it."""
 _NONE = -1
 Indices = npt.NDArray[np.int64]
-_STARTS = {binlog.GTID, binlog.MYSQL_GTID, 34}
+_STARTS = {binlog.GTID, binlog.MYSQL_GTID, binlog.ANONYMOUS, binlog.TAGGED}
 
 
 def _names(text: str, name: str) -> bool:
@@ -128,6 +129,8 @@ class BinlogEvents:
         self._gtid: binlog.Gtid | None = None
         self._file = position.file
         self._base = position
+        self._is_mysql = connector == "mysql"
+        self._executed = GtidSet(position.gtids) if self._is_mysql and position.gtids else None
         self._size_bytes = 0
 
     def has(self, rows: int) -> bool:
@@ -139,9 +142,11 @@ class BinlogEvents:
         if event.kind == binlog.ROTATE:
             self._file, _ = binlog.rotated(event)
         elif event.kind in _STARTS:
-            self._gtid = binlog.gtid(event) if event.kind != 34 else None
+            self._gtid = binlog.gtid(event) if event.kind in {binlog.GTID, binlog.MYSQL_GTID} else None
             self._begin()
             self._has_end = event.kind == binlog.GTID and not binlog.gtid(event).stands_alone
+        elif event.kind == binlog.PREVIOUS_GTIDS:
+            self._executed = self._executed or previous_gtids(event.body)
         elif event.kind == binlog.TABLE_MAP:
             self._map(event)
         elif event.kind in binlog.ROWS:
@@ -158,13 +163,22 @@ class BinlogEvents:
     def _commit(self, event: Event) -> None:
         self._open, self._has_end, self._row = False, False, 0
         self._commits += 1
-        gtids = dict(self._base.gtids)
-        if self._gtid is not None and ":" not in self._gtid.text:
-            gtids[self._gtid.domain] = self._gtid.text
+        gtids = self._base.gtids
+        if self._is_mysql:
+            self._execute(self._gtid)
+        elif self._gtid is not None:
+            gtids = {**gtids, self._gtid.domain: self._gtid.text}
         self._gtid = None
         self._base = BinlogPosition(
             self._file, event.end or self._base.pos, gtids, server_id=event.server_id, second=event.second
         )
+
+    def _execute(self, gtid: binlog.Gtid | None) -> None:
+        if gtid is None:
+            # A set that lacks this transaction would bring it again.
+            self._executed = None
+        elif self._executed is not None:
+            self._executed.add(gtid.domain, gtid.number)
 
     def _statement(self, event: Event) -> None:
         text = binlog.query(event)
@@ -306,7 +320,10 @@ class BinlogEvents:
         if not self._commits:
             reached = max(reached, self.position.reached)
         ahead = {table: at for table, at in self.position.behind(self._commits).items() if at > reached}
-        return replace(self._base, reached=reached, ahead=ahead, snapshot_done=None)
+        gtids = self._base.gtids
+        if self._is_mysql:
+            gtids = {} if self._executed is None else self._executed.parts()
+        return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None)
 
     def source_position(self, position: BinlogPosition) -> SourcePosition:
         """A position as the framework stores it."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from connectors.jdbc.log.gtid_set import gtid_parts
+
 
 class Row(NamedTuple):
     """A changed row behind a place: the transaction's number from there on, and the row's in it, both from 1."""
@@ -25,7 +27,8 @@ _START = Row()
 
 @dataclass(frozen=True, slots=True)
 class BinlogPosition:
-    """Everything before it was delivered. `gtids`: the last one of each domain (MariaDB).
+    """Everything before it was delivered. `gtids`: the last one of each domain (MariaDB), or the set of all by server
+    (MySQL).
 
     `reached`: the last row delivered of every table, in the transactions behind `file` and `pos`; `ahead`: tables of
     which more was delivered; `snapshot_done`: tables read, None when all have been.
@@ -66,7 +69,7 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
     file, pos = offset.get("file"), offset.get("pos")
     if not isinstance(file, str) or not isinstance(pos, int) or isinstance(pos, bool) or pos < 0:
         raise ValueError("file and pos: an offset of mode=log holds a file's name and a whole number")
-    gtids = {text.split("-", maxsplit=1)[0]: text for text in _gtids(offset.get("gtids"))}
+    gtids = gtids_of(str(offset.get("gtids") or ""))
     done = None
     if offset.get("snapshot") and offset.get("snapshot_completed") is not True:
         done = tuple(map(str, json.loads(offset.get("snapshot_done") or "[]")))
@@ -75,7 +78,8 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
     return BinlogPosition(file, pos, gtids, Row(int(reached[0]), int(reached[1])), ahead, snapshot_done=done)
 
 
-def _gtids(text: object) -> list[str]:
-    # MySQL's sets (uuid:1-9) are not used to connect.
-    parts = [part.strip() for part in str(text or "").split(",")]
-    return [part for part in parts if part.count("-") == 2 and ":" not in part]
+def gtids_of(text: str) -> dict[str, str]:
+    """The identifiers in a text, by MariaDB's domain or MySQL's server; none where they are of another form."""
+    parts = [part.strip() for part in text.split(",")]
+    mariadb = {part.split("-", maxsplit=1)[0]: part for part in parts if part.count("-") == 2 and ":" not in part}
+    return mariadb or gtid_parts(text)

@@ -17,7 +17,7 @@ from connect.api.errors import ConfigProblem, ConnectError
 from connect.api.records import Batch
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogPosition, read_binlog_offset
+from connectors.jdbc.log.binlog_position import BinlogPosition, gtids_of, read_binlog_offset
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
@@ -150,13 +150,13 @@ class MySqlLog:
             else:
                 row = connection.exec_driver_sql(_status_statement(connection)).first()
                 assert row is not None
-                file, pos, gtid = str(row[0]), int(row[1]), ""
+                file, pos, gtid = str(row[0]), int(row[1]), str(row[4] or "") if len(row) > 4 else ""
                 connection.exec_driver_sql("UNLOCK TABLES")
         if not file:
             raise ConnectError(
                 "The server writes no binary log.", key="mode", fix="Set log_bin and restart the server."
             )
-        return BinlogPosition(file, pos, {part.split("-")[0]: part for part in gtid.split(",") if part})
+        return BinlogPosition(file, pos, gtids_of(gtid))
 
     def _log(self, events: BinlogEvents) -> Iterator[Batch | None]:
         limit = self._config.max_batch_size

@@ -18,11 +18,13 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.errors import Border
 from connectors.jdbc.log.binlog import TRANSACTION, Event, unpacked
 from connectors.jdbc.log.binlog_position import BinlogPosition
+from connectors.jdbc.log.gtid_set import GtidSet
 from connectors.jdbc.tls import connect
 
 _LONGEST = 0xFFFFFF
 _READ_BYTES = 1 << 18
-_COM_BINLOG_DUMP = 0x12
+_COM_BINLOG_DUMP, _COM_BINLOG_DUMP_GTID = 0x12, 0x1E
+_THROUGH_GTID = 4
 _KIND_AT, _FORMAT = 5, 15
 _HEARTBEAT_S = 5
 _LOST_PLACE = 1236
@@ -53,7 +55,7 @@ class BinlogStream:
 
     def start(self, position: BinlogPosition, *, mariadb: bool) -> None:
         """Ask for the log from here on: by GTID where there is one, so that it may be another server's."""
-        by_gtid = mariadb and bool(position.gtids)
+        by_gtid = bool(position.gtids)
         with self._border.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
             self._connection = connect(**self._arguments, autocommit=True)
             with self._connection.cursor() as cursor:
@@ -63,7 +65,9 @@ class BinlogStream:
                 cursor.execute("SET @master_heartbeat_period = %s", (_HEARTBEAT_S * 1_000_000_000,))
                 if mariadb:
                     cursor.execute("SET @mariadb_slave_capability = 4")
-                if by_gtid:
+                elif by_gtid:
+                    by_gtid = self._has_gtids(cursor)
+                if mariadb and by_gtid:
                     state = ",".join(position.gtids[domain] for domain in sorted(position.gtids))
                     cursor.execute("SET @slave_connect_state = %s", (state,))
                     cursor.execute("SET @slave_gtid_strict_mode = 0")
@@ -71,9 +75,19 @@ class BinlogStream:
             file, pos = ("", 4) if by_gtid else (position.file, position.pos)
             # As a replica with an id of its own: the server ends another connection of the same id.
             server_id = random.randrange(1 << 30, 1 << 31)
-            body = struct.pack("<BIHI", _COM_BINLOG_DUMP, pos, 0, server_id) + file.encode()
+            if by_gtid and not mariadb:
+                body = _from_set(GtidSet(position.gtids), server_id)
+            else:
+                body = struct.pack("<BIHI", _COM_BINLOG_DUMP, pos, 0, server_id) + file.encode()
             self._connection._sock.sendall(struct.pack("<I", len(body)) + body)
         self._buffer, self._at, self._transaction = bytearray(), 0, iter(())
+
+    @staticmethod
+    def _has_gtids(cursor: Any) -> bool:
+        # MySQL 5.5 has none, and selecting it would be an error.
+        cursor.execute("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'")
+        found = cursor.fetchone()
+        return found is not None and found[1] == "ON"
 
     def next(self, wait_s: float) -> Event | None:
         """The next event; None when none came within `wait_s`."""
@@ -151,3 +165,10 @@ class BinlogStream:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection._force_close()
+
+
+def _from_set(gtids: GtidSet, server_id: int) -> bytes:
+    """The command that asks MySQL for all transactions that a set lacks, from its own first log on."""
+    executed = gtids.encoded()
+    head = struct.pack("<BHIIQI", _COM_BINLOG_DUMP_GTID, _THROUGH_GTID, server_id, 0, 4, len(executed))
+    return head + executed

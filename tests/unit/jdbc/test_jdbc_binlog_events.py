@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from connectors.jdbc.log.binlog_events import BinlogEvents
 from connectors.jdbc.log.binlog_position import BinlogPosition, read_binlog_offset
 from connectors.jdbc.log.binlog_values import LoggedColumn
 from connectors.jdbc.log.envelope import EventFormat
+from connectors.jdbc.log.gtid_set import GtidSet
 from connectors.jdbc.log.mysql_tables import BinlogTable, binlog_source
 from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import TypeRules, plan_column
@@ -161,3 +163,32 @@ def test_a_table_that_is_renamed_is_told(statement, is_told, caplog):
     )
     events.take(_query(statement, 701))
     assert ("A table was renamed" in caplog.text) == is_told
+
+
+def _mysql_transaction(number: int | None, first_id: int) -> list[Event]:
+    begun = (
+        _event(34, bytes(42), 10)
+        if number is None
+        else _event(33, b"\0" + UUID(int=1).bytes + struct.pack("<Q", number), 10)
+    )
+    return [begun, *_transaction(1, [("a", "u", [first_id])], "xid")[1:]]
+
+
+def test_mysqls_position_holds_the_set_of_what_was_executed_while_every_transaction_has_an_identifier():
+    server = "00000000-0000-0000-0000-000000000001"
+    begin = BinlogPosition("f", 4, {server: f"{server}:1-4"})
+    events = BinlogEvents(CONFIG, "mysql", begin, tables=TABLES, plan=TABLES.__getitem__, chosen=lambda _: True)
+
+    def position(*taken: Event) -> dict[str, object]:
+        for event in taken:
+            events.take(event)
+        return dict([b.position.offset for b in events.batches(10)][-1])
+
+    assert position(*_mysql_transaction(5, 1), *_mysql_transaction(8, 2))["gtids"] == f"{server}:1-5:8"
+    assert position(*_mysql_transaction(6, 3))["gtids"] == f"{server}:1-6:8"
+    # One without: to go on by the set would bring it again.
+    assert "gtids" not in position(*_mysql_transaction(None, 4))
+    assert "gtids" not in position(*_mysql_transaction(9, 5))
+    # The next log file tells the set of all before it.
+    previous = _event(35, GtidSet({server: f"{server}:1-9"}).encoded(), 20)
+    assert position(previous, *_mysql_transaction(10, 6))["gtids"] == f"{server}:1-10"
