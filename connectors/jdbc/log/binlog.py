@@ -14,6 +14,7 @@ from enum import IntEnum
 import pyarrow as pa
 
 from connect.api.errors import ConnectError
+from connectors.jdbc.log.binlog_metadata import Told, number_at, read_told
 from connectors.jdbc.log.binlog_values import meta_size
 
 HEAD = 19
@@ -93,13 +94,14 @@ class Gtid:
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """A table as the rows behind hold it."""
+    """A table as the rows behind hold it. `told`: with binlog_row_metadata=FULL, the columns' names and more."""
 
     number: int
     schema: str
     table: str
     kinds: bytes
     metas: tuple[bytes, ...]
+    told: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +150,15 @@ def table_map(event: Event) -> TableMap:
     schema, at = body[at + 1 : at + 1 + size].decode(), at + size + 2
     size = body[at]
     table, at = body[at + 1 : at + 1 + size].decode(), at + size + 2
-    count, at = _length(body, at)
+    count, at = number_at(body, at)
     kinds, at = body[at : at + count], at + count
-    _, at = _length(body, at)
+    _, at = number_at(body, at)
     metas = []
     for kind in kinds:
         size = meta_size(kind)
         metas.append(body[at : at + size])
         at += size
-    return TableMap(number, schema, table, kinds, tuple(metas))
+    return TableMap(number, schema, table, kinds, tuple(metas), read_told(body[at:], kinds, metas))
 
 
 def rows(event: Event) -> RowsOfEvent:
@@ -165,7 +167,7 @@ def rows(event: Event) -> RowsOfEvent:
     at = 8
     if event.kind in _WITH_EXTRA:
         at += struct.unpack_from("<H", body, at)[0]
-    count, at = _length(body, at)
+    count, at = number_at(body, at)
     size = (count + 7) // 8
     operation = _OPERATIONS[event.kind]
     whole = (1 << count) - 1
@@ -180,9 +182,9 @@ def rows(event: Event) -> RowsOfEvent:
 def unpacked(event: Event) -> Iterator[Event]:
     """The events of a compressed transaction, one by one. ConnectError: compressed in a way that is not known."""
     form, size, at = _PLAIN, 0, 0
-    while (field := _length(event.body, at))[0] != _PAYLOAD_END:
-        length, start = _length(event.body, field[1])
-        value = _length(event.body, start)[0]
+    while (field := number_at(event.body, at))[0] != _PAYLOAD_END:
+        length, start = number_at(event.body, field[1])
+        value = number_at(event.body, start)[0]
         form = value if field[0] == _PAYLOAD_FORM else form
         size = value if field[0] == _PAYLOAD_BYTES else size
         at = start + length
@@ -214,11 +216,3 @@ def _inflated(record: bytes) -> bytes:
 def table_number(event: Event) -> int:
     """Which table map the rows are of."""
     return int.from_bytes(event.body[:6], "little")
-
-
-def _length(body: bytes, at: int) -> tuple[int, int]:
-    first = body[at]
-    if first < 0xFB:
-        return first, at + 1
-    size = {0xFC: 2, 0xFD: 3, 0xFE: 8}[first]
-    return int.from_bytes(body[at + 1 : at + 1 + size], "little"), at + 1 + size

@@ -20,6 +20,18 @@ _CODECS: Final = {
 }  # fmt: skip
 
 
+def charset_of(database: Database, collation: int) -> str:
+    """The character set of a collation by its number, "binary" when the server does not know it."""
+    names = ["collations", *(["collation_character_set_applicability"] if database.is_mariadb else [])]
+    for name in names:
+        # MariaDB has numbers of newer collations in the second one alone, and of none there before 10.10.
+        statement = sa.text(f"SELECT character_set_name FROM information_schema.{name} WHERE id = {collation:d}")  # noqa: S608
+        found = database.scalar(statement, f"looking for collation {collation}")
+        if found is not None:
+            return str(found)
+    return "binary"
+
+
 def decoding(database: Database, charset: str, column: str) -> Callable[[bytes], str] | None:
     """How text is decoded; None where its bytes are UTF-8. SchemaError: a character set that is not known here."""
     if charset in _AS_IS:

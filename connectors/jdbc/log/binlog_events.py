@@ -20,6 +20,7 @@ from connectors.jdbc.log import binlog, envelope
 from connectors.jdbc.log.binlog import Event, Operation
 from connectors.jdbc.log.binlog_position import BinlogPosition, Row
 from connectors.jdbc.log.binlog_rows import Images
+from connectors.jdbc.log.binlog_statements import tell
 from connectors.jdbc.log.cells import BYTES_AT_MOST
 from connectors.jdbc.log.gtid_set import GtidSet, previous_gtids
 from connectors.jdbc.log.mysql_tables import BinlogTable, LoggedRows
@@ -29,12 +30,7 @@ from connectors.jdbc.tables import TableName
 _log = logging.getLogger(__name__)
 _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")
 _END = re.compile(r"(?i)\s*(COMMIT|ROLLBACK)\s*$")
-_LOGGED_AS_TEXT = re.compile(r"(?i)\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD DATA)\b")
 _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
-_TRUNCATE = re.compile(r"(?i)\s*TRUNCATE\s+(?:TABLE\s+)?(?:`?([^`.\s]+)`?\s*\.\s*)?`?([^`.\s;]+)`?")
-_RENAME = re.compile(
-    r"(?is)\s*(?:RENAME\s+TABLES?\b|ALTER\s+(?:\w+\s+)*?TABLE\b.*\bRENAME\s+(?!COLUMN\b|INDEX\b|KEY\b))"
-)
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
 """By `Operation`."""
 _ROW_BYTES = 128
@@ -44,10 +40,6 @@ _MAPS = 1000
 _NONE = -1
 Indices = npt.NDArray[np.int64]
 _STARTS = {binlog.GTID, binlog.MYSQL_GTID, binlog.ANONYMOUS, binlog.TAGGED}
-
-
-def _names(text: str, name: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 class _Told(NamedTuple):
@@ -105,12 +97,13 @@ class BinlogEvents:
         *,
         tables: Mapping[TableName, BinlogTable],
         plan: Callable[[TableName], BinlogTable],
+        plan_told: Callable[[BinlogTable, binlog.TableMap], BinlogTable] = lambda now, _: now,
         chosen: Callable[[TableName], bool],
     ) -> None:
         self._prefix = config.topic_prefix
         self._rules = envelope.EventRules(config.tombstones_on_delete, frozenset(config.skipped_operations) - {"none"})
         self._constant = {"version": __version__, "connector": connector, "name": config.topic_prefix}
-        self._plan = plan
+        self._plan, self._plan_told = plan, plan_told
         self._chosen = chosen
         self.position = position
         """Behind everything that `batches` gave."""
@@ -190,21 +183,7 @@ class BinlogEvents:
         elif not _WITHIN.match(text):
             # Tables may have other columns behind this.
             self._stale = set(self._tables)
-            if _TRUNCATE.match(text) is not None:
-                _log.warning("A table was truncated: its rows stay in its topic. %s", text[:200])
-            if _RENAME.match(text) and any(_names(text, table.name) for table in self._tables):
-                _log.warning(
-                    "A table was renamed: changes of it are read on where the table filter takes its new name. %s",
-                    text[:200],
-                )
-            change = _LOGGED_AS_TEXT.match(text)
-            if change is not None:
-                _log.warning(
-                    "%s in database %s was logged as a statement, whose rows are not known here: they are missing. "
-                    "See that no session sets binlog_format to anything but ROW.",
-                    change[1].upper(),
-                    binlog.query_schema(event),
-                )
+            tell(text, binlog.query_schema(event), self._tables)
             if not self._has_end:
                 # CREATE TABLE … SELECT has its rows behind it, in the same transaction.
                 self._commit(event)
@@ -246,7 +225,11 @@ class BinlogEvents:
                 self._gone.add(name)
                 return None
             return known
-        return known if known is not None and known.fits(mapped) and not now.fits(mapped) else now
+        if now.fits(mapped):
+            return now
+        if known is not None and known.fits(mapped):
+            return known
+        return now if mapped.told is None else self._plan_told(now, mapped)
 
     def _rows(self, event: Event) -> None:
         _, rows = self._mapped.get(binlog.table_number(event), (b"", None))

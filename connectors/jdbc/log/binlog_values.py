@@ -85,9 +85,14 @@ def width(kind: int, meta: bytes) -> Width:
         case 254 if meta[0] in {ENUM, SET}:
             return Width(meta[1])
         case 254:
-            # The type's number and the length share bits (Field_string::save_field_metadata).
-            return Width(prefix=1 if meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4 < 256 else 2)
+            return Width(prefix=1 if string_bytes(meta) < 256 else 2)
     return Width(prefix=1 if int.from_bytes(meta, "little") < 256 else 2)
+
+
+def string_bytes(meta: bytes) -> int:
+    """The most bytes of a CHAR or BINARY."""
+    # The type's number and the length share bits (Field_string::save_field_metadata).
+    return meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4
 
 
 def meta_size(kind: int) -> int:

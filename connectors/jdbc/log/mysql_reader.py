@@ -19,7 +19,7 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
 from connectors.jdbc.log.binlog_position import BinlogPosition, gtids_of, read_binlog_offset
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
-from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table
+from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
 from connectors.jdbc.pages import PageRules
 from connectors.jdbc.query import select, table_source
@@ -92,6 +92,7 @@ class MySqlLog:
             self.position,
             tables=tables,
             plan=lambda name: plan_table(database, name, config, connector),
+            plan_told=lambda now, mapped: plan_told(database, now, mapped, config),
             chosen=self._chooses,
         )
         self._stream.start(self.position, mariadb=mariadb)
@@ -112,7 +113,12 @@ class MySqlLog:
             done = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
             self.position = replace(here, snapshot_done=done)
         events = BinlogEvents(
-            self._config, connector, self.position, tables=tables, plan=tables.__getitem__, chosen=lambda _: True
+            self._config,
+            connector,
+            self.position,
+            tables=tables,
+            plan=tables.__getitem__,
+            chosen=lambda _: True,
         )
         ms = time.time_ns() // 1_000_000
         for name, table in tables.items():

@@ -11,19 +11,20 @@ import sqlalchemy as sa
 
 from connect.api import schema as s
 from connect.api.errors import ConnectError
-from connectors.jdbc.catalog import describe
+from connectors.jdbc.catalog import describe, type_rules
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog import TableMap
-from connectors.jdbc.log.binlog_charset import decoding
+from connectors.jdbc.log.binlog_charset import charset_of, decoding
 from connectors.jdbc.log.binlog_columns import Decode, decoder, driver_columns
+from connectors.jdbc.log.binlog_metadata import column_type
 from connectors.jdbc.log.binlog_rows import RowLayout
-from connectors.jdbc.log.binlog_values import BINARY_SIZES, LoggedColumn, reader, width
+from connectors.jdbc.log.binlog_values import BINARY_SIZES, STRING, LoggedColumn, reader, string_bytes, width
 from connectors.jdbc.log.envelope import EventFormat, source_schema
 from connectors.jdbc.ragged import Fields
 from connectors.jdbc.tables import TableName, topic_of
-from connectors.jdbc.types import Projection
+from connectors.jdbc.types import ColumnPlan, Projection, Raw, plan_column
 from connectors.jdbc.zone import zone
 
 _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
@@ -49,7 +50,9 @@ class BinlogTable:
     logged: tuple[LoggedColumn, ...]
 
     def fits(self, mapped: TableMap) -> bool:
-        """Whether rows of the log have as many columns."""
+        """Whether rows of the log have these columns, or as many where the log does not tell their names."""
+        if mapped.told is not None:
+            return mapped.told.names == tuple(column.name for column in self.logged)
         return len(mapped.kinds) == len(self.logged)
 
     def rows(self, mapped: TableMap) -> LoggedRows:
@@ -58,7 +61,8 @@ class BinlogTable:
             raise ConnectError(
                 f"The binary log has {len(mapped.kinds)} columns of table {self.name.full}, which has "
                 f"{len(self.logged)} now: it was altered since.",
-                fix="Reset the connector's offsets, so that the tables are read anew, or leave the table out.",
+                fix="Reset the connector's offsets, so that the tables are read anew, or leave the table out. With "
+                "binlog_row_metadata=FULL on the server (MariaDB 10.5, MySQL 8) such a log is read.",
             )
         told = list(zip(mapped.kinds, mapped.metas, self.logged, self.format.columns, strict=True))
         decoders = [decoder(kind, meta, column, plan, reader(kind, meta, column)) for kind, meta, column, plan in told]
@@ -118,6 +122,46 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
         )
     events = EventFormat(topic, form.schema, shape.primary or shape.unique, binlog_source(connector))
     return BinlogTable(name, form, events, tuple(logged))
+
+
+def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: JdbcSourceConfig) -> BinlogTable:
+    """A table with the columns that the log tells, where it has others now. `mapped.told` is there.
+
+    SchemaError: a column of a type or character set that is not known.
+    """
+    told = mapped.told
+    assert told is not None
+    rules = type_rules(database, config)
+    present = {column.name: (plan, column) for plan, column in zip(now.format.columns, now.logged, strict=True)}
+    plans, logged = [], []
+    for i, (name, kind, meta) in enumerate(zip(told.names, mapped.kinds, mapped.metas, strict=True)):
+        plan, column = present.get(name, (None, LoggedColumn(name)))
+        if plan is None or kind != STRING or column.kind not in BINARY_SIZES:
+            # To the log an UUID or an address is bytes; all others it tells whole, as they were.
+            plan = plan_column(name, column_type(kind, meta, i, told), told.nullable[i], rules)
+            column = _told_column(database, plan, i, mapped)
+        plans.append(plan)
+        logged.append(column)
+    database.end_transaction()
+    form = RowFormat(now.format.table, now.format.schema.name or "", plans, now.format.times)
+    key = tuple(told.names[i] for i in told.key) or (now.events.key if set(now.events.key) <= set(told.names) else ())
+    return BinlogTable(now.name, form, replace(now.events, row=form.schema, key=key), tuple(logged))
+
+
+def _told_column(database: Database, plan: ColumnPlan, number: int, mapped: TableMap) -> LoggedColumn:
+    told, meta = mapped.told, mapped.metas[number]
+    assert told is not None
+    collation = told.collations.get(number)
+    charset = None if collation is None or plan.raw is Raw.BYTES else charset_of(database, collation)
+    is_fixed = mapped.kinds[number] == STRING and plan.raw is Raw.BYTES
+    return LoggedColumn(
+        plan.name,
+        number in told.unsigned,
+        tuple(member.decode("utf-8", "replace") for member in told.members.get(number, ())),
+        None if charset is None else decoding(database, charset, plan.name),
+        plan.projection is Projection.INTEGER_OF_BIT,
+        pad_bytes=string_bytes(meta) if is_fixed else 0,
+    )
 
 
 def _members(text: str) -> tuple[str, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
+
 import pytest
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
@@ -156,3 +159,52 @@ def test_compressed_events_are_read(server):
         assert events[2]["before"]["text"] == "x" * 100_000
         kinds = {row[2] for row in connection.exec_driver_sql(f"SHOW BINLOG EVENTS IN '{events[6]['source']['file']}'")}
         assert any("compressed" in kind.lower() for kind in kinds), kinds
+
+
+def test_a_log_that_tells_names_is_read_by_the_columns_the_table_had_while_the_connector_was_away(server):
+    with server.engine.connect() as connection:
+        connection.exec_driver_sql("SET GLOBAL binlog_row_metadata = FULL")
+    server.engine.dispose()
+    gone = {
+        "tinyint unsigned": ("200", 200), "mediumint": ("-5", -5), "bigint unsigned": ("7", 7),
+        "decimal(7,2)": ("1.50", Decimal("1.50")), "varchar(9) character set latin1": ("'é'", "é"),
+        "char(3) character set utf8mb3": ("'ab'", "ab"), "longtext": ("repeat('x', 70000)", "x" * 70000),
+        "varbinary(4)": ("x'0001'", b"\0\1"), "binary(3)": ("x'010000'", b"\1\0\0"), "blob": ("x'ff'", b"\xff"),
+        "enum('a','é')": ("'é'", "é"), "set('a','b','c')": ("'a,c'", "a,c"), "double": ("1.25", 1.25),
+        "float": ("0.5", 0.5),
+        "date": ("'2024-02-29'", dt.date(2024, 2, 29)), "datetime(3)": ("'2024-02-29 01:02:03.004'", 1709168523004000),
+        "year": ("1999", 1999), "bit(1)": ("b'1'", 1), "bit(9)": ("b'100000001'", b"\1\1"),
+        "smallint unsigned": ("65535", 65535),
+    }  # fmt: skip
+    declared = ", ".join(f"c{i} {kind}" for i, kind in enumerate(gone))
+    try:
+        server.run(f"CREATE TABLE {{t}} (id INT PRIMARY KEY, a INT, b INT, {declared})")
+        with log_run(server) as run:
+            run.open()
+            run.until(lambda: run.batches)
+            run.close()
+            server.run(
+                f"INSERT INTO {{t}} VALUES (1, 10, 20, {', '.join(text for text, _ in gone.values())})",
+                "INSERT INTO {t} (id, a, b) VALUES (2, 11, 21)",
+                "ALTER TABLE {t} CHANGE a was_a INT AFTER b, " + ", ".join(f"DROP c{i}" for i in range(len(gone))),
+                "INSERT INTO {t} VALUES (3, 22, 12)",
+                "ALTER TABLE {t} DROP b, ADD b TEXT NOT NULL DEFAULT 'new'",
+                "ALTER TABLE {t} DROP PRIMARY KEY, ADD PRIMARY KEY (id, was_a)",
+                "INSERT INTO {t} VALUES (4, 13, 'text')",
+            )
+            run.open()
+            first, second, third, fourth = (value["after"] for _, _, value in run.until_events(4))
+            assert first == {
+                "id": 1,
+                "a": 10,
+                "b": 20,
+                **{f"c{i}": value for i, (_, value) in enumerate(gone.values())},
+            }
+            assert second == {"id": 2, "a": 11, "b": 21, **{f"c{i}": None for i in range(len(gone))}}
+            assert third == {"id": 3, "b": 22, "was_a": 12}
+            assert fourth == {"id": 4, "was_a": 13, "b": "text"}
+            assert [key for _, key, _ in run.events] == [{"id": 1}, {"id": 2}, {"id": 3}, {"id": 4, "was_a": 13}]
+    finally:
+        with server.engine.connect() as connection:
+            connection.exec_driver_sql("SET GLOBAL binlog_row_metadata = NO_LOG")
+        server.engine.dispose()

@@ -107,7 +107,12 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
     position, limit = BinlogPosition("f", 4), data.draw(st.integers(1, 7))
     for crashes_after in [*data.draw(st.lists(st.integers(0, 4), max_size=4)), 10_000]:
         events = BinlogEvents(
-            CONFIG, "mariadb", position, tables=TABLES, plan=TABLES.__getitem__, chosen=lambda name: name in TABLES
+            CONFIG,
+            "mariadb",
+            position,
+            tables=TABLES,
+            plan=TABLES.__getitem__,
+            chosen=lambda name: name in TABLES,
         )
         done = int(position.gtids.get("0", "0-1-0").rsplit("-", 1)[1])
         delivered = 0
@@ -131,7 +136,12 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
 
 def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(caplog):
     events = BinlogEvents(
-        CONFIG, "mariadb", BinlogPosition("f", 4), tables=TABLES, plan=TABLES.__getitem__, chosen=TABLES.__contains__
+        CONFIG,
+        "mariadb",
+        BinlogPosition("f", 4),
+        tables=TABLES,
+        plan=TABLES.__getitem__,
+        chosen=TABLES.__contains__,
     )
     first, *rest = _transaction(7, [("a", "u", [1])], "xid")
     for event in (first, _query("update a set id = 2", 701)):
@@ -177,7 +187,14 @@ def _mysql_transaction(number: int | None, first_id: int) -> list[Event]:
 def test_mysqls_position_holds_the_set_of_what_was_executed_while_every_transaction_has_an_identifier():
     server = "00000000-0000-0000-0000-000000000001"
     begin = BinlogPosition("f", 4, {server: f"{server}:1-4"})
-    events = BinlogEvents(CONFIG, "mysql", begin, tables=TABLES, plan=TABLES.__getitem__, chosen=lambda _: True)
+    events = BinlogEvents(
+        CONFIG,
+        "mysql",
+        begin,
+        tables=TABLES,
+        plan=TABLES.__getitem__,
+        chosen=lambda _: True,
+    )
 
     def position(*taken: Event) -> dict[str, object]:
         for event in taken:

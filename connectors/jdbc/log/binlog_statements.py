@@ -1,0 +1,46 @@
+"""What statements in a binary log do to tables that rows do not tell. No I/O but log lines."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+
+from connectors.jdbc.tables import TableName
+
+_log = logging.getLogger(__name__)
+_LOGGED_AS_TEXT = re.compile(r"(?i)\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD DATA)\b")
+_TRUNCATE = re.compile(r"(?i)\s*TRUNCATE\s+(?:TABLE\s+)?(?:`?([^`.\s]+)`?\s*\.\s*)?`?([^`.\s;]+)`?")
+_RENAME = re.compile(
+    r"(?is)\s*(?:RENAME\s+TABLES?\b|ALTER\s+(?:\w+\s+)*?TABLE\b.*\bRENAME\s+(?!COLUMN\b|INDEX\b|KEY\b))"
+)
+_ROLLED_BACK = re.compile(r"(?i)\s*XA\s+ROLLBACK\b")
+
+
+def tell(text: str, schema: str, tables: Iterable[TableName]) -> None:
+    """Warn of a statement behind which topics and tables differ. `schema`: the database that it was run in."""
+    if _TRUNCATE.match(text) is not None:
+        _log.warning("A table was truncated: its rows stay in its topic. %s", text[:200])
+    if _RENAME.match(text) and any(_names(text, table.name) for table in tables):
+        _log.warning(
+            "A table was renamed: changes of it are read on where the table filter takes its new name. %s",
+            text[:200],
+        )
+    if _ROLLED_BACK.match(text):
+        _log.warning(
+            "A prepared transaction was rolled back: what it changed was sent when it was prepared, as the log tells "
+            "it then. %s",
+            text[:200],
+        )
+    change = _LOGGED_AS_TEXT.match(text)
+    if change is not None:
+        _log.warning(
+            "%s in database %s was logged as a statement, whose rows are not known here: they are missing. "
+            "See that no session sets binlog_format to anything but ROW.",
+            change[1].upper(),
+            schema,
+        )
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
