@@ -136,7 +136,7 @@ class Assembly:
                 name,
                 kind,
             )
-        config, shape, name = self._config, self.shape, self.table.name if self.table else ""
+        config, shape = self._config, self.shape
         begin_us = self._begin_us(stored)
         mode, guard = self._guarded(stored, begin_us)
         # Only SQLite keeps writers out while a statement is being read.
@@ -155,7 +155,7 @@ class Assembly:
             source=self.source,
             format=RowFormat(
                 self.table.full if self.table else "(query)",
-                name or "query",
+                self.table.name if self.table else None,
                 shape.columns,
                 TimeRules(self._zone, config.timestamp_granularity, config.zero_date_handling),
             ),

@@ -33,7 +33,7 @@ V = TypeVar("V")
 class RowFormat:
     """Builds the values of one table's pages. Immutable after construction."""
 
-    def __init__(self, table: str, schema_name: str, columns: Sequence[ColumnPlan], times: TimeRules) -> None:
+    def __init__(self, table: str, schema_name: str | None, columns: Sequence[ColumnPlan], times: TimeRules) -> None:
         self.table = table
         self.columns = tuple(columns)
         self.schema = value_schema(schema_name, columns)

@@ -114,10 +114,13 @@ class Database:
 
     def describe(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
         """The DBAPI description of a statement's columns; nothing is fetched."""
+        return self.look_at(statement, doing, _description)
+
+    def look_at(self, statement: sa.Select[Any], doing: str, look: Callable[[Any], T]) -> T:
+        """What `look` sees in the driver's cursor behind a statement; nothing is fetched."""
         connection = self.connection
         with self.border.translated(doing), connection.execute(statement) as result:
-            description: Sequence[Sequence[Any]] = result.cursor.description if result.cursor else ()
-            return description
+            return look(result.cursor)
 
     def rows(self, statement: sa.Select[Any] | sa.TextClause, doing: str) -> list[Sequence[Any]]:
         """Every row of a small result."""
@@ -263,6 +266,10 @@ class Database:
                 stream.close()
         with suppress(sa.exc.SQLAlchemyError, *self._driver_error):
             connection.close()
+
+
+def _description(cursor: Any) -> Sequence[Sequence[Any]]:
+    return (cursor and cursor.description) or ()
 
 
 def _url(config: JdbcSourceConfig) -> sa.URL:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import types as t
 
+from connectors.jdbc import mysql_types, postgres_types
 from connectors.jdbc.catalog import TableShape, type_rules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
@@ -24,7 +25,7 @@ def describe_query(database: Database, config: JdbcSourceConfig) -> TableShape:
     """The query's columns, all nullable. ConnectError when the database refuses the query."""
     rules = type_rules(database, config)
     names = [str(column[0]) for column in database.describe(probe(config.query_text), _DOING)]
-    declared = _declared(database, config.query_text) if database.dialect_name == "sqlite" else {}
+    declared = _known(database, config.query_text)
     sample = _sample(database, config.query_text, names) if set(names) - set(declared) else {}
     plans = [_plan(name, declared.get(name), sample.get(name, ()), rules) for name in names]
     return TableShape(tuple(plans), frozenset())
@@ -50,6 +51,35 @@ def inferred(sample: Sequence[Any]) -> t.TypeEngine[Any]:
     if found == {"datetime"}:
         return t.DateTime(timezone=next(v for v in sample if v is not None).tzinfo is not None)
     return _TYPES.get(next(iter(found)), t.NullType()) if len(found) == 1 else t.Text()
+
+
+def _known(database: Database, query: str) -> Mapping[str, t.TypeEngine[Any]]:
+    """The types that the database tells, whatever rows there are."""
+    match database.dialect_name:
+        case "sqlite":
+            return _declared(database, query)
+        case "postgresql":
+            found = database.look_at(probe(query), _DOING, _postgres_columns)
+            bases = postgres_types.bases(database, [(oid, modifier) for _, oid, modifier in found])
+            named = zip(found, bases, strict=True)
+            return {name: postgres_types.type_of(oid, modifier) for (name, _, _), (oid, modifier) in named}
+        case "mysql" | "mariadb":
+            return database.look_at(probe(query), _DOING, mysql_types.result_types)
+    return {}
+
+
+def _postgres_columns(cursor: Any) -> list[tuple[str, int, int]]:
+    """Name, number of the type and its modifier."""
+    result = getattr(cursor, "pgresult", None)
+    found = []
+    for place, column in enumerate(cursor.description):
+        name, oid, _, _, precision, scale, _ = tuple(column)[:7]
+        if result is not None:
+            modifier = result.fmod(place)
+        else:  # psycopg2 tells the digits of numbers only
+            modifier = -1 if precision is None else (precision << 16 | (scale or 0) & 0x7FF) + 4
+        found.append((str(name), int(oid), int(modifier)))
+    return found
 
 
 def _declared(database: Database, query: str) -> dict[str, t.TypeEngine[Any]]:

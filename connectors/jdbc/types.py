@@ -98,8 +98,8 @@ def _second_digits(kind: t.TypeEngine[Any], dialect: str) -> int | None:
     return None
 
 
-def value_schema(name: str, columns: Sequence[ColumnPlan]) -> s.Schema:
-    """The schema of a row: a struct with the bare table name."""
+def value_schema(name: str | None, columns: Sequence[ColumnPlan]) -> s.Schema:
+    """The schema of a row: a struct with the bare table name, for a query without one as with Confluent's."""
     return s.struct((s.Field(c.name, c.schema) for c in columns), name=name)
 
 

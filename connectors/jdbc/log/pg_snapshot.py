@@ -15,7 +15,8 @@ from psycopg import sql
 
 from connectors.jdbc.errors import Border
 from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells
-from connectors.jdbc.log.pg_tables import BPCHAR, LogTable
+from connectors.jdbc.log.pg_tables import LogTable
+from connectors.jdbc.postgres_types import BPCHAR
 
 _SIGNATURE = 19
 """Bytes before the first row of COPY in binary form: signature, flags, no extension (PostgreSQL's manual, COPY)."""

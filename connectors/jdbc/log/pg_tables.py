@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
-from sqlalchemy import types as t
-from sqlalchemy.dialects import postgresql as pg
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
@@ -22,6 +20,7 @@ from connectors.jdbc.log.cells import UNCHANGED, Buffer, Cells, Mask
 from connectors.jdbc.log.envelope import EventFormat, source_schema
 from connectors.jdbc.log.pg_text import driver_array, stand_in, zero
 from connectors.jdbc.log.pgoutput import Relation, RelationColumn
+from connectors.jdbc.postgres_types import bases, type_of
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.temporal import Misfit
 from connectors.jdbc.types import ColumnPlan, TypeRules, plan_column
@@ -34,14 +33,6 @@ SOURCE: Final = source_schema(
         "xmin": s.INT64.as_optional(), "origin": s.STRING.as_optional(), "origin_lsn": s.INT64.as_optional(),
     },
 )  # fmt: skip
-_FIRST_USER_OID = 16384
-_TYPES: Mapping[int, t.TypeEngine[Any]] = {
-    16: t.Boolean(), 17: pg.BYTEA(), 18: t.String(), 19: t.String(), 20: t.BigInteger(), 21: t.SmallInteger(),
-    23: t.Integer(), 25: t.Text(), 26: pg.OID(), 700: t.REAL(), 701: t.DOUBLE(), 790: pg.MONEY(), 1042: t.CHAR(),
-    1043: t.String(), 1082: t.Date(), 1083: pg.TIME(), 1266: pg.TIME(timezone=True), 1114: pg.TIMESTAMP(),
-    1184: pg.TIMESTAMP(timezone=True),
-}  # fmt: skip
-_NUMERIC, _BIT, _VARBIT, BPCHAR = 1700, 1560, 1562, 1042
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +109,21 @@ class LogTables:
         doing = f"reading the columns of table {relation.schema}.{relation.table}"
         found = {str(row[0]): bool(row[1]) for row in self._database.rows(_columns(relation.oid), doing)}
         unique = [tuple(map(str, row[0])) for row in self._database.rows(_unique(relation.oid), doing)]
-        bases = self._bases(relation)
+        found_bases = bases(self._database, [(c.type_oid, c.modifier) for c in relation.columns])
         self._database.end_transaction()
         name = TableName(relation.schema, relation.table)
         nullable = self._nullable.get(relation.oid, set())
         rules = self._rules = self._rules or type_rules(self._database, self._config)
         plans = []
-        for column, (oid, modifier) in zip(relation.columns, bases, strict=True):
+        for column, (oid, modifier) in zip(relation.columns, found_bases, strict=True):
             may_be_null = not found.get(column.name, False) or column.name in nullable
-            plans.append(plan_column(column.name, _type(oid, modifier), may_be_null, rules))
+            plans.append(plan_column(column.name, type_of(oid, modifier), may_be_null, rules))
         config = self._config
         topic = topic_of(name, config)
         times = TimeRules(zone(config.db_timezone), config.timestamp_granularity, config.zero_date_handling)
         form = RowFormat(name.full, f"{topic}.Value", plans, times)
         events = EventFormat(topic, form.schema, _key(relation, unique), SOURCE)
-        return LogTable(name, relation, form, events, tuple(oid for oid, _ in bases))
+        return LogTable(name, relation, form, events, tuple(oid for oid, _ in found_bases))
 
     def widened(self, table: LogTable, columns: Sequence[str]) -> LogTable:
         """The table with these columns nullable: rows from before they became NOT NULL hold NULL."""
@@ -155,14 +146,6 @@ class LogTables:
             )
         return Relation(int(rows[0][0]), name.schema or "", name.name, str(rows[0][1]), columns)
 
-    def _bases(self, relation: Relation) -> list[tuple[int, int]]:
-        users = sorted({c.type_oid for c in relation.columns if c.type_oid >= _FIRST_USER_OID})
-        found = {}
-        if users:
-            rows = self._database.rows(_domains(users), "reading the types of the database")
-            found = {int(row[0]): (int(row[1]), int(row[2])) for row in rows}
-        return [found.get(c.type_oid, (c.type_oid, c.modifier)) for c in relation.columns]
-
 
 def _key(relation: Relation, unique: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Debezium's: the primary key in its own order, else a unique index; but what deletes tell, where that is another.
@@ -175,22 +158,6 @@ def _key(relation: Relation, unique: Sequence[tuple[str, ...]]) -> tuple[str, ..
     if relation.identity in {"f", "n"} or not told:
         return known[0] if known else ()
     return next((columns for columns in known if set(columns) == set(told)), told)
-
-
-def _type(oid: int, modifier: int) -> t.TypeEngine[Any]:
-    if oid == _NUMERIC:
-        if modifier < 0:
-            return t.NUMERIC()
-        # A scale of 11 bits with a sign, since version 15 (src/backend/utils/adt/numeric.c).
-        scale = (((modifier - 4) & 0x7FF) ^ 1024) - 1024
-        return t.NUMERIC((modifier - 4) >> 16 & 0xFFFF, scale)
-    if oid in {_BIT, _VARBIT}:
-        return pg.BIT(modifier if modifier > 0 else None, varying=oid == _VARBIT)
-    if oid in {1114, 1184} and modifier >= 0:
-        return pg.TIMESTAMP(timezone=oid == 1184, precision=modifier)
-    if oid in {1083, 1266} and modifier >= 0:
-        return pg.TIME(timezone=oid == 1266, precision=modifier)
-    return _TYPES.get(oid) or t.NullType()
 
 
 def _columns(oid: int) -> sa.TextClause:
@@ -211,15 +178,6 @@ def _unique(oid: int) -> sa.TextClause:
         "AND i.indexprs IS NULL AND k.place <= coalesce((to_jsonb(i)->>'indnkeyatts')::int, i.indnatts) "
         "GROUP BY i.indisprimary, c.relname HAVING bool_and(a.attnotnull) ORDER BY i.indisprimary DESC, c.relname"
     ).bindparams(oid=oid)
-
-
-def _domains(oids: Sequence[int]) -> sa.TextClause:
-    return sa.text(
-        "WITH RECURSIVE base AS (SELECT oid AS root, typbasetype AS oid, typtypmod AS modifier FROM pg_catalog.pg_type "
-        "WHERE oid = ANY(:oids) AND typtype = 'd' UNION ALL SELECT b.root, t.typbasetype, t.typtypmod FROM base b "
-        "JOIN pg_catalog.pg_type t ON t.oid = b.oid AND t.typtype = 'd') SELECT b.root, b.oid, b.modifier FROM base b "
-        "JOIN pg_catalog.pg_type t ON t.oid = b.oid AND t.typtype <> 'd'"
-    ).bindparams(oids=list(oids))
 
 
 def _relation(name: TableName) -> sa.TextClause:

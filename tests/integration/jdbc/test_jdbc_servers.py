@@ -10,8 +10,10 @@ import pytest
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_server import FULL, Server
 
+from connect.api import schema as s
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
+from connect.api.records import Batch
 
 
 @pytest.fixture
@@ -79,8 +81,43 @@ def test_a_query_is_wrapped(filled):
     task = filled.opened(store, **settings)
     read = rows(batches(task, store))
     task.close()
-    assert read[0] == {"id": 5, "loud": "ROW 5", "price": Decimal("7.50")}
+    # PostgreSQL's products of NUMERIC have no fixed digits.
+    price = {"postgres": "7.50", "mariadb": Decimal("7.50")}[filled.name]
+    assert read[0] == {"id": 5, "loud": "ROW 5", "price": price}
     assert [r["id"] for r in read] == sorted(i for i in range(1, 61) if "5" in str(i))
+
+
+QUERY_TYPES = {
+    "postgres": {
+        "i INTEGER": s.INT32, "s SMALLINT": s.INT16, "r REAL": s.FLOAT32, "n NUMERIC(9,3)": s.decimal(3, precision=9),
+        "ts TIMESTAMP(3)": s.TIMESTAMP_SCHEMA, "j JSON": s.STRING, "b BYTEA": s.BYTES, "o BOOLEAN": s.BOOLEAN,
+    },
+    "mariadb": {
+        "i INT": s.INT32, "u INT UNSIGNED": s.INT64, "t TINYINT": s.INT8, "r FLOAT": s.FLOAT32, "j JSON": s.STRING,
+        "n DECIMAL(9,3)": s.decimal(3, precision=9), "ts DATETIME(3)": s.TIMESTAMP_SCHEMA, "b BLOB": s.BYTES,
+        "e ENUM('a')": s.STRING, "y YEAR": s.INT16, "p POINT": s.BYTES,
+    },
+}  # fmt: skip
+
+
+def test_a_querys_types_are_the_columns_whatever_rows_there_are(server):
+    types = QUERY_TYPES[server.name]
+    server.run(f"CREATE TABLE {{t}} (id BIGINT PRIMARY KEY, {', '.join(types)})")
+    query = f"SELECT * FROM {server.table}"
+    settings = {"mode": "incrementing", "incrementing__column__name": "id", "query": query, "table__whitelist": None}
+    task = server.opened(OffsetStore(), **settings)
+    assert not batches(task, OffsetStore(), at_most=1)
+    server.run("INSERT INTO {t} (id) VALUES (1)")
+    found: list[Batch] = []
+    deadline = Deadline.after(5)
+    while not found and deadline.wait(0.02):
+        found = batches(task, OffsetStore(), at_most=1)
+    task.close()
+    schema = found[0].values.schema
+    fields = {f.name: f.schema for f in schema.fields}
+    assert fields == {"id": s.INT64.as_optional()} | {n.split()[0]: k.as_optional() for n, k in types.items()}
+    # As Confluent's: a query's rows have no name.
+    assert schema.name is None
 
 
 @pytest.mark.parametrize("column", ["name", "id"])
