@@ -150,10 +150,22 @@ def timestamps(array: pa.Array, granularity: str, zone: ZoneInfo) -> pa.Array:
     unit, _, form = granularity.partition("_")
     if granularity == "connect_logical":
         return whole(array, 1000, "microseconds").cast(pa.timestamp("ms", "UTC"))
+    # As text, nanoseconds hold every year; 64 bits hold 1678 to 2261 only.
     if form == "iso_datetime_string":
-        return _iso(array, "us" if unit == "micros" else "ns", zone)
-    scaled = array if unit == "micros" else pc.multiply_checked(array, 1000)
-    return scaled if form == "long" else scaled.cast(pa.string())
+        text = _iso(array, zone)
+        return text if unit == "micros" else pc.binary_join_element_wise(text, "000", "")
+    if form == "string":
+        text = array.cast(pa.string())
+        nanos = pc.if_else(pc.equal(array, 0), "0", pc.binary_join_element_wise(text, "000", ""))
+        return text if unit == "micros" else nanos
+    return array if unit == "micros" else _nanos(array)
+
+
+def _nanos(micros: pa.Array) -> pa.Array:
+    try:
+        return pc.multiply_checked(micros, 1000)
+    except pa.ArrowInvalid:
+        raise Misfit("64 bits of nanoseconds hold the years 1678 to 2261; nanos_string holds all") from None
 
 
 def whole(array: pa.Array, divisor: int, lost: str) -> pa.Array:
@@ -237,24 +249,22 @@ def has_zone(text: str) -> bool:
     return text.endswith(("Z", "z")) or "+" in text[10:] or "-" in text[11:]
 
 
-def _iso(array: pa.Array, unit: str, zone: ZoneInfo) -> pa.Array:
+def _iso(array: pa.Array, zone: ZoneInfo) -> pa.Array:
     latest = pc.max(array).as_py()
     if latest is not None and latest > _LAST_US:
         raise Misfit("it is after the year 9999, which ISO text does not hold")
     late = None if zone.key == "UTC" else _late(array, zone)
     if late is not None:
-        early = _iso(pc.if_else(late, pa.scalar(None, pa.int64()), array), unit, zone)
-        text = _each_once(array.filter(late), array, lambda us: _iso_of(wall_clock(us, zone), unit), pa.string())
+        early = _iso(pc.if_else(late, pa.scalar(None, pa.int64()), array), zone)
+        text = _each_once(
+            array.filter(late), array, lambda us: wall_clock(us, zone).isoformat("T", "microseconds"), pa.string()
+        )
         return pc.if_else(late, text, early)
     import polars as pl
 
     aware = pl.Series(values=pl.from_arrow(array.cast(pa.timestamp("us", "UTC"))))
     walls = aware.dt.convert_time_zone(zone.key).dt.replace_time_zone(None).to_arrow()
-    return pc.replace_substring(walls.cast(pa.timestamp(unit)).cast(pa.string()), " ", "T")
-
-
-def _iso_of(wall: datetime, unit: str) -> str:
-    return wall.isoformat("T", "microseconds") + ("000" if unit == "ns" else "")
+    return pc.replace_substring(walls.cast(pa.timestamp("us")).cast(pa.string()), " ", "T")
 
 
 def _names(found: set[type]) -> str:

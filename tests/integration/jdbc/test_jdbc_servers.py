@@ -266,6 +266,12 @@ def test_a_statement_that_runs_too_long_is_ended_by_the_server_and_tried_again(s
     settings = {"query": query, "table__whitelist": None, "mode": "bulk", "statement__timeout__ms": 200}
     planned = server.connector(**settings)
     task = planned.task(planned.task_configs(1)[0])
+    store = OffsetStore()
+
+    def read() -> None:
+        task.open(store)
+        batches(task, store)
+
     with pytest.raises(RetriableError, match=r"(?i)statement timeout|max_statement_time"):
-        task.open(OffsetStore())
+        read()
     task.close()

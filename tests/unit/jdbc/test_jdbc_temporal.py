@@ -34,6 +34,20 @@ def test_every_form_of_an_instant_is_the_same_instant(value):
     assert temporal.instants([value, None], UTC_ZONE).to_pylist() == [LEAP, None]
 
 
+@pytest.mark.parametrize("text", ["1582-10-15T00:00:00.000001Z", "9999-12-31T23:59:59.999999Z", "1970-01-01T00:00:00Z"])
+def test_nanoseconds_as_text_hold_every_year(text):
+    given = us(text)
+    array = pa.array([given, None])
+    assert temporal.timestamps(array, "nanos_string", UTC_ZONE).to_pylist() == [str(given * 1000), None]
+    iso = datetime.fromisoformat(text).replace(tzinfo=None).isoformat("T", "microseconds") + "000"
+    assert temporal.timestamps(array, "nanos_iso_datetime_string", UTC_ZONE).to_pylist() == [iso, None]
+
+
+def test_nanoseconds_as_numbers_say_which_years_they_hold():
+    with pytest.raises(Misfit, match="1678 to 2261; nanos_string"):
+        temporal.timestamps(pa.array([us("9999-12-31T23:59:59.999999Z")]), "nanos_long", UTC_ZONE)
+
+
 def test_numbers_are_epoch_milliseconds():
     assert temporal.instants([1709210096123], UTC_ZONE).to_pylist() == [1_709_210_096_123_000]
 
