@@ -1,7 +1,7 @@
-"""Rows of MariaDB and MySQL as Arrow: the text protocol's packets are taken from PyMySQL's socket and decoded by the
-column.
+"""Rows of MariaDB and MySQL as Arrow: packets are taken from PyMySQL's socket and decoded by the column.
 
-The statement, its errors and the session are PyMySQL's. Text keeps every digit of decimals and shows zero dates.
+The session and its errors are PyMySQL's. Rows come in the binary protocol to native code; without it, and where the
+server's text of a number says something else, in the text protocol. Both keep every digit of decimals and zero dates.
 """
 
 # ruff: noqa: SLF001 - PyMySQL shows its socket nowhere else; its version is pinned
@@ -22,6 +22,7 @@ from connect.api.errors import ConnectError
 from connectors.jdbc.arrow_pages import ArrowPages, Columns
 from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.errors import Border
+from connectors.jdbc.mysql_prepared import Prepared, as_text_rows, prepared
 from connectors.jdbc.native import columns_of, module
 from connectors.jdbc.pages import PageRules, Pages
 from connectors.jdbc.ragged import PADDING, Fields, Places, counted_fields
@@ -49,6 +50,7 @@ class MySqlArrow:
 
     def __init__(self) -> None:
         self._packets: _Packets | None = None
+        self._statement: Prepared | None = None
 
     @property
     def is_reading(self) -> bool:
@@ -58,35 +60,64 @@ class MySqlArrow:
     def pages(self, driver: Any, sql: str, rules: PageRules, border: Border, doing: str) -> Pages:
         """Read a statement without parameters."""
         from pymysql.connections import MySQLResult
-        from pymysql.constants import COMMAND
 
         with border.translated(doing):
-            driver._execute_command(COMMAND.COM_QUERY, sql)
+            self._forget_statement(driver)
+            self._begin(driver, sql, rules)
             result = MySQLResult(driver)
             result.init_unbuffered_query()
             result.unbuffered_active = False
             self._packets = _Packets(driver)
-        chunks = _chunks(self._packets, int(result.field_count), rules, border, doing)
+        chunks = self._chunks(self._packets, int(result.field_count), rules, border, doing)
         return ArrowPages(chunks, rules, lambda: None)
 
+    def _begin(self, driver: Any, sql: str, rules: PageRules) -> None:
+        from pymysql.constants import COMMAND
 
-def _chunks(packets: _Packets, count: int, rules: PageRules, border: Border, doing: str) -> Iterator[Columns]:
-    while True:
-        with border.translated(doing):
-            starts = packets.next(rules.rows)
-        if not len(starts):
-            return
-        native = _native_columns(rules.format, packets.buffer, starts, count)
-        yield native or driver_columns(rules.format, counted_fields(packets.buffer, starts, count))
+        if module() is not None:
+            self._statement = prepared(driver, sql, [plan.raw for plan in rules.format.columns])
+        if self._statement is None:
+            driver._execute_command(COMMAND.COM_QUERY, sql)
+        else:
+            self._statement.execute()
+
+    def _chunks(self, packets: _Packets, count: int, rules: PageRules, border: Border, doing: str) -> Iterator[Columns]:
+        wires = None if self._statement is None else self._statement.wires
+        while True:
+            with border.translated(doing):
+                starts = packets.next(rules.rows)
+                if not len(starts):
+                    self._forget_statement(packets.driver)
+                    return
+            native = _native_columns(rules.format, packets.buffer, starts, count, wires)
+            yield native or _columns(rules.format, packets.buffer, starts, count, wires)
+
+    def _forget_statement(self, driver: Any) -> None:
+        """A statement that failed, or was left with its connection, is closed before the next."""
+        statement, self._statement = self._statement, None
+        if statement is not None and statement.driver is driver:
+            statement.close()
 
 
-def _native_columns(form: RowFormat, buffer: bytearray, starts: Places, count: int) -> Columns | None:
+def _columns(form: RowFormat, buffer: bytearray, starts: Places, count: int, wires: str | None) -> Columns:
+    if wires is not None:
+        dates = [plan.raw is Raw.DATE for plan in form.columns] + [False] * (count - len(form.columns))
+        buffer, starts = as_text_rows(buffer, starts, wires, dates)
+    return driver_columns(form, counted_fields(buffer, starts, count))
+
+
+def _native_columns(
+    form: RowFormat, buffer: bytearray, starts: Places, count: int, wires: str | None = None
+) -> Columns | None:
     """What `driver_columns` gives of the same rows; None: it decides."""
     native = module()
     if native is None:
         return None
-    kinds = "".join(_KINDS[plan.raw] for plan in form.columns)
-    made = native.read_text_rows(buffer, starts, kinds.ljust(count, "u"))
+    kinds = "".join(_KINDS[plan.raw] for plan in form.columns).ljust(count, "u")
+    if wires is None:
+        made = native.read_text_rows(buffer, starts, kinds)
+    else:
+        made = native.read_binary_rows(buffer, starts, kinds, wires)
     if made is None:
         return None
     columns = columns_of(made)
@@ -102,6 +133,7 @@ class _Packets:
     def __init__(self, driver: Any) -> None:
         self.done = False
         self.buffer = bytearray(_BUFFER_BYTES + PADDING)
+        self.driver = driver
         self._socket = driver._sock
         ahead = driver._rfile.read(len(driver._rfile.peek()))
         self._have = len(ahead)
@@ -131,7 +163,7 @@ class _Packets:
     def _walk(self, starts: array[int], rows: int) -> None:
         native = module()
         if native is not None:
-            found, self._next, special = native.find_text_rows(self.buffer, self._next, self._have, rows - len(starts))
+            found, self._next, special = native.find_rows(self.buffer, self._next, self._have, rows - len(starts))
             starts.frombytes(found)
             if not special:
                 return

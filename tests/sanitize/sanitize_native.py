@@ -32,6 +32,7 @@ TESTS = (
     "tests/unit/convert/avro/test_avro_native.py",
     "tests/unit/convert/avro/test_avro_native_decode.py",
     "tests/unit/jdbc/test_jdbc_native_rows.py",
+    "tests/unit/jdbc/test_jdbc_mysql_prepared.py",
     "tests/unit/kafka/test_kafka_linger.py",
     "tests/integration/kafka/test_kafka_consumer.py",
     "tests/integration/kafka/test_kafka_producer.py",

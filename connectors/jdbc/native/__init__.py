@@ -1,7 +1,7 @@
 """Rows of PostgreSQL and MariaDB into Arrow columns in C++, where the install found a compiler.
 
 Without it the same work is done by the ADBC driver and by NumPy, which decide what is right: `read_text_rows` gives
-what they give, or None, "not mine". `CONNECT_NATIVE=off` leaves the native code out.
+what they give, or None, "not mine", as `read_binary_rows` does. `CONNECT_NATIVE=off` leaves the native code out.
 """
 
 from __future__ import annotations

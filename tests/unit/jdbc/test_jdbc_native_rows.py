@@ -121,7 +121,7 @@ def test_a_value_that_ends_behind_its_packet_is_not_read(cut):
 def test_rows_are_found_up_to_the_first_packet_that_is_not_whole_or_no_row():
     buffer, starts = packed([("1",), ("2",), ("3",)])
     end = int(starts[-1]) + 2
-    find = module().find_text_rows
+    find = module().find_rows
     assert find(buffer, 0, end, 10) == (starts.tobytes(), end, False)
     assert find(buffer, 0, end - 1, 10) == (starts[:2].tobytes(), int(starts[2]) - 4, False)
     assert find(buffer, 0, end, 2) == (starts[:2].tobytes(), int(starts[2]) - 4, False)

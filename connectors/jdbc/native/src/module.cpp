@@ -7,8 +7,9 @@ namespace {
 PyMethodDef kMethods[] = {
     {"bind_libpq", native::bind_libpq, METH_VARARGS, nullptr},
     {"read_copy", native::read_copy, METH_VARARGS, nullptr},
-    {"find_text_rows", native::find_text_rows, METH_VARARGS, nullptr},
+    {"find_rows", native::find_rows, METH_VARARGS, nullptr},
     {"read_text_rows", native::read_text_rows, METH_VARARGS, nullptr},
+    {"read_binary_rows", native::read_binary_rows, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
