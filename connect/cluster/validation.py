@@ -28,6 +28,7 @@ from connect.cluster.validation_plugins import (
     embedded,
     infos_of,
     key_errors,
+    shown_in_forms,
     version_error,
 )
 from connect.cluster.validation_rules import broken_rules
@@ -91,7 +92,8 @@ class Validator:
         definitions = plugin_definitions(plugin)
         nested = [info for infos in (*transforms.values(), *predicates.values()) for info in infos]
         errors = key_errors(plugin.config, given)
-        infos = _merged([*framework, *nested], definitions_infos=infos_of(definitions, given, errors))
+        own = shown_in_forms(plugin.config, given, infos_of(definitions, given, errors))
+        infos = _merged([*framework, *nested], definitions_infos=own)
         infos += self._clients(plugin, given)
         infos += [info for side in CONVERTERS for info in converter_infos(self.catalog, side, given)]
         groups = _SOURCE_GROUPS if plugin.kind is PluginKind.SOURCE else _SINK_GROUPS

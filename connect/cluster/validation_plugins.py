@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from connect.api.config import HIDDEN, Config, ConfigType
+from connect.api.config import HIDDEN, Config, ConfigType, KeyValue
 from connect.api.plugin import Plugin, PluginKind
 from connect.cluster.validation_definitions import embedded_definitions, plugin_definitions
 from connect.cluster.validation_infos import Definition, Info, Value
@@ -56,6 +56,19 @@ def infos_of(
 def key_errors(config: type[Config], properties: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """What a declaration says against its own keys."""
     return {v.name: v.errors for v in config.validate_keys(properties) if v.errors}
+
+
+def shown_in_forms(config: type[Config], properties: Mapping[str, str], infos: Sequence[Info]) -> list[Info]:
+    """Keys with the choices and the visibility that the declaration gives them beside these values."""
+    told = {v.name: v for v in config.validate_keys(properties)}
+    return [_in_form(info, told.get(info.value.name)) for info in infos]
+
+
+def _in_form(info: Info, told: KeyValue | None) -> Info:
+    if told is None:
+        return info
+    value = replace(info.value, recommended_values=told.recommended_values, visible=told.visible)
+    return replace(info, value=value)
 
 
 def version_error(catalog: Catalog, plugin: Plugin, wanted: str | None) -> str | None:

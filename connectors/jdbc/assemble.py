@@ -124,7 +124,7 @@ class Assembly:
         self.horizon: Horizon | None = None
         if safe:
             self.horizon = horizon(database.dialect_name, config.settle_time_ms, config.safe_horizon_max_ms)
-        self._by_snapshots = safe and shape.has_xmin and not config.timestamp_delay_ms and not config.query_suffix
+        self._by_snapshots = safe and shape.has_xmin and not config.delay_ms and not config.query_suffix
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
         """How it is read, from where `stored` says."""
@@ -161,7 +161,7 @@ class Assembly:
             ),
             mode=mode,
             page_rows=config.batch_max_rows,
-            interval_s=config.poll_interval_ms / 1000,
+            interval_s=config.interval_s,
             paged=paged,
             row_id=None if shape.row_id is None else self.source.column(shape.row_id),
             bound=self._bound() if "timestamp" in config.mode else None,
@@ -327,7 +327,7 @@ class Assembly:
             sample = database.scalar(first_value(self.source, expression), f"looking at {self._label}")
             return form_of_sqlite(sample, columns[0].name, self._zone)
 
-        delay_us, observe = self._config.timestamp_delay_ms * 1000, self.horizon
+        delay_us, observe = self._config.delay_ms * 1000, self.horizon
 
         def held_back(database: Database) -> int:
             assert observe is not None
@@ -348,7 +348,7 @@ class Assembly:
         finished_ms = offsets.bulk_finished_ms_of(stored) if self._config.mode == "bulk" else None
         if finished_ms is None:
             return 0.0
-        return max(0.0, (finished_ms + self._config.poll_interval_ms) / 1000 - time.time())
+        return max(0.0, finished_ms / 1000 + self._config.interval_s - time.time())
 
 
 def now_us(database: Database) -> int:

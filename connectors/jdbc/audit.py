@@ -77,7 +77,7 @@ def wall_clocks(shape: TableShape, cursor: tuple[str, ...]) -> list[ColumnPlan]:
 
 def _coarse(label: str, shape: TableShape, cursor: tuple[str, ...], config: JdbcSourceConfig) -> Iterator[BlindSpot]:
     is_safe = config.offset_mode == "safe"
-    if "timestamp" not in config.mode or (shape.has_xmin and is_safe and not config.timestamp_delay_ms):
+    if "timestamp" not in config.mode or (shape.has_xmin and is_safe and not config.delay_ms):
         return
     for column in filter(None, map(shape.find, filter(None, cursor))):
         digits = column.second_digits

@@ -89,8 +89,7 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
         )
     present = list_tables(database, config)
     chosen = choose_tables(database, config, present)
-    for key, names in TableFilter.of(config).unmatched(present).items():
-        yield ConfigProblem(key, f"No table matches {', '.join(names)} of {key}. Create it, or take it out of {key}.")
+    yield from _unmatched(config, present, is_fatal=not chosen)
     for name in same_topic(chosen, config):
         yield ConfigProblem(
             "table.include.list" if config.table_include else "table.whitelist",
@@ -113,6 +112,16 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
         return
     for text in refused:
         _log.warning("A table cannot be read and is left aside: %s", text)
+
+
+def _unmatched(config: JdbcSourceConfig, present: Sequence[TableName], *, is_fatal: bool) -> Iterator[ConfigProblem]:
+    """Names of tables that are not there. As in Java others are read meanwhile, if there are others."""
+    for key, names in TableFilter.of(config).unmatched(present).items():
+        missing = f"No table matches {', '.join(names)} of {key}."
+        if is_fatal:
+            yield ConfigProblem(key, f"{missing} Create it, or take it out of {key}.")
+        else:
+            _log.warning("%s It is read as soon as it is there.", missing)
 
 
 def _log_problems(database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]) -> Iterator[ConfigProblem]:

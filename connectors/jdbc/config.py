@@ -15,6 +15,7 @@ from pydantic import AfterValidator, SecretStr
 from connect.api.config import (
     Boolean,
     Int,
+    KeyDefinition,
     KeyValue,
     ListOf,
     Long,
@@ -48,6 +49,8 @@ ISOLATION_MODES = (
 OptionalLong = Annotated[int | None, *Long.__metadata__]
 LOG_TOPIC_FORMAT = "${prefix}.${schema}.${table}"
 MODE, CONNECTOR = "Mode", "Connector"
+_LOWER_CASE = {"quote.sql.identifiers", "transaction.isolation.mode"}
+"""Confluent's forms show these in lower case; both are taken."""
 _MODE_DEPENDENTS = (
     "incrementing.column.name", "timestamp.column.name", "incrementing.column.mapping", "timestamp.columns.mapping",
     "validate.non.null",
@@ -93,14 +96,6 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         "incrementing.column.name", "", group=MODE, display_name="Incrementing Column Name",
         doc="The strictly increasing column; empty: the table's auto-increment column.",
     )  # fmt: skip
-    incrementing_columns: ListOf = key(
-        "incrementing.column.mapping", (), group=MODE,
-        display_name="Table to incrementing column mappings", width="long",
-        doc="Per table, regex:column; every table must match exactly one.",
-    )  # fmt: skip
-    incrementing_initial: Long = key(
-        "incrementing.initial", -1, group=MODE, doc="Aiven: read ids above this when there is no stored offset."
-    )
     timestamp_columns: ListOf = key(
         "timestamp.column.name", (), group=MODE, display_name="Timestamp Column Name",
         doc="The modification time of a row; of several the first that is not null.",
@@ -109,17 +104,15 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         "timestamp.columns.mapping", (), group=MODE, display_name="Table to timestamp columns mappings", width="long",
         doc="Per table, regex:[column|column]; every table must match exactly one.",
     )  # fmt: skip
+    incrementing_columns: ListOf = key(
+        "incrementing.column.mapping", (), group=MODE,
+        display_name="Table to incrementing column mappings", width="long",
+        doc="Per table, regex:column; every table must match exactly one.",
+    )  # fmt: skip
     timestamp_initial: OptionalLong = key(
         "timestamp.initial", None, importance="low", group=MODE, display_name="Unix time value of initial timestamp",
         doc="Epoch milliseconds to begin after when there is no stored offset; -1: now, and it is stored; none: 0.",
     )  # fmt: skip
-    timestamp_initial_ms: Long = key(
-        "timestamp.initial.ms",
-        0,
-        importance="low",
-        group=MODE,
-        doc="Aiven's name of timestamp.initial; may be negative.",
-    )
     validate_non_null: Boolean = key(
         "validate.non.null", True, importance="low", group=MODE, display_name="Validate Non Null", width="short",
         doc="Demand NOT NULL of the incrementing column and of at least one timestamp column: a row without a cursor "
@@ -156,22 +149,13 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         "Of a partitioned table the partitions are read where the filter takes them too, with PARTITIONED TABLE and "
         "mode=log the whole.",
     )  # fmt: skip
-    poll_interval_ms: Annotated[Int, at_least(1)] = key(
+    poll_interval_ms: Annotated[Int, at_least(0)] = key(
         "poll.interval.ms", 5000, importance="high", group=CONNECTOR, display_name="Poll Interval (ms)", width="short",
         doc="The wait between the end of one read of a table and the next.",
     )  # fmt: skip
     batch_max_rows: Annotated[Int, at_least(1)] = key(
         "batch.max.rows", 1000, importance="low", group=CONNECTOR, display_name="Max Rows Per Batch", width="short",
         doc="The most rows of one poll. 20000 reads large tables at full speed.",
-    )  # fmt: skip
-    max_rows_per_second: Annotated[Long, at_least(0)] = key(
-        "max.rows.per.second", 0, importance="low", group=CONNECTOR,
-        doc="The most rows that a task reads per second, on average; 0: as many as come.",
-    )  # fmt: skip
-    statement_timeout_ms: Annotated[Long, at_least(0)] = key(
-        "statement.timeout.ms", 0, importance="low", group=DATABASE,
-        doc="The server ends a statement of PostgreSQL, MariaDB or MySQL that runs longer; the read goes on behind the "
-        "last row that was delivered. 0: as the server is set.",
     )  # fmt: skip
     max_buffer_size: Annotated[Int, at_least(0)] = key(
         "max.buffer.size", 0, importance="low", group=CONNECTOR, display_name="Maximum Buffer Size", width="short",
@@ -182,23 +166,53 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         display_name="Poll Linger Milliseconds", width="short",
         doc="The longest wait of one poll for rows.",
     )  # fmt: skip
+    table_startup_limit_ms: Annotated[Long, at_least(0)] = key(
+        "table.monitoring.startup.polling.limit.ms", 10000, importance="low", group=CONNECTOR, internal=True,
+        doc="Accepted. The first listing is waited for here.",
+    )  # fmt: skip
     table_poll_interval_ms: Annotated[Long, at_least(1)] = key(
         "table.poll.interval.ms", 60000, importance="low", group=CONNECTOR,
         display_name="Metadata Change Monitoring Interval (ms)", width="short",
         doc="How often tables that are new or gone are looked for, and the columns of each table: new tables are read "
         "without a restart, and tasks whose tables change are started anew.",
     )  # fmt: skip
-    table_startup_limit_ms: Annotated[Long, at_least(0)] = key(
-        "table.monitoring.startup.polling.limit.ms", 10000, importance="low", group=CONNECTOR, internal=True,
-        doc="Accepted. The first listing is waited for here.",
-    )  # fmt: skip
     topic_prefix: Annotated[String, AfterValidator(_check_topic_prefix)] = key(
         "topic.prefix", "", importance="high", group=CONNECTOR, display_name="Topic Prefix",
         doc="A table goes to the topic of this prefix and its bare name; a query to the topic of this name.",
     )  # fmt: skip
-    timestamp_delay_ms: Annotated[Long, at_least(0)] = key(
+    timestamp_delay_ms: Long = key(
         "timestamp.delay.interval.ms", 0, importance="high", group=CONNECTOR, display_name="Delay Interval (ms)",
-        doc="Leave rows younger than this for a later read: time for their transactions to commit.",
+        doc="Leave rows younger than this for a later read: time for their transactions to commit. Below 0 is as 0: "
+        "the zone of a column, for which that is done in Java, is known here.",
+    )  # fmt: skip
+    db_timezone: Annotated[String, AfterValidator(_check_zone)] = key(
+        "db.timezone", "UTC", group=CONNECTOR, display_name="DB time zone",
+        doc="The zone of dates with a time but no zone in the database.",
+    )  # fmt: skip
+    timestamp_granularity: Annotated[String, one_of(*GRANULARITIES, ignore_case=True), AfterValidator(str.lower)] = key(
+        "timestamp.granularity", "connect_logical", importance="low", group=CONNECTOR,
+        display_name="Timestamp granularity for timestamp columns",
+        doc="What timestamps become: connect_logical has milliseconds and refuses finer values; the others are INT64 "
+        "or STRING of epoch micro- or nanoseconds, or ISO text in db.timezone.",
+    )  # fmt: skip
+    incrementing_initial: Long = key(
+        "incrementing.initial", -1, group=MODE, doc="Aiven: read ids above this when there is no stored offset."
+    )
+    timestamp_initial_ms: Long = key(
+        "timestamp.initial.ms",
+        0,
+        importance="low",
+        group=MODE,
+        doc="Aiven's name of timestamp.initial; may be negative.",
+    )
+    max_rows_per_second: Annotated[Long, at_least(0)] = key(
+        "max.rows.per.second", 0, importance="low", group=CONNECTOR,
+        doc="The most rows that a task reads per second, on average; 0: as many as come.",
+    )  # fmt: skip
+    statement_timeout_ms: Annotated[Long, at_least(0)] = key(
+        "statement.timeout.ms", 0, importance="low", group=DATABASE,
+        doc="The server ends a statement of PostgreSQL, MariaDB or MySQL that runs longer; the read goes on behind the "
+        "last row that was delivered. 0: as the server is set.",
     )  # fmt: skip
     key_mode: Annotated[String, one_of("none", "primary_key")] = key(
         "key.mode", "none", group=CONNECTOR,
@@ -247,16 +261,6 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         "reader", "auto", importance="low", group=CONNECTOR,
         doc="auto: rows come as Arrow where a driver for that is there. generic: through SQLAlchemy's driver.",
     )  # fmt: skip
-    db_timezone: Annotated[String, AfterValidator(_check_zone)] = key(
-        "db.timezone", "UTC", group=CONNECTOR, display_name="DB time zone",
-        doc="The zone of dates with a time but no zone in the database.",
-    )  # fmt: skip
-    timestamp_granularity: Annotated[String, one_of(*GRANULARITIES, ignore_case=True), AfterValidator(str.lower)] = key(
-        "timestamp.granularity", "connect_logical", importance="low", group=CONNECTOR,
-        display_name="Timestamp granularity for timestamp columns",
-        doc="What timestamps become: connect_logical has milliseconds and refuses finer values; the others are INT64 "
-        "or STRING of epoch micro- or nanoseconds, or ISO text in db.timezone.",
-    )  # fmt: skip
     time_precision_mode: Annotated[String, one_of(*TimePrecision, "")] = key(
         "time.precision.mode", "", importance="low", group=CONNECTOR,
         doc="Debezium's types of dates and times (io.debezium.time): adaptive takes the smallest that holds the "
@@ -287,7 +291,32 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         values = super().validate_keys(
             properties if url is None else {**properties, "connection.url": without_password(url)}
         )
-        return tuple(replace(value, visible=value.name not in hidden) for value in values)
+        return tuple(
+            replace(
+                value,
+                visible=value.name not in hidden,
+                recommended_values=tuple(map(str.lower, value.recommended_values))
+                if value.name in _LOWER_CASE
+                else value.recommended_values,
+            )
+            for value in values
+        )
+
+    @classmethod
+    def definitions(cls) -> tuple[KeyDefinition, ...]:
+        """Confluent's groups in its order, then those that are of ours alone."""
+        groups = (DATABASE, MODE, CONNECTOR)
+        return tuple(sorted(super().definitions(), key=lambda d: groups.index(d.group) if d.group in groups else 3))
+
+    @property
+    def delay_ms(self) -> int:
+        """timestamp.delay.interval.ms, never below 0."""
+        return max(0, self.timestamp_delay_ms)
+
+    @property
+    def interval_s(self) -> float:
+        """poll.interval.ms, never 0."""
+        return max(1, self.poll_interval_ms) / 1000
 
     def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
         """Leaves a password inside connection.url out of the repr."""

@@ -63,7 +63,7 @@ class DatabaseKeys(ConnectorConfig):
         display_name="JDBC connection attempts", width="short",
         doc="How often a check tries to connect. A running task tries until errors.retry.timeout.",
     )  # fmt: skip
-    connection_backoff_ms: Annotated[Long, at_least(1)] = key(
+    connection_backoff_ms: Annotated[Long, at_least(0)] = key(
         "connection.backoff.ms", 10000, importance="low", group=DATABASE,
         display_name="JDBC connection backoff in milliseconds", width="short",
         doc="The wait between two of these tries.",

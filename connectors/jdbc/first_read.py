@@ -112,7 +112,7 @@ class Beginning:
 
     def _timestamp_mark(self, database: Database) -> Offset | None:
         assert self._assembly.horizon is not None
-        settled_us = self._assembly.horizon.observe(database).settled_us - self._config.timestamp_delay_ms * 1000
+        settled_us = self._assembly.horizon.observe(database).settled_us - self._config.delay_ms * 1000
         # Whole seconds: a coarse column may hold later rows under the second's beginning.
         at_us = settled_us // _SECOND_US * _SECOND_US
         if any(c.raw is Raw.WALL_CLOCK for c in self._assembly.timestamp_columns()):

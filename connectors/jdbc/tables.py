@@ -63,7 +63,9 @@ class TableFilter:
     @classmethod
     def of(cls, config: JdbcSourceConfig) -> TableFilter:
         """The filters a configuration names."""
-        return cls(config.table_whitelist, config.table_blacklist, config.table_include, config.table_exclude)
+        given = (config.table_whitelist, config.table_blacklist, config.table_include, config.table_exclude)
+        # A comma at the end of a list names nothing.
+        return cls(*(tuple(filter(None, names)) for names in given))
 
     def selects(self, table: TableName) -> bool:
         """Whether the table is read."""

@@ -22,7 +22,7 @@ _SHORT_IDS = {
     "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland",
     "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles",
     "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh", "EST": "Etc/GMT+5", "MST": "Etc/GMT+7",
-    "HST": "Etc/GMT+10", "Z": "UTC", "GMT": "UTC",
+    "HST": "Etc/GMT+10", "Z": "UTC", "GMT": "UTC", "UT": "UTC",
 }  # fmt: skip
 
 

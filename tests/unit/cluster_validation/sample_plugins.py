@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator
@@ -14,6 +15,7 @@ from connect.api.config import (
     Config,
     ConnectorConfig,
     Int,
+    KeyValue,
     ListOf,
     Password,
     String,
@@ -64,6 +66,12 @@ class VaultSourceConfig(ConnectorConfig):
     mode: Annotated[String, one_of("bulk", "slow")] = key("mode", "bulk", doc="How.", group="Mode")
     tables: ListOf = key("tables", (), doc="Which.", group="Connection")
     internal_switch: Boolean = key("internal.switch", False, doc="Not for people.", internal=True)
+
+    @classmethod
+    def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
+        """Which tables is no question in bulk."""
+        hidden = {"tables"} if properties.get("mode", "bulk") == "bulk" else set()
+        return tuple(replace(v, visible=v.name not in hidden) for v in super().validate_keys(properties))
 
     def problems(self) -> Iterable[ConfigProblem]:
         if self.originals.get("tasks.max") == "13":

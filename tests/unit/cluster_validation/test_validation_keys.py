@@ -138,6 +138,14 @@ def test_values_are_trimmed_and_defaults_are_filled_in() -> None:
     assert found["connector.plugin.version"].value == "4.1.0"
 
 
+@pytest.mark.parametrize(("mode", "is_shown"), [("bulk", False), ("slow", True)])
+def test_a_connectors_own_choices_and_what_it_hides_are_told(mode: str, is_shown: bool) -> None:
+    found = values(validate(VAULT_SOURCE, {"mode": mode, "connection.url": "u", "connection.password": "p"}))
+    assert found["mode"].recommended_values == ("bulk", "slow")
+    assert found["tables"].visible is is_shown
+    assert found["connection.url"].visible
+
+
 def test_converters_default_to_the_workers_and_short_names_become_full() -> None:
     found = values(validate(FILE_SOURCE, {"value.converter": "StringConverter"}))
     assert found["key.converter"].value == JSON

@@ -49,7 +49,7 @@ def test_the_defaults_are_confluents():
         ({"numeric__mapping": "best"}, {"numeric.mapping"}),
         ({"timestamp__granularity": "seconds"}, {"timestamp.granularity"}),
         ({"batch__max__rows": "0"}, {"batch.max.rows"}),
-        ({"poll__interval__ms": "0"}, {"poll.interval.ms"}),
+        ({"poll__interval__ms": "-1"}, {"poll.interval.ms"}),
         ({"table__types": "TABLE,CHAIR"}, {"table.types"}),
         ({"dialect__name": "PostgreSqlDatabaseDialect"}, {"dialect.name"}),
         ({"jdbc__credentials__provider__class": "com.example.Vault"}, {"jdbc.credentials.provider.class"}),

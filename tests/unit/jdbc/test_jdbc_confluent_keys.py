@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.tables import TableFilter
 
 # name | type | default | importance | group | width | display name. Theirs calls catalog.pattern "Schema pattern", too.
 CONFLUENT = """
@@ -73,6 +74,41 @@ def test_a_key_is_declared_as_confluents(line):
     assert not ours.required
     if name in ENUMS:
         assert [value.lower() for value in ours.recommended_values] == ENUMS[name].split()
+
+
+def test_keys_and_groups_are_in_confluents_order():
+    """A form numbers them in this order; keys that are not Confluent's come behind its own."""
+    names = [line.partition(" ")[0] for line in CONFLUENT]
+    ours = [d for d in JdbcSourceConfig.definitions() if not d.internal]
+    assert [d.name for d in ours if d.name in names] == names
+    assert list(dict.fromkeys(d.group for d in ours)) == ["Database", "Mode", "Connector", "Log (mode=log)"]
+    for group in ("Database", "Mode", "Connector"):
+        known = [d.name in names for d in ours if d.group == group]
+        assert known == sorted(known, reverse=True)
+
+
+@pytest.mark.parametrize("name", [n for n in ENUMS if n != "numeric.mapping"])
+def test_forms_show_choices_in_lower_case_as_confluents(name):
+    (found,) = (v for v in JdbcSourceConfig.validate_keys({}) if v.name == name)
+    assert found.recommended_values == tuple(ENUMS[name].split())
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("connection.backoff.ms", "0"),
+        ("poll.interval.ms", "0"),
+        ("timestamp.delay.interval.ms", "-3600000"),
+        ("table.whitelist", "a,"),
+        ("db.timezone", "UT"),
+    ],
+)
+def test_what_confluents_takes_is_taken(key, value):
+    given = {"connection.url": "jdbc:sqlite:/x.db", "mode": "bulk", "table.whitelist": "a", "topic.prefix": "p-"}
+    config = JdbcSourceConfig.parse(given | {key: value})
+    assert config.delay_ms == 0
+    assert config.interval_s > 0
+    assert TableFilter.of(config).whitelist == ("a",)
 
 
 @pytest.mark.parametrize("name", sorted(set(ENUMS) - {"numeric.mapping"}))
