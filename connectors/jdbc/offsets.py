@@ -117,14 +117,14 @@ def _text(mark: Offset) -> str:
 
 
 def safe_pass(
-    mark: Offset, ended: str | None, pass_ended: str | None = None, at: Offset | None = None
+    mark: Offset, ended: str | None, pass_ended: str | None = None, at: Offset | None = None, server: str | None = None
 ) -> dict[str, object]:
     """The safe mark in Confluent's members, and behind it what was delivered beyond the mark.
 
     `ended`: the transactions whose rows were delivered; `pass_ended`, `at`: those of a pass that was delivered up to
-    a place.
+    a place; `server`: whose transactions they are.
     """
-    state = {"ended": ended, "pass": pass_ended, "at": None if at is None else dict(at)}
+    state = {"ended": ended, "pass": pass_ended, "at": None if at is None else dict(at), "server": server}
     text = json.dumps({k: v for k, v in state.items() if v is not None}, separators=(",", ":"))
     return {**mark, SAFE_PASS: text}
 
@@ -134,6 +134,12 @@ def safe_pass_of(offset: Offset | None) -> tuple[str | None, str | None, Offset 
     text = (offset or {}).get(SAFE_PASS)
     state = json.loads(text) if isinstance(text, str) else {}
     return state.get("ended"), state.get("pass"), state.get("at")
+
+
+def safe_server_of(offset: Offset | None) -> str | None:
+    """Whose transactions `safe_pass_of` gives; None: an older version stored them."""
+    text = (offset or {}).get(SAFE_PASS)
+    return json.loads(text).get("server") if isinstance(text, str) else None
 
 
 def mark_of(offset: Offset | None) -> Offset | None:

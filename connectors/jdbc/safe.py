@@ -19,6 +19,7 @@ from connectors.jdbc import offsets, snapshots
 from connectors.jdbc.database import Database
 from connectors.jdbc.forms import TimestampForm
 from connectors.jdbc.horizon import Horizon, Observation
+from connectors.jdbc.lineage import Lineage, Lineages
 from connectors.jdbc.modes import Mode, literal
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.pages import Page
@@ -50,6 +51,9 @@ class Marks(Protocol):
     def further(self, one: Offset | None, other: Offset | None) -> Offset | None:
         """The later of two places."""
 
+    def forget(self) -> None:
+        """What was delivered was of another server."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimestampMarks:
@@ -72,6 +76,9 @@ class TimestampMarks:
         """By timestamp, then by id."""
         return max(one, other, key=lambda o: (offsets.instant_us_of(o) or -(2**63), offsets.id_of(o) or -(2**63)))
 
+    def forget(self) -> None:
+        """Nothing is remembered."""
+
 
 class IdMarks:
     """Whoever takes an id after another one was seen takes a larger one."""
@@ -93,6 +100,10 @@ class IdMarks:
         """The larger id."""
         return max(one, other, key=lambda o: -(2**63) if o is None else offsets.id_of(o) or 0)
 
+    def forget(self) -> None:
+        """No id was delivered yet."""
+        self._pending = self._head = None
+
 
 class SnapshotPasses:
     """A mode of a PostgreSQL table whose every pass reads what has committed since the last one.
@@ -108,6 +119,8 @@ class SnapshotPasses:
         observe: Horizon,
         marks: Marks,
         stored: Offset | None,
+        *,
+        lineages: Lineages | None = None,
     ) -> None:
         self._make = make
         self._xmin = xmin
@@ -118,6 +131,9 @@ class SnapshotPasses:
         self._ended = None if ended is None else Snapshot.parse(ended)
         self._running = None if running is None else Snapshot.parse(running)
         self._head: Offset | None = at
+        self._lineages = lineages or Lineages()
+        server = offsets.safe_server_of(stored)
+        self._server = None if server is None else Lineage.parse(server)
         self._seen: Observation | None = None
         self._mode = make(self._mark if at is None else at)
         self.order, self.keep = self._mode.order, self._mode.keep
@@ -128,17 +144,30 @@ class SnapshotPasses:
         A pass that was broken off goes on with the transactions of its first part. The mark waits for the next pass:
         rows of theirs may have been replaced since then, and what replaced them may be before the place.
         """
+        is_known = self._meet(database)
         seen = self._horizon.observe(database)
         now, is_whole = snapshots.pin(database)
         known = [snapshot for snapshot in (self._ended, self._running) if snapshot is not None]
-        if not all(one.precedes(later) for one, later in pairwise([*known, now])):
+        if known and not (is_known and all(one.precedes(later) for one, later in pairwise([*known, now]))):
             _log.warning("The stored transactions are not of this server or too old: rows after the mark come again.")
-            self._ended = self._running = None
+            self._ended = self._running = self._head = None
+            self._marks.forget()
             self._mode = self._make(self._mark)
         self._seen = seen if is_whole and self._running is None else None
         self._running = self._running or now
         conditions = [snapshots.ended_by(self._running, self._xmin)]
         return conditions if self._ended is None else [*conditions, snapshots.ended_after(self._ended, self._xmin)]
+
+    def _meet(self, database: Database) -> bool:
+        """Whether the numbers of transactions mean here what they meant when the last ones were read."""
+        before, self._server = self._server, self._lineages.now(database)
+        if before is None or before.process == self._server.process:
+            return True
+        first = self._lineages.first_number(database)
+        if first is not None:
+            # A transaction that was rolled back just before a crash may be none any more, and its number another's.
+            self._ended, self._running = (one and one.below(first) for one in (self._ended, self._running))
+        return self._server.counts_on(before)
 
     @property
     def is_waiting(self) -> bool:
@@ -157,7 +186,7 @@ class SnapshotPasses:
         if page.following is None:
             return self._end()
         ended = None if self._ended is None else self._ended.text
-        return offsets.safe_pass(self._mark or {}, ended, self._running.text, at)
+        return offsets.safe_pass(self._mark or {}, ended, self._running.text, at, self._server_text)
 
     def finished(self) -> Offset | None:
         """The offset of an empty end when the mark has moved."""
@@ -174,7 +203,11 @@ class SnapshotPasses:
             self._mark = self._marks.next(self._mark, self._head, self._seen)
         self._ended, self._running, self._seen = self._running, None, None
         self._mode = self._make(self._mark)
-        return offsets.safe_pass(self._mark or {}, self._ended.text)
+        return offsets.safe_pass(self._mark or {}, self._ended.text, server=self._server_text)
+
+    @property
+    def _server_text(self) -> str | None:
+        return None if self._server is None else self._server.text
 
 
 class HeldIds:

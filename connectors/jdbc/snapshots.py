@@ -42,6 +42,12 @@ class Snapshot:
         lower, upper, rest = text.split(":")
         return cls(int(lower), int(upper), tuple(int(x) for x in rest.split(",") if x))
 
+    def below(self, first: int) -> Snapshot:
+        """Without what it says of `first` and later transactions."""
+        if self.upper <= first:
+            return self
+        return Snapshot(min(self.lower, first), first, tuple(x for x in self.open if x < first))
+
     def precedes(self, later: Snapshot) -> bool:
         """Whether `later` may be compared with this one: same server, and not too many transactions between."""
         return self.upper <= later.upper and later.upper - self.lower < _LONG_AGO

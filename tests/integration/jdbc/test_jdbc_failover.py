@@ -26,6 +26,7 @@ from connect.services.sql import SqlEndpoint, as_plain_user
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 SERVICES = {"postgres": PostgresService, "mariadb": MariaDbService}
 ROWS = 30_000
+TABLE = "id BIGINT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL"
 
 
 def _prepared(service: PostgresService | MariaDbService) -> PostgresService | MariaDbService:
@@ -103,6 +104,46 @@ def test_a_server_that_is_killed_while_its_log_is_read_is_waited_for(name: str, 
             assert sorted(value["after"]["id"] for _, _, value in run.events) == list(range(6001))
 
 
+@pytest.mark.parametrize("mode", ["incrementing", "timestamp+incrementing"])
+def test_a_row_with_the_number_of_a_transaction_that_a_crash_forgot_comes(mode: str, unique: str):
+    service = _prepared(PostgresService())
+    with service, _as_server("postgres", service.endpoint, unique) as server:
+        server.run(
+            "CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL)", "INSERT INTO {t} SELECT 1, now()"
+        )
+        # The log is written out by those who commit alone.
+        _said_by(service.endpoint, "ALTER SYSTEM SET wal_writer_delay = '10s'")
+        _said_by(service.endpoint, "SELECT pg_reload_conf()")
+        store = OffsetStore()
+        task = server.opened(
+            store, mode=mode, timestamp__column__name="ts" if "timestamp" in mode else None,
+            incrementing__column__name="id", timestamp__granularity="micros_long",
+        )  # fmt: skip
+        assert [row["id"] for row in rows(batches(task, store))] == [1]
+        numbers = []
+        with server.engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            server.run("INSERT INTO {t} SELECT 2, now()")
+            connection.exec_driver_sql(f"INSERT INTO {unique} SELECT 9, now()")
+            numbers.append(connection.exec_driver_sql("SELECT pg_current_xact_id()::text").scalar())
+            connection.rollback()
+        assert [row["id"] for row in rows(batches(task, store))] == [2]
+        service.kill()
+        service.start()
+        with server.engine.begin() as connection:
+            connection.exec_driver_sql(f"INSERT INTO {unique} SELECT 3, now()")
+            numbers.append(connection.exec_driver_sql("SELECT pg_current_xact_id()::text").scalar())
+        assert numbers[0] == numbers[1]
+        came: list[int] = []
+        deadline = Deadline.after(20)
+        while not came:
+            assert deadline.wait(0.02)
+            with suppress(RetriableError):
+                came += [row["id"] for row in rows(batches(task, store))]
+        task.close()
+    assert came == [3]
+
+
 class Standby(PostgresService):
     """Follows another PostgreSQL; reads only."""
 
@@ -126,7 +167,8 @@ def _said_by(e: SqlEndpoint, statement: str) -> object:
     with psycopg.connect(
         host=e.host, port=e.port, user=e.user, password=e.password, dbname=e.database, autocommit=True
     ) as connection:
-        row = connection.execute(statement).fetchone()
+        cursor = connection.execute(statement)
+        row = cursor.fetchone() if cursor.description else None
     return row and row[0]
 
 
@@ -172,3 +214,50 @@ def test_a_standby_is_read_when_the_primary_dies_and_followed_when_it_takes_over
             task.close()
             assert said
             assert _said_by(second, "SELECT pg_is_in_recovery()") is False
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_of_a_standby_that_took_over_without_the_last_transactions_come(mode: str, unique: str):
+    """It numbers its transactions anew from where it was, with numbers that were read on the old primary."""
+    primary = _prepared(PostgresService())
+    with primary, _as_server("postgres", primary.endpoint, unique) as server:
+        server.run(
+            "CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL)", "INSERT INTO {t} SELECT 1, now()"
+        )
+        with Standby(primary.endpoint) as standby:
+            second, e = standby.endpoint, primary.endpoint
+            _wait_for(second, f"SELECT count(*) FROM {unique}", 1)
+            store = OffsetStore()
+            task = server.opened(
+                store, **MODES[mode], timestamp__granularity="micros_long",
+                connection__url=f"jdbc:postgresql://{e.host}:{e.port},{second.host}:{second.port}/{e.database}",
+            )  # fmt: skip
+            _said_by(second, "ALTER SYSTEM SET primary_conninfo = ''")
+            _said_by(second, "SELECT pg_reload_conf()")
+            _wait_for(second, "SELECT count(*) FROM pg_stat_wal_receiver", 0)
+            server.run(*(f"INSERT INTO {{t}} SELECT {i}, now()" for i in range(2, 10)))
+            with server.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                for i in range(10, 60):
+                    connection.exec_driver_sql(f"INSERT INTO {unique} SELECT {i}, now()")
+
+            def take_over() -> None:
+                primary.kill()
+                _said_by(second, "SELECT pg_promote()")
+                _wait_for(second, "SELECT pg_is_in_recovery()", False)
+                with psycopg.connect(
+                    host=second.host, port=second.port, user=second.user, password=second.password,
+                    dbname=second.database, autocommit=True,
+                ) as connection:  # fmt: skip
+                    for i in range(101, 201):
+                        connection.execute(f"INSERT INTO {unique} SELECT {i}, now()")
+
+            wanted = {*range(1, 60), *range(101, 201)}
+            came: set[int] = set()
+            deadline = Deadline.after(60)
+            while not came >= wanted:
+                assert deadline.wait(0.01), sorted(wanted - came)
+                with suppress(RetriableError):
+                    came.update(row["id"] for row in rows(batches(task, store, at_most=1)))
+                if primary.running and len(came) == 59:
+                    take_over()
+            task.close()

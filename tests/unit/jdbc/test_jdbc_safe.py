@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql
 from connect.api.errors import ConnectError
 from connectors.jdbc import offsets
 from connectors.jdbc.horizon import MariaDbHorizon, Observation, PostgresHorizon
+from connectors.jdbc.lineage import Lineage, Lineages
 from connectors.jdbc.modes import Begin
 from connectors.jdbc.pages import Page
 from connectors.jdbc.safe import HeldIds, IdMarks, SnapshotPasses, TimestampMarks
@@ -180,6 +181,23 @@ def test_ids_are_held_until_what_was_open_when_they_were_seen_has_ended(settled:
     assert condition.compile().params == ({} if free is None else {"param_1": free})
 
 
+class Servers(Lineages):
+    """Servers in the order they are met, and the first transaction of each."""
+
+    def __init__(self, *met: Lineage, first: int | None = None) -> None:
+        self._met = list(met)
+        self._first = first
+
+    def now(self, _database: object) -> Lineage:
+        return self._met.pop(0) if len(self._met) > 1 else self._met[0]
+
+    def first_number(self, _database: object) -> int | None:
+        return self._first
+
+
+ONE = Lineage("1700000000.5", "7710/00000001")
+
+
 class Rows:
     """A mode whose pages hold one row each: the next id."""
 
@@ -214,7 +232,7 @@ def test_the_mark_moves_with_the_pass_after_one_that_was_broken_off():
         return modes[-1]
 
     marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, -1), lambda settled: settled)
-    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), marks, None)
+    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), marks, None, lineages=Servers(ONE))
     row: Any = pa.array([{"a": 1}])
     first = [(7, 9, [7])], ("7:9:7", False), [(7, "in progress")]
     database = Answers(*first, [(9, 9, [])], ("9:9:", False), [(9, 9, [])], ("9:9:", False))
@@ -242,10 +260,65 @@ def test_transactions_of_another_server_let_everything_after_the_mark_come_again
             return seen(10, 9)
 
     place = offsets.safe_pass(mark, *stored, at=None if stored[1] is None else mark | {"incrementing": 7})
-    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), IdMarks(), place)
+    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), IdMarks(), place, lineages=Servers(ONE))
     assert len(passes.begin(Answers([(9, 10, [])], ("10:10:", False)))) == 1
     assert begun[-1] == mark
     assert "come again" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("now", "first", "kept"),
+    [
+        (ONE, None, "5:20:7"),
+        (Lineage("1700000009.5", ONE.history), 20, "5:20:7"),
+        # What came after the start of a server that crashed is not what was read.
+        (Lineage("1700000009.5", ONE.history), 9, "5:9:7"),
+        (Lineage("1700000009.5", ONE.history), 3, "3:3:"),
+        (Lineage("1700000009.5", ""), None, "5:20:7"),
+        (Lineage("1700000009.5", "7710/00000002"), 40, None),
+        (Lineage("1700000009.5", "1234/00000001"), 40, None),
+    ],
+)
+def test_numbers_of_transactions_mean_something_as_far_as_a_server_did_not_give_them_out_again(now, first, kept):
+    class Watch:
+        def observe(self, _database: object) -> Observation:
+            return seen(10, 9)
+
+    mark = offsets.timestamp_incrementing(us(at(1)), 1)
+    marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, -1), lambda settled: settled)
+    place = offsets.safe_pass(mark, "5:20:7", server=ONE.text)
+    passes = SnapshotPasses(Rows, sa.column("xmin"), Watch(), marks, place, lineages=Servers(now, first=first))
+    conditions = passes.begin(Answers([(30, 30, [])], ("30:30:", False)))
+    assert len(conditions) == (1 if kept is None else 2)
+    if kept is not None:
+        literals = {"compile_kwargs": {"literal_binds": True}, "dialect": postgresql.dialect()}
+        assert f"'{kept}'" in str(conditions[1].compile(**literals))
+    passes.delivered(Page(pa.array([{"a": 1}]), (), ()))
+    assert offsets.safe_server_of(passes.delivered(Page(pa.array([{"a": 1}]), (), None))) == now.text
+
+
+def test_a_server_says_who_it_is_as_far_as_it_may():
+    asked = Lineages()
+
+    class Told(Answers):
+        def told(self, ask: Callable[[], Any]) -> Any:
+            try:
+                return ask()
+            except ConnectError:
+                return None
+
+    assert asked.now(Told([("1700000000.5", ONE.history)])) == ONE
+    assert asked.now(Told([("1700000000.5", None)])) == Lineage("1700000000.5")
+    assert asked.now(Told(ConnectError("denied"), [("1700000000.5", "")])) == Lineage("1700000000.5")
+    assert asked.now(Told([("1700000000.5", "")])) == Lineage("1700000000.5")
+    assert Lineage.parse(ONE.text) == ONE
+    assert Lineage.parse(Lineage("1700000000.5").text) == Lineage("1700000000.5")
+    assert asked.first_number(Told([("3:17",)])) == 3 * 2**32 + 17
+    assert asked.first_number(Told([(None,)])) is None
+    assert asked.first_number(Told(ConnectError("denied"))) is None
+    assert Lineage("2", "a/1").counts_on(Lineage("1", "a/1"))
+    assert Lineage("2").counts_on(Lineage("1", "a/1"))
+    assert not Lineage("2", "a/2").counts_on(Lineage("1"))
 
 
 def test_a_snapshot_keeps_its_text():

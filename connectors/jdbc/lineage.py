@@ -1,0 +1,88 @@
+"""Which PostgreSQL server numbered the transactions that a stored offset holds.
+
+A server that took over from another without its last transactions gives their numbers out again, and so does one that
+crashed, for those that left nothing in its log on disk. Rows with such a number would count as delivered. Source:
+PostgreSQL's documentation on timelines, and its control data functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from connectors.jdbc.database import Database
+
+_DOING: Final = "asking which server this is"
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """`process`: when the server was started. `history`: the cluster and its timeline; empty: the server does not say,
+    as most standbys.
+    """
+
+    process: str
+    history: str = ""
+
+    @property
+    def text(self) -> str:
+        """Both, for an offset."""
+        return f"{self.process} {self.history}"
+
+    @classmethod
+    def parse(cls, text: str) -> Lineage:
+        """From that text."""
+        return cls(*text.split(" ", 1))
+
+    def counts_on(self, earlier: Lineage) -> bool:
+        """Whether transactions have the numbers here that they had there.
+
+        A server that does not say is believed where its numbers go on behind those that are known.
+        """
+        return self.process == earlier.process or self.history in {"", earlier.history}
+
+
+class Lineages:
+    """Asks the servers of one table. Owned by the reading thread."""
+
+    def __init__(self) -> None:
+        self._asked = _FULL
+
+    def now(self, database: Database) -> Lineage:
+        """The server at the other end. RetriableError: not now."""
+        row = self._row(database, self._asked)
+        if row is None:
+            # Some providers take the right away to see control data.
+            self._asked = _PROCESS
+            row = self._row(database, self._asked)
+        return Lineage(*(str(part or "") for part in row or ("", "")))
+
+    def first_number(self, database: Database) -> int | None:
+        """The first transaction since the start of a primary, or a later one; None: it is none, or does not say."""
+        row = self._row(database, _NEXT)
+        if row is None or row[0] is None:
+            return None
+        epoch, _, number = str(row[0]).partition(":")
+        return (int(epoch) << 32) + int(number)
+
+    @staticmethod
+    def _row(database: Database, statement: str) -> Sequence[Any] | None:
+        ask: Callable[[], Sequence[Any]] = lambda: database.rows(sa.text(statement), _DOING)[0]  # noqa: E731
+        return database.told(ask)
+
+
+# A server starts with a checkpoint behind it, at its stop or at the end of its recovery.
+_NEXT: Final = """
+SELECT CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN next_xid END FROM pg_catalog.pg_control_checkpoint()
+"""
+_PROCESS: Final = "SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text, ''"
+_FULL: Final = """
+SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text,
+  (SELECT system_identifier FROM pg_catalog.pg_control_system()) || '/' ||
+  CASE WHEN pg_catalog.pg_is_in_recovery()
+  THEN (SELECT lpad(upper(to_hex(received_tli)), 8, '0') FROM pg_catalog.pg_stat_wal_receiver)
+  ELSE left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8) END
+"""
