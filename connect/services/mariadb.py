@@ -36,18 +36,22 @@ class MariaDbService(SupervisedService[SqlEndpoint]):
             f"CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{password}';\n"
             f"GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION;\n"
         )
-        argv = [
-            *(str(_binary("mariadbd")), "--no-defaults", f"--datadir={data}", f"--port={ports['port']}"),
-            *(f"--bind-address={LOOPBACK}", "--socket=mariadb.sock", f"--init-file={init}", "--skip-name-resolve"),
-            *("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"),
+        return as_plain_user(folder, "mysql", self._server(data, ports, init))
+
+    def _server(self, data: Path, ports: Mapping[str, int], init: Path) -> Sequence[str]:
+        mariadbd = _binary("mariadbd")
+        return [
+            *(str(mariadbd), "--no-defaults", f"--basedir={basedir(mariadbd)}", f"--datadir={data}"),
+            *(f"--port={ports['port']}", f"--bind-address={LOOPBACK}", "--socket=mariadb.sock"),
+            *(f"--init-file={init}", "--skip-name-resolve", "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"),
             *("--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", "--character-set-server=utf8mb4"),
         ]
-        return as_plain_user(folder, "mysql", argv)
 
     def _create(self, folder: Path, data: Path, deadline_s: float) -> None:
+        installer = _binary("mariadb-install-db")
         argv = [
-            *(str(_binary("mariadb-install-db")), "--no-defaults", f"--datadir={data}", "--skip-test-db"),
-            "--auth-root-authentication-method=normal",
+            *(str(installer), "--no-defaults", f"--basedir={basedir(installer)}", f"--datadir={data}"),
+            *("--skip-test-db", "--auth-root-authentication-method=normal"),
         ]
         log = folder / f"{self.name}.log"
         log.touch()
@@ -64,6 +68,11 @@ class MariaDbService(SupervisedService[SqlEndpoint]):
         # The server speaks first, once its init file is done.
         with socket.create_connection((endpoint.host, endpoint.port), timeout_s) as greeting:
             return len(greeting.recv(5)) > 0
+
+
+def basedir(binary: Path) -> Path:
+    """The folder that a server's bin, sbin and share are in, wherever it was unpacked."""
+    return binary.resolve().parent.parent
 
 
 def _binary(name: str) -> Path:

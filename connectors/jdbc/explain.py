@@ -47,8 +47,9 @@ def _sqlite(database: Database, poll: sa.Select[Any]) -> bool:
 
 
 def _mysql(database: Database, poll: sa.Select[Any]) -> bool:
-    rows = database.rows(_explained(database, "EXPLAIN ", poll), _DOING)
-    # A small table is read whole although an index would do; then the index is in possible_keys.
+    rows = database.rows(_explained(database, "EXPLAIN FORMAT=TRADITIONAL ", poll), _DOING)
+    # Its own default is another form since MySQL 9. A small table is read whole although an index would do; then the
+    # index is in possible_keys.
     plans = [dict(row._mapping) for row in rows]  # type: ignore[attr-defined]  # noqa: SLF001 - SQLAlchemy's public name
     return any(plan.get("type") == "ALL" and not plan.get("possible_keys") for plan in plans)
 

@@ -39,8 +39,17 @@ def take_tls(url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
 
 
 def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
-    """Connect by PyMySQL, which takes these arguments."""
-    return _preferring()(*arguments, **settings)
+    """Connect by PyMySQL, which takes these arguments. ConfigError: it lacks a package for that."""
+    try:
+        return _preferring()(*arguments, **settings)
+    except RuntimeError as error:
+        if "cryptography" not in str(error):
+            raise
+        raise ConfigError(
+            "connection.url: the server asks for the password in a form that needs TLS (sslMode=REQUIRED in the URL) "
+            "or the package cryptography in the worker's environment.",
+            key="connection.url",
+        ) from None
 
 
 @cache

@@ -32,7 +32,7 @@ _LITERALS: Final = {0: "null", 1: "true", 2: "false"}
 _NUMBERS: Final = {_INT16: "<h", _UINT16: "<H", _INT32: "<i", _UINT32: "<I", _INT64: "<q", _UINT64: "<Q"}
 _INLINED, _INLINED_IN_LARGE = {_LITERAL, _INT16, _UINT16}, {_INT32, _UINT32}
 _DIGITS_BEFORE_EXPONENT = 15
-"""A number with more digits before its point, or as many zeros behind it, is written with an exponent (dtoa.c)."""
+"""A whole number with more digits, or one with as many zeros behind its point, is written with an exponent (dtoa.c)."""
 _TIMESTAMP, _DATE, _TIME, _DATETIME, _DECIMAL = 7, 10, 11, 12, 246
 
 
@@ -123,7 +123,7 @@ def _double(value: float) -> str:
     point = len(whole) + exponent
     if value == 0:
         return f"{minus}0.0"
-    if not -_DIGITS_BEFORE_EXPONENT < point <= _DIGITS_BEFORE_EXPONENT:
+    if not -_DIGITS_BEFORE_EXPONENT < point <= max(_DIGITS_BEFORE_EXPONENT, len(whole) - 1):
         return f"{minus}{whole[0]}{'.' * (len(whole) > 1)}{whole[1:]}e{point - 1}"
     if point <= 0:
         return f"{minus}0.{'0' * -point}{whole}"

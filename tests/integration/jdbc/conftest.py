@@ -10,6 +10,7 @@ from jdbc_server import DRIVERS, Server
 
 from connect.services import ArtifactError
 from connect.services.mariadb import MariaDbService
+from connect.services.mysql import MySqlService
 from connect.services.postgres import PostgresService
 from connect.services.sql import SqlEndpoint
 
@@ -26,6 +27,13 @@ def mariadb() -> Iterator[SqlEndpoint]:
     """A MariaDB."""
     pytest.importorskip("pymysql", reason="pip install pymysql")
     yield from _started(MariaDbService())
+
+
+@pytest.fixture(scope="session")
+def mysql() -> Iterator[SqlEndpoint]:
+    """A MySQL, which few systems have a package of: see `connect.services.mysql`."""
+    pytest.importorskip("pymysql", reason="pip install pymysql")
+    yield from _started(MySqlService())
 
 
 def _started(service: PostgresService | MariaDbService) -> Iterator[SqlEndpoint]:

@@ -13,9 +13,9 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.source import JdbcSourceConnector
 from connectors.jdbc.task import JdbcSourceTask
 
-JDBC = {"postgres": "postgresql", "mariadb": "mariadb"}
-DRIVERS = {"postgres": "postgresql+psycopg", "mariadb": "mariadb+pymysql"}
-FULL = {"postgres": "public.{}", "mariadb": "connect.{}"}
+JDBC = {"postgres": "postgresql", "mariadb": "mariadb", "mysql": "mysql"}
+DRIVERS = {"postgres": "postgresql+psycopg", "mariadb": "mariadb+pymysql", "mysql": "mysql+pymysql"}
+FULL = {"postgres": "public.{}", "mariadb": "connect.{}", "mysql": "connect.{}"}
 
 
 @dataclass(frozen=True)

@@ -272,6 +272,6 @@ def test_a_statement_that_runs_too_long_is_ended_by_the_server_and_tried_again(s
         task.open(store)
         batches(task, store)
 
-    with pytest.raises(RetriableError, match=r"(?i)statement timeout|max_statement_time"):
+    with pytest.raises(RetriableError, match=r"(?i)statement timeout|max_statement_time|execution time"):
         read()
     task.close()

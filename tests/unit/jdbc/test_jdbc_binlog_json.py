@@ -88,6 +88,8 @@ def test_a_document_comes_back_from_its_binary_form(value, large):
         (_document({"bb": [1, 2.0, "x"], "a": {}}), '{"a": {}, "bb": [1, 2.0, "x"]}'),
         (_document('q"\\/\b\f\n\r\t\x01\x7fé😀'), '"q\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x7fé😀"'),
         (_document(1e15), "1e15"),
+        (_document(-1636257250011481.8), "-1636257250011481.8"),
+        (_document(1234567890123456.0), "1.234567890123456e15"),
         (_document(123456789012345.0), "123456789012345.0"),
         (_document(-1.5e300), "-1.5e300"),
         (_document(1e-7), "0.0000001"),
