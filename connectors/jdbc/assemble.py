@@ -157,7 +157,7 @@ class Assembly:
                 self.table.full if self.table else "(query)",
                 self.table.name if self.table else None,
                 shape.columns,
-                TimeRules(self._zone, config.timestamp_granularity, config.zero_date_handling),
+                TimeRules.of(config),
             ),
             mode=mode,
             page_rows=config.batch_max_rows,

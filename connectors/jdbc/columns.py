@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -18,13 +18,18 @@ from connect.api.records import Column
 from connectors.jdbc import temporal, typed_times
 from connectors.jdbc.temporal import Misfit, kinds
 from connectors.jdbc.types import ColumnPlan, Raw, value_schema
+from connectors.jdbc.zone import zone
+
+if TYPE_CHECKING:
+    from connectors.jdbc.config import JdbcSourceConfig
 
 _WIDEST = 76
 _NO_FIX = "Mend the row, or read a query that casts the column."
+_CUT = "or cut them off with microsecond.handling=truncate, as Confluent's connector does"
 _MICROS_FIX = (
-    "Set time.precision.mode=adaptive or timestamp.granularity=micros_long (or others of their values), or round the "
-    "column in a query."
+    f"Set time.precision.mode=adaptive or timestamp.granularity=micros_long (or others of their values), {_CUT}."
 )
+_TIME_FIX = f"Set time.precision.mode=adaptive (or another of its values), {_CUT}."
 
 
 V = TypeVar("V")
@@ -92,22 +97,31 @@ class RowFormat:
     def _misfit(self, plan: ColumnPlan, values: Sequence[Any] | pa.Array, error: Exception) -> SchemaError:
         shown = plan.schema.name or str(plan.schema.type)
         found = values.type if isinstance(values, pa.Array) else type(_first_misfit(plan, values, self.times)).__name__
-        timestamp = plan.raw in {Raw.INSTANT, Raw.WALL_CLOCK} and "microseconds" in str(error)
+        fix = plan.fix or _NO_FIX
+        if "microseconds" in str(error):
+            fix = {Raw.INSTANT: _MICROS_FIX, Raw.WALL_CLOCK: _MICROS_FIX, Raw.TIME: _TIME_FIX}.get(plan.raw, fix)
         why = f": {error}" if isinstance(error, Misfit) else ""
         return SchemaError(
             f"Table {self.table} holds a value of type {found} that does not fit {shown} without loss{why}.",
             field=plan.name,
-            fix=_MICROS_FIX if timestamp else plan.fix or _NO_FIX,
+            fix=fix,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRules:
-    """How timestamps are read and written; `special`: what zero.date.handling says."""
+    """How timestamps are read and written; `special`: what zero.date.handling says, `cuts`: microsecond.handling."""
 
     zone: ZoneInfo
     granularity: str
     special: str = "fail"
+    cuts: bool = False
+
+    @classmethod
+    def of(cls, config: JdbcSourceConfig) -> TimeRules:
+        """What a configuration says."""
+        cuts = config.microsecond_handling == "truncate"
+        return cls(zone(config.db_timezone), config.timestamp_granularity, config.zero_date_handling, cuts)
 
 
 def _first_misfit(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> Any:
@@ -141,7 +155,7 @@ def _build(plan: ColumnPlan, values: Sequence[Any] | pa.Array, times: TimeRules)
 
 def _moments(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> pa.Array:
     if plan.raw is Raw.TIME:
-        return _times(plan, values)
+        return _times(plan, values, times)
     try:
         return _real_moments(plan, values, times)
     except (Misfit, pa.ArrowException):
@@ -157,9 +171,9 @@ def _real_moments(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> 
     return _timestamps(plan, values, times)
 
 
-def _times(plan: ColumnPlan, values: Sequence[Any] | pa.Array) -> pa.Array:
+def _times(plan: ColumnPlan, values: Sequence[Any] | pa.Array, rules: TimeRules) -> pa.Array:
     if not typed_times.has(plan.schema):
-        return temporal.times(values)
+        return temporal.times(values, cuts=rules.cuts)
     return typed_times.times(temporal.micros_of_day(values), plan.schema)
 
 
@@ -172,7 +186,7 @@ def _timestamps(plan: ColumnPlan, values: Sequence[Any] | pa.Array, times: TimeR
     instants = temporal.instants(values, zone)
     if typed_times.has(plan.schema):
         return typed_times.timestamps(instants, plan.schema, plan.second_digits)
-    return temporal.timestamps(instants, times.granularity, times.zone)
+    return temporal.timestamps(instants, times.granularity, times.zone, cuts=times.cuts)
 
 
 def _of_arrow(plan: ColumnPlan, array: pa.Array, times: TimeRules) -> pa.Array:
@@ -182,7 +196,7 @@ def _of_arrow(plan: ColumnPlan, array: pa.Array, times: TimeRules) -> pa.Array:
         case Raw.DATE:
             return _dates(plan, temporal.special_dates(array, times.special))
         case Raw.TIME:
-            return _times(plan, array)
+            return _times(plan, array, times)
         case Raw.WALL_CLOCK | Raw.INSTANT:
             return _timestamps(plan, temporal.special_instants(array, times.special), times)
         case Raw.TEXT if typed_times.has(plan.schema):

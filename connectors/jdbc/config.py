@@ -192,7 +192,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     timestamp_granularity: Annotated[String, one_of(*GRANULARITIES, ignore_case=True), AfterValidator(str.lower)] = key(
         "timestamp.granularity", "connect_logical", importance="low", group=CONNECTOR,
         display_name="Timestamp granularity for timestamp columns",
-        doc="What timestamps become: connect_logical has milliseconds and refuses finer values; the others are INT64 "
+        doc="What timestamps become: connect_logical has milliseconds (see microsecond.handling); the others are INT64 "
         "or STRING of epoch micro- or nanoseconds, or ISO text in db.timezone.",
     )  # fmt: skip
     incrementing_initial: Long = key(
@@ -246,6 +246,11 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     safe_horizon_max_ms: Annotated[Long, at_least(1000)] = key(
         "safe.horizon.max.ms", 3_600_000, importance="low", group=CONNECTOR,
         doc="How long an open transaction may hold the safe mark; after that its rows may be lost, with a warning.",
+    )  # fmt: skip
+    microsecond_handling: Annotated[String, one_of("fail", "truncate")] = key(
+        "microsecond.handling", "fail", importance="low", group=CONNECTOR,
+        doc="What becomes of microseconds in types of milliseconds (timestamp.granularity=connect_logical, and columns "
+        "of times): fail stops at the first value with some, truncate cuts them off, as Confluent's connector does.",
     )  # fmt: skip
     zero_date_handling: Annotated[String, one_of("fail", "null", "epoch")] = key(
         "zero.date.handling", "fail", importance="low", group=CONNECTOR,

@@ -145,11 +145,11 @@ def _each_once(late: pa.Array, numbers: pa.Array, convert: Callable[[int], objec
     return pa.array([convert(us) for us in distinct.to_pylist()], kind).take(pc.index_in(numbers, distinct))
 
 
-def timestamps(array: pa.Array, granularity: str, zone: ZoneInfo) -> pa.Array:
-    """Instants in the form of a timestamp.granularity. Misfit: microseconds under connect_logical."""
+def timestamps(array: pa.Array, granularity: str, zone: ZoneInfo, *, cuts: bool = False) -> pa.Array:
+    """Instants in the form of a timestamp.granularity. Misfit: microseconds under connect_logical, unless it `cuts`."""
     unit, _, form = granularity.partition("_")
     if granularity == "connect_logical":
-        return whole(array, 1000, "microseconds").cast(pa.timestamp("ms", "UTC"))
+        return _millis(array, cuts=cuts).cast(pa.timestamp("ms", "UTC"))
     # As text, nanoseconds hold every year; 64 bits hold 1678 to 2261 only.
     if form == "iso_datetime_string":
         text = _iso(array, zone)
@@ -166,6 +166,14 @@ def _nanos(micros: pa.Array) -> pa.Array:
         return pc.multiply_checked(micros, 1000)
     except pa.ArrowInvalid:
         raise Misfit("64 bits of nanoseconds hold the years 1678 to 2261; nanos_string holds all") from None
+
+
+def _millis(micros: pa.Array, *, cuts: bool) -> pa.Array:
+    if not cuts:
+        return whole(micros, 1000, "microseconds")
+    # Before 1970, too, the earlier millisecond is taken, as in Java.
+    result = pc.divide(micros, 1000)
+    return pc.subtract(result, pc.greater(pc.multiply(result, 1000), micros).cast(pa.int64()))
 
 
 def whole(array: pa.Array, divisor: int, lost: str) -> pa.Array:
@@ -189,9 +197,9 @@ def dates(values: Sequence[Any]) -> pa.Array:
             raise Misfit(f"a date comes as {_names(found)}")
 
 
-def times(values: Sequence[Any] | pa.Array) -> pa.Array:
-    """Times of day as time32(ms). Misfit for microseconds, PostgreSQL's 24:00:00 and MySQL's times outside one day."""
-    return whole(_within_a_day(micros_of_day(values)), 1000, "microseconds").cast(pa.int32()).cast(pa.time32("ms"))
+def times(values: Sequence[Any] | pa.Array, *, cuts: bool = False) -> pa.Array:
+    """Times of day as time32(ms). Misfit for microseconds, unless it `cuts`, and for times outside one day."""
+    return _millis(_within_a_day(micros_of_day(values)), cuts=cuts).cast(pa.int32()).cast(pa.time32("ms"))
 
 
 def micros_of_day(values: Sequence[Any] | pa.Array) -> pa.Array:

@@ -25,7 +25,6 @@ from connectors.jdbc.log.envelope import EventFormat, source_schema
 from connectors.jdbc.ragged import Fields
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import ColumnPlan, Projection, Raw, plan_column
-from connectors.jdbc.zone import zone
 
 _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 _INT64, _STRING = s.INT64.as_optional(), s.STRING.as_optional()
@@ -104,7 +103,7 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
     found = {str(row[0]): row for row in database.rows(statement, f"reading the types of table {name.full}")}
     database.end_transaction()
     topic = topic_of(name, config)
-    times = TimeRules(zone(config.db_timezone), config.timestamp_granularity, config.zero_date_handling)
+    times = TimeRules.of(config)
     form = RowFormat(name.full, f"{topic}.Value", shape.columns, times)
     logged = []
     for plan in shape.columns:

@@ -24,7 +24,6 @@ from connectors.jdbc.postgres_types import bases, type_of
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.temporal import Misfit
 from connectors.jdbc.types import ColumnPlan, TypeRules, plan_column
-from connectors.jdbc.zone import zone
 
 SOURCE: Final = source_schema(
     "postgresql",
@@ -120,7 +119,7 @@ class LogTables:
             plans.append(plan_column(column.name, type_of(oid, modifier), may_be_null, rules))
         config = self._config
         topic = topic_of(name, config)
-        times = TimeRules(zone(config.db_timezone), config.timestamp_granularity, config.zero_date_handling)
+        times = TimeRules.of(config)
         form = RowFormat(name.full, f"{topic}.Value", plans, times)
         events = EventFormat(topic, form.schema, _key(relation, unique), SOURCE)
         return LogTable(name, relation, form, events, tuple(oid for oid, _ in found_bases))

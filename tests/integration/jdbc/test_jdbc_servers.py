@@ -71,6 +71,21 @@ def test_microseconds_under_connect_logical_are_refused_with_the_fix(filled):
     task.close()
 
 
+@both_readers
+def test_microseconds_are_cut_off_on_request_and_the_place_keeps_them(filled, reader):
+    filled.run("ALTER TABLE {t} ADD COLUMN at TIME(6)", "UPDATE {t} SET at = '12:34:56.123456'")
+    store = OffsetStore()
+    settings = {**MODES["both"], "microsecond__handling": "truncate", "batch__max__rows": 7, "reader": reader}
+    read = []
+    for _ in range(9):
+        task = filled.opened(store, **settings)
+        read += rows(batches(task, store, at_most=1))
+        task.close()
+    assert [r["id"] for r in read] == list(range(1, 61))
+    assert read[0]["ts"] == datetime(2024, 1, 1, 0, 0, 0, 123000, UTC)
+    assert read[0]["at"] == time(12, 34, 56, 123000)
+
+
 def test_a_query_is_wrapped(filled):
     store = OffsetStore()
     query = (

@@ -48,6 +48,13 @@ def test_nanoseconds_as_numbers_say_which_years_they_hold():
         temporal.timestamps(pa.array([us("9999-12-31T23:59:59.999999Z")]), "nanos_long", UTC_ZONE)
 
 
+def test_microseconds_are_cut_off_on_request_as_in_java():
+    array = pa.array([1_999, 1_000, -1, -1_000, -310_476_303_876_544, None])
+    cut = temporal.timestamps(array, "connect_logical", BERLIN, cuts=True)
+    assert cut.cast(pa.int64()).to_pylist() == [1, 1, -1, -1, -310_476_303_877, None]
+    assert temporal.times([time(12, 34, 56, 123456), None], cuts=True).to_pylist() == [time(12, 34, 56, 123000), None]
+
+
 def test_numbers_are_epoch_milliseconds():
     assert temporal.instants([1709210096123], UTC_ZONE).to_pylist() == [1_709_210_096_123_000]
 
