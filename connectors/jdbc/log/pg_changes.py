@@ -18,7 +18,17 @@ from connectors.jdbc.log import envelope
 from connectors.jdbc.log.cells import NULL, UNCHANGED, Cells, Mask
 from connectors.jdbc.log.pg_snapshot import SnapshotRows
 from connectors.jdbc.log.pg_tables import LogTable, LogTables
-from connectors.jdbc.log.pgoutput import DELETE, UPDATE, Changes, LogState, Origin, Relation, Truncation, decode
+from connectors.jdbc.log.pgoutput import (
+    DELETE,
+    UPDATE,
+    Changes,
+    LogState,
+    Messages,
+    Origin,
+    Relation,
+    Truncation,
+    decode,
+)
 from connectors.jdbc.log.position import Coordinate, LogPosition, partition_of
 from connectors.jdbc.tables import TableName
 
@@ -51,7 +61,7 @@ class ChangeEvents:
         self._prefix = config.topic_prefix
 
     def of_log(
-        self, messages: Sequence[bytes | memoryview], state: LogState, position: LogPosition
+        self, messages: Messages, state: LogState, position: LogPosition
     ) -> Iterator[tuple[Batch | None, LogPosition]]:
         """Batches with the position behind each; at last None and the position behind all messages.
 

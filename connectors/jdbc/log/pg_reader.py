@@ -128,7 +128,7 @@ class PostgresLog:
             self.tend()
             messages = self._stream.read(self._config.max_batch_size, _WAIT_S, min(spent_s, COLLECT_S))
             begun_s = time.monotonic()
-            if messages:
+            if len(messages):
                 for batch, position in events.of_log(messages, state, self.position):
                     self.position = position
                     if batch is not None:

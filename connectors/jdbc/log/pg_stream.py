@@ -1,28 +1,26 @@
-"""One replication connection to PostgreSQL, over libpq's own functions: commands, the log's messages, and answers.
+"""One replication connection to PostgreSQL: commands, the log's messages, and answers.
 
 Owned by the reading thread. Source: PostgreSQL's documentation, "Streaming Replication Protocol".
 """
 
 from __future__ import annotations
 
-import select
 import struct
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from psycopg import pq
 
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.errors import Border
-from connectors.jdbc.log.cells import BYTES_AT_MOST
+from connectors.jdbc.log.pg_copy import CopyStream, NotPlainError, copy_stream, run_command
+from connectors.jdbc.log.pgoutput import Messages
 
 _POSTGRES_EPOCH_S = 946_684_800
-_DATA, _KEEPALIVE = ord("w"), ord("k")
-_SLICE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,8 @@ class ReplicationStream:
         self._border = border
         self._stopping = stopping
         self._connection: psycopg.Connection[Any] | None = None
+        self._copy: CopyStream | None = None
+        self._raw = True
         self._confirmed = 0
         self._seen = 0
         self._answer_at_s = 0.0
@@ -70,53 +70,44 @@ class ReplicationStream:
         # What a connection before this one had seen may lie behind changes that come again.
         self.server_end = self._seen = 0
         quoted = publication.replace('"', '""').replace("'", "''")
-        self._command(
+        command = (
             f'START_REPLICATION SLOT "{slot}" LOGICAL {lsn_text} '
-            f"(proto_version '1', publication_names '\"{quoted}\"')",
-            f"reading slot {slot}",
+            f"(proto_version '1', publication_names '\"{quoted}\"')"
         )
+        doing = f"reading slot {slot}"
+        with self._translated(doing):
+            self._copy = copy_stream(self._pgconn, raw=self._raw)
+            try:
+                self._copy.begin(command, lambda: self._check(doing))
+            except NotPlainError:
+                self._raw = False
+                raise psycopg.OperationalError("it is encrypted, and is begun again") from None
 
-    def read(self, limit: int, wait_s: float, collect_s: float = 0.0) -> list[memoryview]:
+    def read(self, limit: int, wait_s: float, collect_s: float = 0.0) -> Messages:
         """The log's messages that are there, at most `limit`; waits for a first one up to `wait_s`.
 
         Once there is one, others get `collect_s` to come: the server sends them one by one.
         """
-        connection, size = self._pgconn, 0
-        messages: list[memoryview] = []
-        fetch = connection.get_copy_data
-        waits_s = [collect_s, wait_s]
-        with self._border.translated("reading the log", _READ_FIX):
-            while len(messages) < limit and size < BYTES_AT_MOST:
-                length, message = fetch(1)
-                if length > 0:
-                    kind = message[0]
-                    if kind == _DATA:
-                        messages.append(message)
-                        size += length
-                    elif kind == _KEEPALIVE:
-                        self._keepalive(message)
-                elif length == 0:
-                    if messages and waits_s:
-                        # Not woken by each of them.
-                        self._stopping.wait(waits_s[0])
-                        waits_s = []
-                    if not self._more(waits_s.pop() if len(waits_s) == 2 else 0.0):
-                        break
+        copy, slept = self._copy, False
+        assert copy is not None
+        with self._translated("reading the log", _READ_FIX):
+            while not copy.scan(limit, self._keepalive):
+                if copy.is_empty():
+                    found, wait_s = copy.more(wait_s), 0.0
+                elif slept or copy.backlog:
+                    found = copy.more(0.0)
                 else:
-                    self._ended()
-        if messages:
-            self._seen = max(self._seen, struct.unpack_from(">Q", messages[-1], 1)[0])
+                    # Not woken by each of them.
+                    self._stopping.wait(collect_s)
+                    found, slept = copy.more(0.0), True
+                if not found:
+                    break
+        messages = copy.taken()
+        if len(messages):
+            self._seen = max(self._seen, messages.last_lsn)
         return messages
 
-    def _more(self, wait_s: float) -> bool:
-        """Take what the network has; False when nothing came."""
-        connection = self._pgconn
-        if not select.select([connection.socket], [], [], wait_s)[0]:
-            return False
-        connection.consume_input()
-        return True
-
-    def _keepalive(self, message: memoryview) -> None:
+    def _keepalive(self, message: bytes) -> None:
         end, _, wants_answer = struct.unpack_from(">QQB", message, 1)
         self.server_end = max(self.server_end, end)
         if wants_answer:
@@ -131,48 +122,37 @@ class ReplicationStream:
         self._answer_at_s = now_s + every_s
         seen = max(self._seen, self._confirmed)
         clock = int((time.time() - _POSTGRES_EPOCH_S) * 1_000_000)
-        with self._border.translated("answering the server"):
-            self._pgconn.put_copy_data(
-                struct.pack(">BQQQQB", ord("r"), seen, self._confirmed, self._confirmed, clock, 0)
-            )
-            self._pgconn.flush()
+        if self._copy is None:
+            return
+        with self._translated("answering the server"):
+            self._copy.send(struct.pack(">BQQQQB", ord("r"), seen, self._confirmed, self._confirmed, clock, 0))
 
-    def _ended(self) -> None:
-        result = self._pgconn.get_result()
-        if result is not None and result.status == pq.ExecStatus.FATAL_ERROR:
-            raise _error(result)
-        raise RetriableError(self._border.failed("reading the log", psycopg.OperationalError("the server ended it")))
+    def _check(self, doing: str) -> None:
+        if self._stopping.is_set():
+            raise RetriableError(f"{doing.capitalize()} was broken off: the task stops.")
+
+    @contextmanager
+    def _translated(self, doing: str, fix: str = "See the server's log.") -> Iterator[None]:
+        with self._border.translated(doing, fix):
+            try:
+                yield
+            except psycopg.errors.ObjectNotInPrerequisiteState as error:
+                raise ConnectError(f"PostgreSQL refuses the slot: {error}", key="slot.name", fix=_SLOT_FIX) from None
 
     def _command(self, command: str, doing: str) -> Sequence[Sequence[str]]:
-        connection = self._pgconn
-        with self._border.translated(doing):
-            connection.send_query(command.encode())
-            result = None
-            while True:
-                while connection.is_busy():
-                    if self._stopping.is_set():
-                        raise RetriableError(f"{doing.capitalize()} was broken off: the task stops.")
-                    self._more(_SLICE_S)
-                found = connection.get_result()
-                if found is None:
-                    break
-                result = found
-                if found.status == pq.ExecStatus.FATAL_ERROR:
-                    raise _error(found)
-                if found.status == pq.ExecStatus.COPY_BOTH:
-                    return ()
-        assert result is not None
-        texts = [[result.get_value(r, c) or b"" for c in range(result.nfields)] for r in range(result.ntuples)]
-        return [[text.decode() for text in row] for row in texts]
+        with self._translated(doing):
+            return run_command(self._pgconn, command, lambda: self._check(doing))
 
     def close(self) -> None:
         """Leave; what is already gone does not matter."""
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            copy.close()
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
 
-_NOT_IN_STATE = "55000"
 _SLOT_FIX = (
     "Set wal_level=logical and restart the server; drop a slot that is lost, and reset the connector's "
     "offsets, so that it reads the tables anew."
@@ -182,14 +162,3 @@ _CONNECT_FIX = (
     "Grant the user the right to replicate (ALTER ROLE … REPLICATION; on Amazon RDS: GRANT rds_replication), and allow "
     "it in pg_hba.conf."
 )
-
-
-def _error(result: Any) -> Exception:
-    state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
-    message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode()
-    if state == _NOT_IN_STATE:
-        return ConnectError(f"PostgreSQL refuses the slot: {message}.", key="slot.name", fix=_SLOT_FIX)
-    try:
-        return psycopg.errors.lookup(state)(message)
-    except KeyError:
-        return psycopg.OperationalError(message)

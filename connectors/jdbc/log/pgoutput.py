@@ -122,21 +122,46 @@ class _Rows:
     origin: Origin
 
 
-def decode(messages: Sequence[bytes | memoryview], state: LogState) -> Iterator[Changes | Truncation]:
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """XLogData messages in one run of bytes, with or without others between them. `starts`: of each, ascending."""
+
+    content: bytes
+    starts: Places
+
+    @classmethod
+    def of(cls, messages: Sequence[bytes | memoryview]) -> Messages:
+        """Of messages that lie apart."""
+        sizes = np.fromiter(map(len, messages), np.int64, len(messages))
+        return cls(b"".join(messages), np.cumsum(sizes) - sizes)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def last_lsn(self) -> int:
+        """Where the last one begins in the log."""
+        return int(struct.unpack_from(">Q", self.content, int(self.starts[-1]) + _LSN_AT)[0])
+
+    def body(self, number: int) -> bytes:
+        """What one says, and perhaps more behind it."""
+        end = int(self.starts[number + 1]) if number + 1 < len(self.starts) else len(self.content)
+        return self.content[int(self.starts[number]) + XLOG_HEADER : end]
+
+
+def decode(messages: Messages, state: LogState) -> Iterator[Changes | Truncation]:
     """The changes in XLogData messages, by runs in which no table changes its columns; moves `state` behind them.
 
     Within a run, all changes of a table come together. ConnectError: a message of another protocol version.
     """
-    buffer = Buffer(b"".join(messages))
-    sizes = np.fromiter(map(len, messages), np.int64, len(messages))
-    starts = np.cumsum(sizes) - sizes
+    buffer, starts = Buffer(messages.content), messages.starts
     kinds = buffer.bytes[starts + XLOG_HEADER]
     row = (kinds == INSERT) | (kinds == UPDATE) | (kinds == DELETE)
     truncates = kinds == _TRUNCATE
     origin = _origins(buffer, starts, kinds, row | truncates, state)
     steps: list[tuple[int, Relation | None]] = [(i, None) for i in np.flatnonzero(truncates).tolist()]
     for i in np.flatnonzero(kinds == _RELATION).tolist():
-        described = _relation(bytes(messages[i][XLOG_HEADER:]))
+        described = _relation(messages.body(i))
         if state.relations.get(described.oid) != described:
             steps.append((i, described))
     unknown = _UNKNOWN[kinds]
@@ -150,7 +175,7 @@ def decode(messages: Sequence[bytes | memoryview], state: LogState) -> Iterator[
         if relation is not None:
             state.relations[relation.oid] = relation
         elif i < len(messages):
-            yield _truncation(bytes(messages[i][XLOG_HEADER:]), origin.take(changes[i : i + 1] - 1), state)
+            yield _truncation(messages.body(i), origin.take(changes[i : i + 1] - 1), state)
         first = i + 1
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.jdbc.log.cells import NULL, UNCHANGED, Cells
-from connectors.jdbc.log.pgoutput import Changes, LogState, Truncation, decode
+from connectors.jdbc.log.pgoutput import Changes, LogState, Messages, Truncation, decode
 
 Row = Sequence[Any]
 """A value per column: text, None, or `...` for a large value left as it was."""
@@ -74,7 +74,7 @@ def _tuple(row: Row) -> bytes:
 def read_back(messages: Sequence[bytes], state: LogState | None = None) -> list[tuple[object, ...]]:
     """(table, kind, final_lsn, place, old row, new row) of each change; (kind, tables) of a truncation."""
     found: list[tuple[object, ...]] = []
-    for item in decode(messages, state or LogState()):
+    for item in decode(Messages.of(messages), state or LogState()):
         if isinstance(item, Truncation):
             found.append(("T", tuple(r.table for r in item.relations)))
         else:

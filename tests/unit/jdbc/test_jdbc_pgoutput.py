@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jdbc_pgoutput import EPOCH_US, Log, read_back
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.pgoutput import LogState, decode
+from connectors.jdbc.log.pgoutput import LogState, Messages, decode
 
 COLUMNS = [("id", 23), ("name", 25), ("note", 25)]
 
@@ -73,7 +73,7 @@ def test_what_the_log_did_not_describe_is_refused(log):
 def test_a_message_of_another_protocol_is_refused(log):
     log.add(b"S" + bytes(5))
     with pytest.raises(ConnectError, match="'S'"):
-        list(decode(log.messages, LogState()))
+        list(decode(Messages.of(log.messages), LogState()))
 
 
 VALUES = st.one_of(st.none(), st.text(max_size=12).filter(lambda t: "\0" not in t), st.just(...))
