@@ -16,10 +16,19 @@ _INIT_FILE = "init.sql"
 
 
 class MariaDbService(SupervisedService[SqlEndpoint]):
-    """A MariaDB with the user `connect`, who may do everything, and the database `connect`."""
+    """A MariaDB with the user `connect`, who may do everything, and the database `connect`.
+
+    `buffers_mib`: the memory for pages of tables.
+    """
 
     name: ClassVar[str] = "mariadb"
     port_names: ClassVar[tuple[str, ...]] = ("port",)
+
+    def __init__(
+        self, *, data_folder: Path | None = None, ports: Mapping[str, int] | None = None, buffers_mib: int = 64
+    ) -> None:
+        super().__init__(data_folder=data_folder, ports=ports)
+        self._buffers_mib = buffers_mib
 
     def prepare(self) -> None:
         _binary("mariadbd")
@@ -44,7 +53,8 @@ class MariaDbService(SupervisedService[SqlEndpoint]):
             *(str(mariadbd), "--no-defaults", f"--basedir={basedir(mariadbd)}", f"--datadir={data}"),
             *(f"--port={ports['port']}", f"--bind-address={LOOPBACK}", "--socket=mariadb.sock"),
             *(f"--init-file={init}", "--skip-name-resolve", "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"),
-            *("--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", "--character-set-server=utf8mb4"),
+            *(f"--innodb-buffer-pool-size={self._buffers_mib}M", "--innodb-log-file-size=32M"),
+            "--character-set-server=utf8mb4",
         ]
 
     def _create(self, folder: Path, data: Path, deadline_s: float) -> None:

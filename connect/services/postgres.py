@@ -14,12 +14,21 @@ from connect.services.supervised import SupervisedService
 
 
 class PostgresService(SupervisedService[SqlEndpoint]):
-    """A PostgreSQL with one superuser, `connect`, and the database `postgres`; `wal_level` is logical."""
+    """A PostgreSQL with one superuser, `connect`, and the database `postgres`; `wal_level` is logical.
+
+    `buffers_mib`: the memory for pages of tables.
+    """
 
     name: ClassVar[str] = "postgres"
     port_names: ClassVar[tuple[str, ...]] = ("port",)
     # SIGTERM waits for clients to leave; what was committed survives a kill.
     stop_grace_s: ClassVar[float] = 2.0
+
+    def __init__(
+        self, *, data_folder: Path | None = None, ports: Mapping[str, int] | None = None, buffers_mib: int = 32
+    ) -> None:
+        super().__init__(data_folder=data_folder, ports=ports)
+        self._buffers_mib = buffers_mib
 
     def prepare(self) -> None:
         _binary("postgres")
@@ -32,7 +41,7 @@ class PostgresService(SupervisedService[SqlEndpoint]):
         options = {
             "port": str(ports["port"]), "listen_addresses": LOOPBACK, "unix_socket_directories": "",
             "wal_level": "logical", "max_prepared_transactions": "10", "max_connections": "50",
-            "shared_buffers": "32MB", "max_wal_size": "256MB",
+            "shared_buffers": f"{self._buffers_mib}MB", "max_wal_size": "256MB",
         }  # fmt: skip
         return as_plain_user(
             folder,

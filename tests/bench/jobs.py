@@ -301,6 +301,7 @@ JOBS: dict[str, Callable[[Settings], Figure]] = {
         sql_jobs.make_sql_table,
         sql_jobs.naive_sql,
         sql_jobs.copy_out,
+        sql_jobs.produce_ready,
     )
 }
 

@@ -21,28 +21,27 @@ MUST = {"postgresql": 250_000, "mariadb": 220_000}
 MUST_AVRO = 280_000
 WARM_UPS_AT_MOST, WARM_SHARE = 5, 0.05
 """A broker is warm when compiling takes less than this share of its CPU time."""
+BUFFERS_MIB = 3072
+"""For the pages of tables, all of which have room: a server's memory, where the embedded ones have that of a test."""
 NAIVE_ROWS = 400_000
 """What the slow peer moves of the table: its rate is the same from the first row on."""
 
 
 def measure_sql(bench: Bench) -> Iterator[dict]:
     """The rows of bench.json for SQL servers that are installed."""
-    produced = run("raw_produce", {**bench.base, "topic": new_topic(bench.kafka, "warm-up")})
     bench.say(f"{JAVA} is left out of SQL servers: no JDBC connector for it is on Maven Central.")
     for dialect, (service, name) in SERVERS.items():
         try:
-            server = service()
+            server = service(buffers_mib=BUFFERS_MIB)
             server.prepare()
         except ServiceError as error:
             bench.say(f"{name} is left out: {error}")
             continue
         with server:
-            yield from _entries(bench, dialect, name, server, produced)
+            yield from _entries(bench, dialect, name, server)
 
 
-def _entries(
-    bench: Bench, dialect: str, name: str, server: PostgresService | MariaDbService, produced: Figure
-) -> Iterator[dict]:
+def _entries(bench: Bench, dialect: str, name: str, server: PostgresService | MariaDbService) -> Iterator[dict]:
     e = server.endpoint
     settings = {
         **bench.base, "dialect": dialect, "host": e.host, "port": str(e.port), "user": e.user, "password": e.password,
@@ -67,7 +66,8 @@ def _entries(
         yield entry(f"{name} -> Avro -> Kafka", avro, peer, naive, must=MUST_AVRO) | servers
         copied = run("copy_out", {**settings, "topic": ""})
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "COPY out, thrown away", copied)
-        yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "librdkafka produce(), ready bytes", produced)
+        ready = run("produce_ready", {**settings, "topic": new_topic(bench.kafka, "ready")})
+        yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "librdkafka produce(), ready bytes", ready)
 
 
 def _moved(

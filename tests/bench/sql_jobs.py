@@ -13,6 +13,7 @@ from tests.bench.producing import new_producer, produce
 Settings = Mapping[str, str]
 TABLE = "bench"
 DRIVERS = {"postgresql": "postgresql+psycopg", "mariadb": "mariadb+pymysql"}
+READY_ROWS = 10_000
 NAMES = (
     "id", "customer", "quantity", "priority", "price", "weight", "paid", "created", "changed", "sku", "city", "note",
 )  # fmt: skip
@@ -93,6 +94,25 @@ def naive_sql(settings: Settings) -> Figure:
         for row in _rows(settings):
             produce(target, settings["topic"], json.dumps(dict(zip(NAMES, row, strict=True)), default=str).encode())
             sent += 1
+        target.flush()
+        return sent
+
+    return measure(work)
+
+
+def produce_ready(settings: Settings) -> Figure:
+    """The ceiling of Kafka: rows of the table as bytes that are ready, again and again."""
+    some = {**settings, "rows": str(READY_ROWS)}
+    values = [json.dumps(dict(zip(NAMES, row, strict=True)), default=str).encode() for row in _rows(some)]
+    target = new_producer(settings["bootstrap"])
+
+    def work() -> int:
+        sent = 0
+        while sent < int(settings["rows"]):
+            for value in values:
+                produce(target, settings["topic"], value)
+            target.poll(0)
+            sent += len(values)
         target.flush()
         return sent
 
