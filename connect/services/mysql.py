@@ -30,7 +30,8 @@ class MySqlService(MariaDbService):
             *(str(mysqld), "--no-defaults", f"--basedir={basedir(mysqld)}", f"--datadir={data}"),
             *(f"--port={ports['port']}", f"--bind-address={LOOPBACK}", "--socket=mysql.sock", f"--init-file={init}"),
             *("--skip-name-resolve", "--loose-mysqlx=OFF", "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"),
-            *(f"--innodb-buffer-pool-size={self._buffers_mib}M", "--character-set-server=utf8mb4", "--secure-file-priv="),
+            *(f"--innodb-buffer-pool-size={self._buffers_mib}M", "--character-set-server=utf8mb4"),
+            "--secure-file-priv=",
         ]
 
     def _create(self, folder: Path, data: Path, deadline_s: float) -> None:
