@@ -104,6 +104,8 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
             shape = _readable(database, table, config)
         except ConnectError as error:
             refused.append(f"{error.message} {error.fix or 'Grant SELECT on it.'}")
+            # PostgreSQL answers nothing more in a transaction in which a statement failed.
+            database.end_transaction()
         else:
             yield from _cursor_problems(table, shape, config, database.dialect_name)
     if len(refused) == len(chosen) or config.mode == "log":
