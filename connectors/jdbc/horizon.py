@@ -17,6 +17,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.database import Database
 from connectors.jdbc.forms import clock_of
 from connectors.jdbc.innodb import open_writes
+from connectors.jdbc.replication import Replication
 from connectors.jdbc.zone import moment_us
 
 _log = logging.getLogger(__name__)
@@ -126,7 +127,8 @@ class PostgresHorizon(_Limited):
         named = [(str(name), began) for _, name, began, _ in rows if name is not None]
         work = [OpenWork(name, None if began is None else moment_us(began)) for name, began in named]
         followed = rows[0][3]
-        observation = self._of(now if followed is None else moment_us(followed) - _REPLICA_US, self._started(now, work))
+        reached = now if followed is None else moment_us(followed) - _REPLICA_US
+        observation = self._of(reached, self._started(reached, work))
         return Observation(now, observation.settled_us)
 
     def _started(self, now_us: int, work: Sequence[OpenWork]) -> Mapping[str, int]:
@@ -142,7 +144,8 @@ class PostgresHorizon(_Limited):
 
 _POSTGRES_OPEN = """
 SELECT statement_timestamp(), NULL, NULL::timestamptz, CASE WHEN pg_is_in_recovery() THEN
-  CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN statement_timestamp()
+  CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()
+    AND EXISTS (SELECT FROM pg_catalog.pg_stat_wal_receiver WHERE pid IS NOT NULL) THEN statement_timestamp()
   ELSE coalesce(pg_last_xact_replay_timestamp(), statement_timestamp()) END END
 UNION ALL
 SELECT NULL, 'Transaction ' || l.virtualtransaction || ' of process ' || l.pid,
@@ -150,6 +153,11 @@ SELECT NULL, 'Transaction ' || l.virtualtransaction || ' of process ' || l.pid,
 FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'virtualxid' AND l.granted AND l.mode = 'ExclusiveLock' AND l.pid <> pg_backend_pid()
   AND a.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+  AND NOT pg_is_in_recovery()
+UNION ALL
+SELECT NULL, 'Transaction ' || x || ' of the primary', NULL, NULL
+FROM generate_series(txid_snapshot_xmin(txid_current_snapshot()), txid_snapshot_xmax(txid_current_snapshot()) - 1) x
+WHERE pg_is_in_recovery() AND txid_status(x) = 'in progress'
 UNION ALL
 SELECT NULL, 'prepared transaction ' || gid, NULL, NULL
 FROM pg_catalog.pg_prepared_xacts WHERE database = current_database()
@@ -162,6 +170,7 @@ class MariaDbHorizon(_Limited):
     def __init__(self, settle_us: int, longest_us: int) -> None:
         super().__init__(settle_us, longest_us)
         self._waiting: Mapping[str, int] = {}
+        self._replication = Replication(longest_us)
         self._fallback: SettleTime | None = None
 
     def observe(self, database: Database) -> Observation:
@@ -187,8 +196,10 @@ class MariaDbHorizon(_Limited):
             return self._fallback.observe(database)
         database.end_transaction()
         self.watch_clock(now)
-        is_replica = any(applies for *_, applies in statements)
-        observation = self._of(now - _REPLICA_US * is_replica, self._started(now, statements, writes))
+        applies = any(applies for *_, applies in statements)
+        reached = self._replication.reached_us(database, now, applies=applies)
+        until = now if reached is None else reached - _REPLICA_US
+        observation = self._of(until, self._started(now, statements, writes))
         return Observation(now, observation.settled_us)
 
     def _started(self, now_us: int, statements: Sequence[Sequence[Any]], open_: Mapping[str, int]) -> Mapping[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +59,12 @@ class Answers:
         return answer
 
     def end_transaction(self) -> None: ...
+
+    def told(self, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except ConnectError:
+            return None
 
     def _next(self) -> Any:
         answer = self._answers.pop(0)
@@ -120,7 +127,7 @@ def writes(*rows: tuple[int, datetime]) -> Callable[[str], Sequence[Any]]:
 
 def test_a_mariadb_statement_that_waited_before_its_transaction_holds_the_horizon():
     horizon = MariaDbHorizon(0, HOUR_US)
-    waits = Answers(at(100.0), [(7, 8_000, 0)], writes())
+    waits = Answers(at(100.0), [(7, 8_000, 0)], writes(), [])
     assert settled_s(horizon.observe(waits)) == 92.0
     now_open = Answers(at(101.0), [], writes((7, at(100.0))))
     assert settled_s(horizon.observe(now_open)) == 92.0
@@ -130,8 +137,21 @@ def test_a_mariadb_statement_that_waited_before_its_transaction_holds_the_horizo
 def test_a_replicas_horizon_is_a_minute_behind_what_it_has_of_its_primary():
     behind = Answers([(at(100.0), None, None, at(95.0))])
     assert settled_s(PostgresHorizon(SECOND_US, HOUR_US).observe(behind)) == 34.0
-    applies = Answers(at(100.0), [(4, 3_600_000, 1)], writes((9, at(98.0))))
-    assert settled_s(MariaDbHorizon(SECOND_US, HOUR_US).observe(applies)) == 39.0
+    status = [SimpleNamespace(_mapping={"Seconds_Behind_Master": 10})]
+    applies = Answers(at(100.0), [(4, 3_600_000, 1)], writes((9, at(98.0))), status)
+    assert settled_s(MariaDbHorizon(SECOND_US, HOUR_US).observe(applies)) == 28.0
+
+
+def test_a_transaction_that_is_open_on_the_primary_holds_the_horizon_of_a_standby():
+    horizon, open_ = PostgresHorizon(0, HOUR_US), ("Transaction 755 of the primary", None)
+    for now_s, work, settled in (
+        (200.0, (), 140.0),
+        (210.0, (open_,), 140.0),
+        (300.0, (open_,), 140.0),
+        (301.0, (), 241.0),
+    ):
+        rows = [(at(now_s), None, None, at(now_s)), *((None, name, began, None) for name, began in work)]
+        assert settled_s(horizon.observe(Answers(rows))) == settled
 
 
 def test_without_process_mariadb_rows_wait_for_a_settle_time_and_the_log_says_what_to_grant(caplog):
@@ -300,22 +320,15 @@ def test_numbers_of_transactions_mean_something_as_far_as_a_server_did_not_give_
 def test_a_server_says_who_it_is_as_far_as_it_may():
     asked = Lineages()
 
-    class Told(Answers):
-        def told(self, ask: Callable[[], Any]) -> Any:
-            try:
-                return ask()
-            except ConnectError:
-                return None
-
-    assert asked.now(Told([("1700000000.5", ONE.history)])) == ONE
-    assert asked.now(Told([("1700000000.5", None)])) == Lineage("1700000000.5")
-    assert asked.now(Told(ConnectError("denied"), [("1700000000.5", "")])) == Lineage("1700000000.5")
-    assert asked.now(Told([("1700000000.5", "")])) == Lineage("1700000000.5")
+    assert asked.now(Answers([("1700000000.5", ONE.history)])) == ONE
+    assert asked.now(Answers([("1700000000.5", None)])) == Lineage("1700000000.5")
+    assert asked.now(Answers(ConnectError("denied"), [("1700000000.5", "")])) == Lineage("1700000000.5")
+    assert asked.now(Answers([("1700000000.5", "")])) == Lineage("1700000000.5")
     assert Lineage.parse(ONE.text) == ONE
     assert Lineage.parse(Lineage("1700000000.5").text) == Lineage("1700000000.5")
-    assert asked.first_number(Told([("3:17",)])) == 3 * 2**32 + 17
-    assert asked.first_number(Told([(None,)])) is None
-    assert asked.first_number(Told(ConnectError("denied"))) is None
+    assert asked.first_number(Answers([("3:17",)])) == 3 * 2**32 + 17
+    assert asked.first_number(Answers([(None,)])) is None
+    assert asked.first_number(Answers(ConnectError("denied"))) is None
     assert Lineage("2", "a/1").counts_on(Lineage("1", "a/1"))
     assert Lineage("2").counts_on(Lineage("1", "a/1"))
     assert not Lineage("2", "a/2").counts_on(Lineage("1"))
