@@ -11,7 +11,9 @@ from typing import Any, Final
 from sqlalchemy import types as t
 from sqlalchemy.dialects import mysql as my
 
-_UNSIGNED, _ENUM, _SET = 1 << 5, 1 << 8, 1 << 11
+from connectors.jdbc.types import ResultColumn
+
+_NOT_NULL, _UNSIGNED, _ENUM, _SET = 1, 1 << 5, 1 << 8, 1 << 11
 _BINARY: Final = 63
 """The character set of bytes."""
 _MOST_FRACTION_DIGITS: Final = 6
@@ -30,14 +32,17 @@ _TEXTS: Final = {15, 247, 248, 249, 250, 251, 252, 253, 254}
 _NULL_ALONE: Final = 0
 
 
-def result_types(cursor: Any) -> dict[str, t.TypeEngine[Any]]:
-    """The types of a result's columns by name; none for a driver that does not tell them, and for NULL alone."""
+def result_columns(cursor: Any) -> dict[str, ResultColumn]:
+    """A result's columns by name; none for a driver that does not tell their types, and for NULL alone.
+
+    The server knows of outer joins: what one may leave out is nullable.
+    """
     fields = getattr(getattr(cursor, "_result", None), "fields", None) or ()
     found = {}
     for field in fields:
         kind = column_type(field.type_code, field.length, field.scale, field.flags, field.charsetnr)
         if kind is not None:
-            found[str(field.name)] = kind
+            found[str(field.name)] = ResultColumn(kind, nullable=not field.flags & _NOT_NULL)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from sqlalchemy import types as t
 from sqlalchemy.dialects import postgresql as pg
 
 from connectors.jdbc.database import Database
+from connectors.jdbc.types import ResultColumn
 
 BPCHAR: Final = 1042
 _FIRST_USER_OID = 16384
@@ -40,6 +42,47 @@ def type_of(oid: int, modifier: int) -> t.TypeEngine[Any]:
     if oid in {1083, 1266} and modifier >= 0:
         return pg.TIME(timezone=oid == 1266, precision=modifier)
     return _TYPES.get(oid) or t.NullType()
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A column of a result. `table` and `place`: the column that it is; 0 when it is none, or the driver hides it."""
+
+    name: str
+    oid: int
+    modifier: int
+    table: int = 0
+    place: int = 0
+
+
+def result_columns(cursor: Any) -> list[Described]:
+    """What a driver tells of a result's columns."""
+    result = getattr(cursor, "pgresult", None)
+    found = []
+    for i, column in enumerate(cursor.description):
+        name, oid, _, _, precision, scale, _ = tuple(column)[:7]
+        if result is not None:
+            found.append(Described(str(name), int(oid), result.fmod(i), result.ftable(i), result.ftablecol(i)))
+        else:  # psycopg2 tells the digits of numbers only
+            modifier = -1 if precision is None else (precision << 16 | (scale or 0) & 0x7FF) + 4
+            found.append(Described(str(name), int(oid), modifier))
+    return found
+
+
+def known_columns(database: Database, columns: Sequence[Described], *, keeps_not_null: bool) -> dict[str, ResultColumn]:
+    """Columns by name. `keeps_not_null`: one that is a table's column is NOT NULL where that is. Asks the catalog."""
+    tables = sorted({c.table for c in columns if c.table}) if keeps_not_null else []
+    never = set()
+    if tables:
+        asked = sa.text(
+            "SELECT attrelid, attnum FROM pg_catalog.pg_attribute WHERE attnotnull AND attrelid = ANY(:tables)"
+        ).bindparams(tables=tables)
+        never = {(int(row[0]), int(row[1])) for row in database.rows(asked, "reading the columns of the query")}
+    types = bases(database, [(c.oid, c.modifier) for c in columns])
+    return {
+        c.name: ResultColumn(type_of(oid, modifier), nullable=(c.table, c.place) not in never)
+        for c, (oid, modifier) in zip(columns, types, strict=True)
+    }
 
 
 def bases(database: Database, types: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

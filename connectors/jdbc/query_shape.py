@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,25 +15,27 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.query import probe, wrapped
 from connectors.jdbc.temporal import kinds
-from connectors.jdbc.types import ColumnPlan, TypeRules, plan_column
+from connectors.jdbc.types import ResultColumn, plan_column
 
 _SAMPLE_ROWS = 1000
 _DOING = "preparing the query"
 _TEMP_VIEW = "connect_query_columns"
+_MAKES_NULLS = re.compile(r"(?i)\b(?:left|right|full|rollup|cube|grouping)\b")
+"""Words without which no row of a query has NULL for a table's column that is NOT NULL."""
 
 
 def describe_query(database: Database, config: JdbcSourceConfig) -> TableShape:
-    """The query's columns, all nullable. ConnectError when the database refuses the query."""
+    """The query's columns. ConnectError when the database refuses the query."""
     rules = type_rules(database, config)
     names = [str(column[0]) for column in database.describe(probe(config.query_text), _DOING)]
-    declared = _known(database, config.query_text)
-    sample = _sample(database, config.query_text, names) if set(names) - set(declared) else {}
-    plans = [_plan(name, declared.get(name), sample.get(name, ()), rules) for name in names]
-    return TableShape(tuple(plans), frozenset())
-
-
-def _plan(name: str, declared: t.TypeEngine[Any] | None, sample: Sequence[Any], rules: TypeRules) -> ColumnPlan:
-    return plan_column(name, declared if declared is not None else inferred(sample), nullable=True, rules=rules)
+    known = _known(database, config.query_text)
+    sample = _sample(database, config.query_text, names) if set(names) - set(known) else {}
+    plans = []
+    for name in names:
+        found = known.get(name)
+        kind = inferred(sample.get(name, ())) if found is None else found.type
+        plans.append(plan_column(name, kind, nullable=found is None or found.nullable, rules=rules))
+    return TableShape(tuple(plans), frozenset(name for name, column in known.items() if not column.nullable))
 
 
 _TYPES: dict[str, t.TypeEngine[Any]] = {
@@ -53,33 +56,17 @@ def inferred(sample: Sequence[Any]) -> t.TypeEngine[Any]:
     return _TYPES.get(next(iter(found)), t.NullType()) if len(found) == 1 else t.Text()
 
 
-def _known(database: Database, query: str) -> Mapping[str, t.TypeEngine[Any]]:
-    """The types that the database tells, whatever rows there are."""
+def _known(database: Database, query: str) -> Mapping[str, ResultColumn]:
+    """What the database tells of the columns, whatever rows there are."""
     match database.dialect_name:
         case "sqlite":
-            return _declared(database, query)
+            return {name: ResultColumn(kind) for name, kind in _declared(database, query).items()}
         case "postgresql":
-            found = database.look_at(probe(query), _DOING, _postgres_columns)
-            bases = postgres_types.bases(database, [(oid, modifier) for _, oid, modifier in found])
-            named = zip(found, bases, strict=True)
-            return {name: postgres_types.type_of(oid, modifier) for (name, _, _), (oid, modifier) in named}
+            found = database.look_at(probe(query), _DOING, postgres_types.result_columns)
+            return postgres_types.known_columns(database, found, keeps_not_null=_MAKES_NULLS.search(query) is None)
         case "mysql" | "mariadb":
-            return database.look_at(probe(query), _DOING, mysql_types.result_types)
+            return database.look_at(probe(query), _DOING, mysql_types.result_columns)
     return {}
-
-
-def _postgres_columns(cursor: Any) -> list[tuple[str, int, int]]:
-    """Name, number of the type and its modifier."""
-    result = getattr(cursor, "pgresult", None)
-    found = []
-    for place, column in enumerate(cursor.description):
-        name, oid, _, _, precision, scale, _ = tuple(column)[:7]
-        if result is not None:
-            modifier = result.fmod(place)
-        else:  # psycopg2 tells the digits of numbers only
-            modifier = -1 if precision is None else (precision << 16 | (scale or 0) & 0x7FF) + 4
-        found.append((str(name), int(oid), int(modifier)))
-    return found
 
 
 def _declared(database: Database, query: str) -> dict[str, t.TypeEngine[Any]]:

@@ -77,6 +77,14 @@ class TypeRules:
     precision: TimePrecision = TimePrecision.CONNECT
 
 
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """A column of a query as the database tells it."""
+
+    type: t.TypeEngine[Any]
+    nullable: bool = True
+
+
 def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeRules) -> ColumnPlan:
     """The plan of one reflected column."""
     raw, schema, projection = _classify(kind, rules)

@@ -130,9 +130,23 @@ def test_a_querys_types_are_the_columns_whatever_rows_there_are(server):
     task.close()
     schema = found[0].values.schema
     fields = {f.name: f.schema for f in schema.fields}
-    assert fields == {"id": s.INT64.as_optional()} | {n.split()[0]: k.as_optional() for n, k in types.items()}
+    assert fields == {"id": s.INT64} | {n.split()[0]: k.as_optional() for n, k in types.items()}
     # As Confluent's: a query's rows have no name.
     assert schema.name is None
+
+
+def test_a_querys_columns_are_not_null_where_its_tables_are(filled):
+    t = filled.table
+    query = f"SELECT a.id, a.name, b.ts AS other FROM {t} a {{}} {t} b ON b.id = a.id + 1"
+    for join, other in (("JOIN", False), ("LEFT JOIN", True)):
+        settings = {**MODES["bulk"], "query": query.format(join), "table__whitelist": None}
+        task = filled.opened(OffsetStore(), **settings, microsecond__handling="truncate")
+        found = batches(task, OffsetStore())
+        task.close()
+        assert len(rows(found)) == (60 if other else 59)
+        optional = {f.name: f.schema.optional for f in found[0].values.schema.fields}
+        # PostgreSQL does not tell which columns an outer join leaves out.
+        assert optional == {"id": other and filled.name == "postgres", "name": True, "other": other}
 
 
 @pytest.mark.parametrize("column", ["name", "id"])
