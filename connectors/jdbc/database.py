@@ -22,7 +22,7 @@ from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
 from connectors.jdbc.rules import driver_properties
 from connectors.jdbc.types import Raw
-from connectors.jdbc.url import is_jdbc, translate
+from connectors.jdbc.url import OTHER_SERVERS, is_jdbc, translate
 
 if TYPE_CHECKING:
     from connectors.jdbc.postgres_copy import PostgresCopy
@@ -244,8 +244,15 @@ class Database:
     def _kill_query(self, connection: sa.Connection) -> None:
         # A streamed result can only be left by reading it to its end, unless the server breaks it off.
         driver: Any = connection.connection.driver_connection
-        with suppress(sa.exc.SQLAlchemyError, *self._driver_error), self._engine.connect() as other:
-            other.exec_driver_sql(f"KILL QUERY {int(driver.thread_id())}")
+        with suppress(sa.exc.SQLAlchemyError, *self._driver_error):
+            if OTHER_SERVERS in self._engine.url.query:
+                # On another server the number is another session's.
+                arguments = {n: v for n, v in self.driver_arguments.items() if n != OTHER_SERVERS}
+                with tls.connect(**{**arguments, "host": driver.host, "port": driver.port}) as other:
+                    other.query(f"KILL QUERY {int(driver.thread_id())}")
+                return
+            with self._engine.connect() as other:
+                other.exec_driver_sql(f"KILL QUERY {int(driver.thread_id())}")
 
     def close(self) -> None:
         """Close the connection; what is already gone does not matter."""

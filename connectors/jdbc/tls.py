@@ -1,4 +1,4 @@
-"""TLS to MariaDB and MySQL: one context for every connection, from the parameters of the URL.
+"""Connections to MariaDB and MySQL: one TLS context for all, from the parameters of the URL, and further servers.
 
 PostgreSQL needs none of this: libpq takes its parameters (sslmode, sslrootcert, …) as they are.
 """
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigError
+from connectors.jdbc.url import OTHER_SERVERS, other_servers
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 DRIVERS: Final = frozenset({"mysql+pymysql", "mariadb+pymysql"})
 _OURS: Final = frozenset({"ssl_ca", "ssl_cert", "ssl_key", "ssl_mode", "ssl_trust", "ssl_check_hostname"})
+_NOBODY_THERE: Final = frozenset({2003, 2006, 2013, 1040, 1053, 1152})
+"""Errors of a server that cannot be reached, is full, or is shutting down."""
 _YES: Final = frozenset({"true", "1", "yes"})
 
 
@@ -39,9 +42,19 @@ def take_tls(url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
 
 
 def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
-    """Connect by PyMySQL, which takes these arguments. ConfigError: it lacks a package for that."""
+    """Connect by PyMySQL, which takes these arguments; where no server answers, to the next of OTHER_SERVERS.
+
+    ConfigError: PyMySQL lacks a package for that.
+    """
+    others = other_servers(str(settings.pop(OTHER_SERVERS, "")))
     try:
         return _preferring()(*arguments, **settings)
+    except _unreachable() as error:
+        if error.args[0] not in _NOBODY_THERE or not others:
+            raise
+        first, rest = others[0], others[1:]
+        given = {**settings, "host": first.host, "port": first.port}
+        return connect(*arguments, **given, **{OTHER_SERVERS: " ".join(f"{at.host} {at.port}" for at in rest)})
     except RuntimeError as error:
         if "cryptography" not in str(error):
             raise
@@ -50,6 +63,13 @@ def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
             "or the package cryptography in the worker's environment.",
             key="connection.url",
         ) from None
+
+
+@cache
+def _unreachable() -> type[Exception]:
+    from pymysql.err import OperationalError
+
+    return OperationalError  # type: ignore[no-any-return]  # PyMySQL ships no types
 
 
 @cache

@@ -25,7 +25,7 @@ from connectors.jdbc.url import DatabaseUrl, family, translate, without_password
                 "shop",
                 "u",
                 "p@x",
-                {"sslmode": "require", "options": "-csearch_path=app"},
+                {"sslmode": "verify-full", "options": "-csearch_path=app"},
             ),
         ),
         (
@@ -66,7 +66,7 @@ def test_driver_properties_win_over_the_url():
 
 
 @pytest.mark.parametrize(
-    "url", ["jdbc:h2:mem:x", "jdbc:postgresql://d/s?frobnicate=1&password=s3cret", "jdbc:mysql://u:s3cret@h/d"]
+    "url", ["jdbc:h2:mem:x", "jdbc:postgresql://d/s?frobnicate=1&password=s3cret", "jdbc:postgresql://u:s3cret@h/d"]
 )
 def test_what_has_no_counterpart_is_refused_without_repeating_secrets(url):
     with pytest.raises(ValueError) as error:
@@ -109,3 +109,93 @@ def test_a_read_replica_is_asked_for_as_with_the_java_driver():
     assert translate(url).query == {"target_session_attrs": "prefer-standby", "host": ("one:5432", "two:5433")}
     with pytest.raises(ValueError, match="targetServerType of postgresql must be one of any, primary"):
         translate("jdbc:postgresql://h/d?targetServerType=nearest")
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "others"),
+    [
+        ("jdbc:mysql://u:p%40x@db:3307/shop", "db", 3307, None),
+        ("jdbc:mysql://[2001:db8::1]:3307/shop", "2001:db8::1", 3307, None),
+        ("jdbc:mysql:///shop", "localhost", 3306, None),
+        ("jdbc:mysql://a,b:3307/shop?failOverReadOnly=false&secondsBeforeRetryMaster=50", "a", 3306, "b 3307"),
+        ("jdbc:mysql:replication://a,b,c/shop", "a", 3306, "b 3306 c 3306"),
+        ("jdbc:mysql:loadbalance://a,b/shop?loadBalanceStrategy=random", "a", 3306, "b 3306"),
+        ("jdbc:mysql://address=(host=a)(port=3307),address=(host=b)/shop", "a", 3307, "b 3306"),
+        ("jdbc:mysql://(host=a,port=3307),(host=b)/shop", "a", 3307, "b 3306"),
+        ("jdbc:mysql://[(host=a,port=3307),(host=::1)]/shop", "a", 3307, "::1 3306"),
+        ("jdbc:mariadb:sequential://a:3307,b/shop", "a", 3307, "b 3306"),
+        ("jdbc:mariadb:aurora://cluster.example/shop", "cluster.example", 3306, None),
+        # The servers that take writes come first, wherever they stand.
+        ("jdbc:mariadb://address=(type=replica)(host=a),address=(type=primary)(host=b)/shop", "b", 3306, "a 3306"),
+    ],
+)
+def test_the_servers_of_mysql_and_mariadb_may_have_any_form_of_their_drivers(url, host, port, others):
+    found = translate(url)
+    assert (found.host, found.port, found.database) == (host, port, "shop")
+    assert found.query.get("other_servers") == others
+    assert (found.username, found.password) == (("u", "p@x") if "@" in url else (None, None))
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "database"),
+    [
+        ("jdbc:postgresql:shop", "localhost", "shop"),
+        ("jdbc:postgresql:/", "localhost", None),
+        ("jdbc:postgresql://db/", "db", None),
+        ("jdbc:postgresql://db/my%20shop", "db", "my shop"),
+    ],
+)
+def test_a_postgresql_url_may_leave_out_what_it_leaves_out_in_java(url, host, database):
+    found = translate(url)
+    assert (found.host, found.port, found.database) == (host, 5432, database)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wanted"),
+    [
+        ("ssl=true", {"sslmode": "verify-full"}),
+        ("ssl=true&sslmode=require", {"sslmode": "require"}),
+        ("ssl=true&sslfactory=org.postgresql.ssl.NonValidatingFactory", {"sslmode": "require"}),
+        ("options=-c%20a=1&currentSchema=app", {"options": "-c a=1 -csearch_path=app"}),
+        ("gssEncMode=disable&channelBinding=require", {"gssencmode": "disable", "channel_binding": "require"}),
+        ("loadBalanceHosts=true&hostRecheckSeconds=3&preferQueryMode=simple&cancelSignalTimeout=3", {}),
+    ],
+)
+def test_parameters_of_postgresqls_driver_keep_their_meaning(parameters, wanted):
+    assert translate(f"jdbc:postgresql://db/shop?{parameters}").query == wanted
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wanted"),
+    [
+        ("useSSL=true&requireSSL=true&verifyServerCertificate=false", {"ssl_mode": "required"}),
+        ("useSSL=true&requireSSL=false", {"ssl_mode": "preferred"}),
+        ("useSSL=true&verifyServerCertificate=true", {"ssl_mode": "verify_ca"}),
+        ("useSSL=true&requireSSL=true&sslMode=DISABLED", {"ssl_mode": "disabled"}),
+        ("sessionVariables=sql_mode='ANSI',wait_timeout=9", {"init_command": "SET sql_mode='ANSI',wait_timeout=9"}),
+        ("serverTimezone=UTC&zeroDateTimeBehavior=convertToNull&useLocalSessionState=true&useCompression=true", {}),
+    ],
+)
+def test_parameters_of_mysqls_driver_keep_their_meaning(parameters, wanted):
+    assert translate(f"jdbc:mysql://db/shop?{parameters}").query == wanted
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("jdbc:postgresql://db/shop?sslfactory=com.example.Mine", "sslmode and sslrootcert"),
+        ("jdbc:postgresql://db/shop?socketFactory=com.google.cloud.sql.postgres.SocketFactory", "socketFactory"),
+        ("jdbc:postgresql://db:port/shop", "host:port"),
+        ("jdbc:mysql+srv://db/shop", "replication"),
+        ("jdbc:mysql://address=(port=3306)/shop", "must have a host"),
+        ("jdbc:mysql://db/shop?maxRows=5", "maxRows"),
+        ("jdbc:sqlite::resource:org/x.db", "Java archive"),
+        ("jdbc:oracle:thin:@db:1521:ORCL", r"oracle\+oracledb://"),
+        ("jdbc:sqlserver://db:1433;databaseName=shop;password=s3cret", r"mssql\+pymssql://"),
+        ("jdbc:duckdb:/data/x.duckdb", "duckdb:////"),
+    ],
+)
+def test_what_is_refused_says_what_to_write_instead(url, told):
+    with pytest.raises(ValueError, match=told) as error:
+        translate(url)
+    assert "s3cret" not in str(error.value)
