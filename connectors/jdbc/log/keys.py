@@ -39,6 +39,11 @@ class LogKeys(ConnectorConfig):
         doc="mode=log on PostgreSQL: the logical replication slot. Each connector needs its own. It is made when it is "
         "not there, and keeps the server's log until the connector has stored what it read.",
     )  # fmt: skip
+    slot_failover: Boolean = key(
+        "slot.failover", False, importance="low", group=LOG,
+        doc="Make the slot one that PostgreSQL 17 or later keeps on its standbys too (sync_replication_slots), so that "
+        "the log goes on where one of them takes over.",
+    )  # fmt: skip
     slot_drop_on_stop: Boolean = key(
         "slot.drop.on.stop", False, importance="low", group=LOG,
         doc="Drop the slot when the task stops. For tests: what changes while the task is stopped is lost.",
@@ -97,6 +102,12 @@ def log_problems(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem("topic.prefix", "mode=log needs topic.prefix: it names topics, offsets and schemas.")
     if family(config.connection_url) not in {"postgresql", "mariadb", "mysql", ""}:
         yield ConfigProblem("mode", "mode=log reads PostgreSQL, MariaDB and MySQL: use another mode for this database.")
+    if config.key_fields:
+        yield ConfigProblem(
+            "key.fields",
+            "mode=log has the table's own key as record key, as that is what a delete tells: use the transform "
+            "ValueToKey for another one.",
+        )
     if config.query_text:
         name = "query" if config.query else "query.masked"
         yield ConfigProblem(name, f"mode=log reads tables, not {name}: use another mode for a query.")

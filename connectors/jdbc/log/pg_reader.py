@@ -87,7 +87,7 @@ class PostgresLog:
             return None
         exported = None
         if slot is None:
-            made = self._stream.create_slot(config.slot_name)
+            made = self._stream.create_slot(config.slot_name, failover=config.slot_failover)
             lsn, exported = lsn_of_text(made.lsn_text), made.snapshot
         else:
             lsn = slot.confirmed_lsn

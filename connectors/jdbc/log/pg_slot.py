@@ -15,7 +15,7 @@ from connectors.jdbc.log.position import lsn_of_text
 from connectors.jdbc.tables import TableName
 
 _log = logging.getLogger(__name__)
-_OLDEST = 100_000
+_OLDEST, _LOG_OF_STANDBYS, _SLOTS_OF_STANDBYS = 100_000, 160_000, 170_000
 _OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 
 
@@ -80,7 +80,7 @@ def drop_slot(database: Database, name: str) -> None:
 
 def problems(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> Iterator[ConfigProblem]:
     """What keeps the log from being read, each with its fix. Changes nothing."""
-    yield from _server_problems(database)
+    yield from _server_problems(database, config)
     found = _publication(database, config.publication_name)
     if found is None and config.publication_autocreate == "disabled":
         yield ConfigProblem(
@@ -255,10 +255,21 @@ def _without_identity(database: Database, tables: Sequence[TableName]) -> list[T
     return [table for table in tables if table in bare]
 
 
-def _server_problems(database: Database) -> Iterator[ConfigProblem]:
-    if _version(database) < _OLDEST:
+def _server_problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    version = _version(database)
+    if version < _OLDEST:
         yield ConfigProblem("mode", "mode=log needs PostgreSQL 10 or later.")
         return
+    is_standby = bool(database.scalar(sa.text("SELECT pg_is_in_recovery()"), "asking whether it is a standby"))
+    if is_standby and version < _LOG_OF_STANDBYS:
+        yield ConfigProblem(
+            "connection.url",
+            "The server is a standby, which tells its log from PostgreSQL 16 on: name the primary, or several hosts "
+            "with targetServerType=primary.",
+        )
+        return
+    if config.slot_failover and version < _SLOTS_OF_STANDBYS:
+        yield ConfigProblem("slot.failover", "slot.failover needs PostgreSQL 17 or later: leave it out.")
     level = database.scalar(sa.text("SELECT current_setting('wal_level')"), "asking for wal_level")
     if level != "logical":
         yield ConfigProblem(

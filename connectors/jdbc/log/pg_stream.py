@@ -57,12 +57,11 @@ class ReplicationStream:
                 )
         return self._connection.pgconn
 
-    def create_slot(self, name: str) -> Exported:
-        """Make a slot whose snapshot may be used until the next command here."""
+    def create_slot(self, name: str, *, failover: bool) -> Exported:
+        """Make a slot whose snapshot may be used until the next command here. `failover`: of PostgreSQL 17 or later."""
         # The name has none but letters, digits and underscores.
-        rows = self._command(
-            f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput EXPORT_SNAPSHOT', f"making slot {name}"
-        )
+        options = "(SNAPSHOT 'export', FAILOVER true)" if failover else "EXPORT_SNAPSHOT"
+        rows = self._command(f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput {options}', f"making slot {name}")
         return Exported(rows[0][1], rows[0][2])
 
     def start(self, slot: str, lsn_text: str, publication: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ class JdbcLogTask:
         self._ctx: SourceContext | None = None
         self._stopping = threading.Event()
         self._reading: _Reading | None = None
+        self._paced_s = 0.0
 
     def open(self, ctx: SourceContext) -> None:
         """Resume at the stored offset."""
@@ -59,7 +61,13 @@ class JdbcLogTask:
         assert self._reading is not None
         assert self._ctx is not None
         self._ctx.gauge("slot_retained_bytes", self._reading.log.retained_bytes)
-        return self._reading.next(deadline)
+        pause_s = self._paced_s - time.monotonic()
+        if pause_s > 0 and not deadline.wait(pause_s):
+            return None
+        batch = self._reading.next(deadline)
+        if batch is not None and self._config.max_rows_per_second:
+            self._paced_s = max(self._paced_s, time.monotonic()) + len(batch) / self._config.max_rows_per_second
+        return batch
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """Now the server may forget what is before them."""

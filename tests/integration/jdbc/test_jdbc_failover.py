@@ -16,7 +16,7 @@ from jdbc_server import DRIVERS, Server
 from test_jdbc_log import MANY
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConfigError, RetriableError
 from connect.services import ArtifactError
 from connect.services.mariadb import MariaDbService
 from connect.services.postgres import PostgresService
@@ -198,6 +198,12 @@ def test_a_standby_is_read_when_the_primary_dies_and_followed_when_it_takes_over
         with Standby(primary.endpoint) as standby:
             second = standby.endpoint
             _wait_for(second, f"SELECT count(*) FROM {unique}", 5000)
+            if _said_by(second, "SELECT current_setting('server_version_num')::int") < 160_000:
+                with (
+                    _as_server("postgres", second, unique) as replica,
+                    pytest.raises(ConfigError, match=r"is a standby.*targetServerType=primary"),
+                ):
+                    replica.connector(mode="log").check(Deadline.after(10))
             store = OffsetStore()
             e = primary.endpoint
             task = server.opened(

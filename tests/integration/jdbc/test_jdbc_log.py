@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 
 import pytest
 import sqlalchemy as sa
@@ -317,3 +318,17 @@ def test_what_a_publication_keeps_back_is_told(server, caplog):
             run.open()
             run.until(lambda: "a list of columns for table" in caplog.text)
             assert "a row filter for table" in caplog.text
+
+
+def test_no_more_changes_per_second_are_given_than_may_be(server):
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY)",
+        f"INSERT INTO {{t}} SELECT i FROM {MANY[server.name].format(80)}",
+    )
+    with log_run(server, max__rows__per__second=100, max__batch__size=20) as run:
+        run.open()
+        run.until_events(20)
+        began_s = time.monotonic()
+        run.until_events(80)
+        # Three pauses of 0.2 s, the first of which was begun.
+        assert time.monotonic() - began_s >= 0.5

@@ -155,6 +155,7 @@ def test_topics_are_debeziums_unless_a_format_is_given():
         ({"query": "SELECT 1", "table.whitelist": ""}, "query"),
         ({"snapshot.mode": "sometimes"}, "snapshot.mode"),
         ({"skipped.operations": "x"}, "skipped.operations"),
+        ({"key.fields": "a"}, "key.fields"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_by_name(change, key):
