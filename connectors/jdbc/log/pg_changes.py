@@ -169,7 +169,8 @@ def _behind(state: LogState, position: LogPosition) -> LogPosition:
         # Still within what was delivered before the restart.
         reached = max(reached, position.reached)
     ahead = {t: at for t, at in position.ahead.items() if at > reached and at.final_lsn >= state.commit_end_lsn}
-    return LogPosition(state.commit_end_lsn, reached, ahead, state.xid, state.commit_us)
+    seen = position.seen if position.seen is not None and state.commit_end_lsn < position.seen.lsn else None
+    return LogPosition(state.commit_end_lsn, reached, ahead, state.xid, state.commit_us, seen=seen)
 
 
 def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
@@ -177,7 +178,7 @@ def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
     fresh: Mask = (origin.final_lsn > done.final_lsn) | (
         (origin.final_lsn == done.final_lsn) & (origin.place > done.place)
     )
-    return fresh
+    return fresh if position.seen is None else fresh & ~position.seen.hides(origin.xid, origin.final_lsn)
 
 
 def _only(item: Changes, kept: Mask) -> Changes:

@@ -100,8 +100,12 @@ class PostgresLog:
         changed in between is in the log behind it."""
         assert self.position is not None
         assert self.position.snapshot is not None
-        xid, clock_us = self._snapshot.begin(exported)
+        seen, clock_us = self._snapshot.begin(exported)
+        xid = int(seen.snapshot.partition(":")[0])
         place = self.position.snapshot
+        if exported is None and place == SnapshotPlace():
+            # The slot was there before; what it has of what is read here does not come again.
+            self.position = replace(self.position, seen=seen)
         for name in self._session.tables:
             if name.full in place.done:
                 continue
@@ -137,7 +141,7 @@ class PostgresLog:
             elif not state.is_open and self._stream.server_end > self.position.commit_lsn:
                 # All that the server has read was nothing for us: it need not keep it.
                 state.commit_end_lsn = self._stream.server_end
-                self.position = replace(self.position, commit_lsn=self._stream.server_end)
+                self.position = self.position.moved(self._stream.server_end)
             beat = self._session.heartbeat.due(self.position.commit_lsn)
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))

@@ -16,11 +16,16 @@ from psycopg import sql
 from connectors.jdbc.errors import Border
 from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells
 from connectors.jdbc.log.pg_tables import LogTable
+from connectors.jdbc.log.position import Seen, lsn_of_text
 from connectors.jdbc.postgres_types import BPCHAR
 
 _SIGNATURE = 19
 """Bytes before the first row of COPY in binary form: signature, flags, no extension (PostgreSQL's manual, COPY)."""
-_NOW = "SELECT txid_snapshot_xmin(txid_current_snapshot()), (extract(epoch FROM clock_timestamp()) * 1e6)::bigint"
+# A commit that is not waited for is visible before it is written, but not before it is in the log's memory.
+_NOW = (
+    "SELECT txid_current_snapshot()::text, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint, "
+    "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END)::text"
+)
 _END = b"\xff\xff"
 
 
@@ -42,8 +47,8 @@ class TableSnapshot:
         self._border = border
         self._connection: psycopg.Connection[Any] | None = None
 
-    def begin(self, exported: str | None) -> tuple[int, int]:
-        """Take up an exported snapshot, or one of now; gives its xmin and the server's clock in microseconds."""
+    def begin(self, exported: str | None) -> tuple[Seen, int]:
+        """Take up an exported snapshot, or one of now; gives what it sees, and the server's clock in microseconds."""
         with self._border.translated("beginning the snapshot"):
             self._connection = psycopg.connect(**self._arguments, autocommit=True)
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -51,7 +56,7 @@ class TableSnapshot:
                 self._connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(exported)))
             row = self._connection.execute(_NOW).fetchone()
         assert row is not None
-        return int(row[0]), int(row[1])
+        return Seen(str(row[0]), lsn_of_text(row[2])), int(row[1])
 
     def rows(self, table: LogTable, after: Sequence[str], limit: int) -> Iterator[SnapshotRows]:
         """The rows in the order of the key, behind a key; in any order where there is none."""

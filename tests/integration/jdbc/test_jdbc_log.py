@@ -320,6 +320,37 @@ def test_what_a_publication_keeps_back_is_told(server, caplog):
             assert "a row filter for table" in caplog.text
 
 
+@postgres_only
+def test_changes_that_the_first_read_saw_do_not_come_again_from_a_slot_that_was_there_before_it(server):
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY, n INT)",
+        "CREATE PUBLICATION {t} FOR TABLE {t}",
+        "INSERT INTO {t} VALUES (1, 0)",
+    )
+    server.run("SELECT pg_create_logical_replication_slot('{t}', 'pgoutput')")
+    server.run("INSERT INTO {t} VALUES (2, 0)", "UPDATE {t} SET n = 1")
+    with server.engine.connect() as open_before, log_run(server) as run:
+        open_before.exec_driver_sql(f"INSERT INTO {server.table} VALUES (3, 0)")
+        server.run("INSERT INTO {t} VALUES (4, 0)")
+        run.open()
+        run.until_events(3)
+        server.run("UPDATE {t} SET n = 2 WHERE id = 1")
+        open_before.commit()
+        server.run("DELETE FROM {t} WHERE id = 4")
+        # A crash in between forgets nothing of what was seen.
+        run.close()
+        run.open()
+        run.until_events(7)
+        run.until(lambda: "seen_lsn" not in run.batches[-1].position.offset)
+        told = [
+            (key["id"], value and value["op"], value and (value["after"] or {}).get("n"))
+            for _, key, value in run.events
+        ]
+        assert told == [
+            (1, "r", 1), (2, "r", 1), (4, "r", 0), (1, "u", 2), (3, "c", 0), (4, "d", None), (4, None, None),
+        ]  # fmt: skip
+
+
 def test_no_more_changes_per_second_are_given_than_may_be(server):
     server.run(
         "CREATE TABLE {t} (id INT PRIMARY KEY)",

@@ -19,6 +19,7 @@ from connectors.jdbc.log.pg_text import driver_array, unhexed
 from connectors.jdbc.log.position import (
     Coordinate,
     LogPosition,
+    Seen,
     SnapshotPlace,
     lsn_of_text,
     read_offset,
@@ -74,6 +75,17 @@ def test_a_position_comes_back_from_its_offset():
     for offset in (position.offset(), reading.offset()):
         assert all(isinstance(value, str | int) for value in offset.values()), "an offset holds primitives only"
     assert (lsn_of_text("16/B374D848"), text_of_lsn(lsn_of_text("16/B374D848"))) == (97500059720, "16/B374D848")
+
+
+def test_what_the_first_read_saw_is_told_by_the_lower_half_of_a_transactions_number():
+    seen = Seen(f"{(3 << 32) - 2}:{(3 << 32) + 5}:{(3 << 32) - 2},{(3 << 32) + 1}", 100)
+    xids = np.array([2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 4, 5, 6], np.int64)
+    assert seen.hides(xids, np.full(8, 99)).tolist() == [True, False, True, True, False, True, False, False]
+    assert not seen.hides(xids, np.full(8, 100)).any()
+    position = LogPosition(50, seen=seen)
+    assert read_offset(position.offset()) == position
+    assert position.moved(99).seen is seen
+    assert position.moved(100).seen is None
 
 
 def test_offsets_of_debezium_are_gone_on_with_at_their_last_whole_transaction():
