@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -41,7 +40,6 @@ from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import ColumnPlan, Raw
 from connectors.jdbc.zone import day_begin_us, unrepeated_us, zone
 
-_log = logging.getLogger(__name__)
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 QUERY = "the query"
 # The zone a session has that does not set one, as our sessions do.
@@ -128,14 +126,6 @@ class Assembly:
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
         """How it is read, from where `stored` says."""
-        for name, kind in offsets.unusable(stored).items():
-            _log.warning(
-                "The stored offset of %s has %s of type %s: it must be a whole number, and is taken as absent. Mend it "
-                "with PATCH /connectors/{name}/offsets.",
-                self._label,
-                name,
-                kind,
-            )
         config, shape = self._config, self.shape
         begin_us = self._begin_us(stored)
         mode, guard = self._guarded(stored, begin_us)
@@ -348,7 +338,8 @@ class Assembly:
         finished_ms = offsets.bulk_finished_ms_of(stored) if self._config.mode == "bulk" else None
         if finished_ms is None:
             return 0.0
-        return max(0.0, finished_ms / 1000 + self._config.interval_s - time.time())
+        # A clock may have gone back since.
+        return min(max(0.0, finished_ms / 1000 + self._config.interval_s - time.time()), self._config.interval_s)
 
 
 def now_us(database: Database) -> int:

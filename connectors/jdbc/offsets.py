@@ -22,6 +22,7 @@ BULK_FINISHED_MS = "bulk_pass_finished_ms"
 BULK_ROWS = "rows"
 INITIAL_READ = "initial_read"
 RANGE_FINISHED = "range_finished"
+MARK_MEMBERS: Final = ("incrementing", "timestamp", "timestamp_nanos", TIE_TIMESTAMP, TIE_KEY)
 SAFE_PASS = "safe_pass"  # noqa: S105 - a pass over a table
 
 
@@ -146,14 +147,6 @@ def mark_of(offset: Offset | None) -> Offset | None:
     """An offset without our own part of a safe pass; None when nothing is left."""
     mark = {name: value for name, value in (offset or {}).items() if name != SAFE_PASS}
     return mark or None
-
-
-def unusable(offset: Offset | None) -> dict[str, str]:
-    """Members of Confluent's that are no whole numbers, with their types: they count as absent."""
-    given = {name: (offset or {}).get(name) for name in ("incrementing", "timestamp", "timestamp_nanos")}
-    return {
-        name: type(value).__name__ for name, value in given.items() if value is not None and _whole(given, name) is None
-    }
 
 
 def id_of(offset: Offset | None) -> int | None:

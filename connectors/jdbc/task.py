@@ -22,6 +22,7 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.followed import Followed, MakePlan, Reads, StoredOffset
 from connectors.jdbc.handover import Around, Handover, PartReader
 from connectors.jdbc.reading import Connections, ReadingPlan
+from connectors.jdbc.stored import StoredOffsets
 from connectors.jdbc.tables import Part, TableName, from_text, parts_from_text
 
 _log = logging.getLogger(__name__)
@@ -108,14 +109,15 @@ class JdbcSourceTask:
 
     def _plan(self, ctx: SourceContext) -> list[Reads]:
         config, look_s = self._config, self._config.table_poll_interval_ms / 1000
+        stored = StoredOffsets(ctx.stored_offset)
         if config.query_text:
             plans: dict[str, MakePlan] = {QUERY: lambda database, stored: query_plan(database, config, stored)}
         else:
             plans = {t.full: partial(_table_plan, table=t, config=config) for t in from_text(config.tables)}
-        followed = {n: Followed(n, make, self._connections, ctx.stored_offset, look_s) for n, make in plans.items()}
+        followed = {n: Followed(n, make, self._connections, stored, look_s) for n, make in plans.items()}
         readers: list[Reads] = list(followed.values())
         if config.mode != "bulk" and config.offset_mode == "safe" and not config.query_text:
-            around = Around(config, self._connections, ctx.stored_offset, look_s)
+            around = Around(config, self._connections, stored, look_s)
             parts = parts_from_text(config.first_reads)
             own = {part.table: part for part in parts if part.number == 0}
             readers = [Handover(followed[t.full], own.get(t, Part(t)), around) for t in from_text(config.tables)]

@@ -187,6 +187,31 @@ def test_an_offset_that_is_no_number_is_none_and_never_sql(server: Server, setti
         assert connection.exec_driver_sql(f"SELECT count(*) FROM {server.table}").scalar() == 1
 
 
+@pytest.mark.parametrize(
+    ("settings", "offset"),
+    [
+        ({"mode": "bulk"}, {"bulk_last_key": "0) OR 1=1; DROP TABLE {t}; --", "rows": 1}),
+        ({"mode": "bulk"}, {"bulk_pass_finished_ms": 250_000_000_000_000, "rows": 0}),
+        (
+            {"mode": "timestamp", "timestamp__column__name": "ts"},
+            {"timestamp": 10**18, "tie_timestamp_us": 5, "tie_key": "[{}]"},
+        ),
+        (BY_ID, {"incrementing": 10**20, "safe_pass": '{"ended": "1:2:3); DROP TABLE {t}"}'}),
+        (BY_ID, {"initial_read": '{"mark": {"incrementing": 1}, "bounds": ["1); DROP TABLE {t}"]}'}),
+    ],
+)
+def test_an_offset_that_nobody_can_have_stored_is_taken_as_none(server: Server, settings, offset):
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY, ts TIMESTAMP NOT NULL)", "INSERT INTO {t} VALUES (1, '2024-01-01')"
+    )
+    store = OffsetStore()
+    partition = {"protocol": "1", "table": FULL[server.name].format(server.table)}
+    store.offsets[json.dumps(partition)] = json.dumps(offset).replace("{t}", server.table)
+    task = server.opened(store, **settings)
+    _until(lambda: [{"id": row["id"]} for row in rows(batches(task, store, at_most=1))], [{"id": 1}])
+    task.close()
+
+
 def _cut(server: Server) -> bool:
     """End the connections that read the log; False when there is none."""
     found = {

@@ -59,11 +59,3 @@ def test_what_is_no_offset_is_none(offset):
 def test_a_bulk_pass_is_under_way_or_finished():
     assert offsets.bulk_key_of(offsets.bulk_progress((1, "a"), 10)) == (1, "a")
     assert offsets.bulk_finished_ms_of(offsets.bulk_finished(5, 10)) == 5
-
-
-def test_members_of_another_type_are_named():
-    assert offsets.unusable({"incrementing": "42", "timestamp": 1.5, "timestamp_nanos": 0, "other": "x"}) == {
-        "incrementing": "str",
-        "timestamp": "float",
-    }
-    assert offsets.unusable(None) == {}
