@@ -46,6 +46,11 @@ def main() -> int:
     )
     parser.add_argument("--only", choices=PARTS, help="run one part")
     parser.add_argument("--java-s3-plugin", type=Path, help="folder of plug-ins with Aiven's S3 sink, for the S3 rows")
+    parser.add_argument(
+        "--java-jdbc-plugin",
+        type=Path,
+        help="folder of plug-ins, one with a JDBC source and its drivers, for the SQL rows",
+    )
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
     options = parser.parse_args()
     if options.rows is not None and (options.rows <= 0 or options.rows % ROWS_PER_OBJECT):
@@ -54,7 +59,8 @@ def main() -> int:
         )
     with tempfile.TemporaryDirectory() as name, KafkaService(heap_mib=1024, jvm_options=ORDINARY_BROKER) as kafka:
         folder = Path(name)
-        bench = Bench(kafka, folder, options.rows or ROWS, CONSOLE.print, options.java_s3_plugin)
+        java = {"java_s3_plugin": options.java_s3_plugin, "java_jdbc_plugin": options.java_jdbc_plugin}
+        bench = Bench(kafka, folder, options.rows or ROWS, CONSOLE.print, **java)
         if options.only in {None, "throughput"}:
             throughput(measure_throughput(bench), options.out)
         if options.only in {None, "sql"}:

@@ -11,10 +11,11 @@ from connect.services.errors import ServiceError
 from connect.services.mariadb import MariaDbService
 from connect.services.postgres import PostgresService
 from connect.services.registry import SchemaRegistryService
+from tests.bench.java.java_jdbc import java_entries
 from tests.bench.measure import Figure, entry
 from tests.bench.server_cpu import ServerCpu, compilers_cpu_s
 from tests.bench.sql_jobs import TABLE
-from tests.bench.throughput import JAVA, Bench, drop_topic, new_topic, run
+from tests.bench.throughput import Bench, drop_topic, new_topic, run
 
 SERVERS = {"postgresql": (PostgresService, "PostgreSQL"), "mariadb": (MariaDbService, "MariaDB")}
 MUST = {"postgresql": 250_000, "mariadb": 220_000}
@@ -29,7 +30,6 @@ NAIVE_ROWS = 400_000
 
 def measure_sql(bench: Bench) -> Iterator[dict]:
     """The rows of bench.json for SQL servers that are installed."""
-    bench.say(f"{JAVA} is left out of SQL servers: no JDBC connector for it is on Maven Central.")
     for dialect, (service, name) in SERVERS.items():
         try:
             server = service(buffers_mib=BUFFERS_MIB)
@@ -59,15 +59,18 @@ def _entries(bench: Bench, dialect: str, name: str, server: PostgresService | Ma
     yield entry(f"{name} -> JSON -> Kafka, lz4", ours_lz4, "the same, not compressed", ours) | servers
     once, servers = moved(f"{dialect}-once", exactly_once="yes")
     yield entry(f"{name} -> JSON -> Kafka, exactly once", once, "the same at least once", ours) | servers
+    formats = {"JSON": ours}
     if dialect == "postgresql":
         with SchemaRegistryService() as registry:
             converter = "io.confluent.connect.avro.AvroConverter"
             avro, servers = moved(f"{dialect}-avro", registry=registry.endpoint.url, converter=converter)
+        formats["Avro"] = avro
         yield entry(f"{name} -> Avro -> Kafka", avro, peer, naive, must=MUST_AVRO) | servers
         copied = run("copy_out", {**settings, "topic": ""})
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "COPY out, thrown away", copied)
         ready = run("produce_ready", {**settings, "topic": new_topic(bench.kafka, "ready")})
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "librdkafka produce(), ready bytes", ready)
+    yield from java_entries(bench, name, server, settings, formats)
 
 
 def _moved(

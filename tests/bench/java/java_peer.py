@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import struct
 import subprocess
@@ -101,6 +102,14 @@ class JavaPeer:
             figure = self._run(topic, given, least, lambda topic=topic: self._end_of(topic))
         assert figure is not None
         return figure
+
+    def any_source(self, name: str, config: Mapping[str, str], topic: str, rows: int) -> Figure:
+        """A source that is not ours, once; rows count when they are in the topic, which must be there."""
+        return self._run(name, config, rows, lambda: self._end_of(topic))
+
+    def connectors(self) -> list[str]:
+        """The classes that the worker found in its plug-in path."""
+        return [str(plugin["class"]) for plugin in json.loads(self._get("/connector-plugins"))]
 
     def null_sink(self, config: Mapping[str, str], topic: str, rows: int) -> Figure:
         """The sink that writes nothing; rows count when they were put."""
