@@ -74,6 +74,7 @@ class _Limited:
         self._warned: frozenset[str] = frozenset()
         self._latest_us = 0
         self._is_back = False
+        self._ahead: Mapping[str, int] = {}
 
     def watch_clock(self, now_us: int) -> None:
         """Warn once when the database's clock goes back by more than the settle time allows for."""
@@ -89,6 +90,9 @@ class _Limited:
             self._latest_us, self._is_back = now_us, False
 
     def _of(self, now_us: int, started: Mapping[str, int]) -> Observation:
+        # A clock that went back makes what is open begin in the future: it began before it was first seen there.
+        self._ahead = {name: self._ahead.get(name, now_us) for name, at in started.items() if at > now_us}
+        started = {**started, **self._ahead}
         settled = min((now_us, *started.values()))
         old = frozenset(name for name, at in started.items() if at < now_us - _WARN_AFTER_US)
         for name in sorted(old - self._warned):

@@ -92,6 +92,9 @@ class IdMarks:
         if self._pending is None and self._head is not None:
             self._pending = (seen.now_us, self._head)
         self._head = head
+        if self._pending is not None:
+            # A clock that went back: what was open at that time is open at this one, or has ended.
+            self._pending = (min(self._pending[0], seen.now_us), self._pending[1])
         if self._pending is not None and seen.settled_us > self._pending[0]:
             (_, mark), self._pending = self._pending, None
         return mark
@@ -226,6 +229,9 @@ class HeldIds:
         """Up to which id rows may be read now."""
         largest = self._largest(database)
         seen = self._horizon.observe(database)
+        if self._pending is not None:
+            # A clock that went back: what was open at that time is open at this one, or has ended.
+            self._pending = (min(self._pending[0], seen.now_us), self._pending[1])
         if self._pending is not None and seen.settled_us > self._pending[0]:
             self._free, self._pending = self._pending[1], None
         if largest is not None and seen.settled_us >= seen.now_us:

@@ -100,6 +100,14 @@ def test_a_clock_that_goes_back_by_more_than_the_settle_time_is_told_once(caplog
     assert len(caplog.records) == 2
 
 
+def test_what_was_open_when_the_clock_went_back_holds_the_horizon_until_it_ends():
+    horizon = PostgresHorizon(0, HOUR_US)
+    assert settled_s(horizon.observe(postgres(100.0, ("3/1", 99.0)))) == 99.0
+    assert settled_s(horizon.observe(postgres(50.0, ("3/1", 99.0)))) == 50.0
+    assert settled_s(horizon.observe(postgres(55.0, ("3/1", 99.0)))) == 50.0
+    assert settled_s(horizon.observe(postgres(60.0))) == 60.0
+
+
 def test_without_the_right_to_see_it_a_start_is_after_the_look_that_did_not_have_it():
     horizon = PostgresHorizon(0, HOUR_US)
     assert settled_s(horizon.observe(postgres(100.0, ("3/1", None)))) == 100.0 - 3600.0
@@ -199,6 +207,25 @@ def test_ids_are_held_until_what_was_open_when_they_were_seen_has_ended(settled:
     assert held.is_waiting
     (condition,) = held.begin(Answers())
     assert condition.compile().params == ({} if free is None else {"param_1": free})
+
+
+def test_ids_do_not_wait_for_a_clock_that_went_back_to_catch_up():
+    column: sa.ColumnElement[Any] = sa.column("id", sa.BigInteger)
+    moments = iter([seen(100, 99), seen(50, 49), seen(51, 50), seen(52, 51)])
+
+    class Watch:
+        def observe(self, _database: object) -> Observation:
+            return next(moments)
+
+    held = HeldIds(lambda _database: 5, column, Watch())
+    assert [str(held.begin(Answers())[0]) for _ in range(3)] == ["1 = 0"] * 3
+    (condition,) = held.begin(Answers())
+    assert condition.compile().params == {"param_1": 5}
+    marks, one = IdMarks(), offsets.incrementing(5)
+    assert marks.next(None, one, seen(100, 99)) is None
+    assert marks.next(None, one, seen(101, 99)) is None
+    assert marks.next(None, one, seen(50, 49)) is None
+    assert marks.next(None, one, seen(52, 51)) == one
 
 
 class Servers(Lineages):
