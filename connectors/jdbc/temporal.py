@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.jdbc.zone import instant_us, wall_clock
+from connectors.jdbc.zone import fixed_us, instant_us, wall_clock
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,8 +109,9 @@ def from_wall_clock(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
     Misfit after the year 9999, where zones have no rules, UTC apart.
     """
     numbers = walls.cast(pa.int64())
-    if zone.key == "UTC":
-        return numbers
+    fixed = fixed_us(zone)
+    if fixed is not None:
+        return pc.subtract_checked(numbers, fixed) if fixed else numbers
     late = _late(numbers, zone)
     if late is not None:
         early = pc.if_else(late, pa.scalar(None, pa.int64()), numbers).cast(pa.timestamp("us"))
@@ -261,7 +262,10 @@ def _iso(array: pa.Array, zone: ZoneInfo) -> pa.Array:
     latest = pc.max(array).as_py()
     if latest is not None and latest > _LAST_US:
         raise Misfit("it is after the year 9999, which ISO text does not hold")
-    late = None if zone.key == "UTC" else _late(array, zone)
+    fixed = fixed_us(zone)
+    if fixed is not None:
+        return _iso_text(pc.add_checked(array, fixed))
+    late = _late(array, zone)
     if late is not None:
         early = _iso(pc.if_else(late, pa.scalar(None, pa.int64()), array), zone)
         text = _each_once(
@@ -271,7 +275,10 @@ def _iso(array: pa.Array, zone: ZoneInfo) -> pa.Array:
     import polars as pl
 
     aware = pl.Series(values=pl.from_arrow(array.cast(pa.timestamp("us", "UTC"))))
-    walls = aware.dt.convert_time_zone(zone.key).dt.replace_time_zone(None).to_arrow()
+    return _iso_text(aware.dt.convert_time_zone(zone.key).dt.replace_time_zone(None).to_arrow())
+
+
+def _iso_text(walls: pa.Array) -> pa.Array:
     return pc.replace_substring(walls.cast(pa.timestamp("us")).cast(pa.string()), " ", "T")
 
 

@@ -5,13 +5,18 @@ An autumn hour that comes twice means its second time, a spring hour that never 
 
 from __future__ import annotations
 
+import io
 import re
+import struct
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 _LONGEST_FOLD_US = 3 * 3_600_000_000
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d)(?::?(\d\d))?)?")
+_HOURS_WITH_NAMES = 12
+_MOST_S = 18 * 3600
 
 # java.time.ZoneId.SHORT_IDS
 _SHORT_IDS = {
@@ -27,16 +32,37 @@ _SHORT_IDS = {
 
 
 def zone(name: str) -> ZoneInfo:
-    """The zone of a Java zone id. ValueError for an unknown one."""
-    hours = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?00)?", name)
-    if hours and int(hours[2]) <= 14:
+    """The zone of a Java zone id: a name, a short id or an offset. ValueError for an unknown one."""
+    offset = _OFFSET.fullmatch(name)
+    if offset:
+        hours, minutes, seconds = (int(part or 0) for part in offset.group(2, 3, 4))
+        if minutes or seconds or hours > _HOURS_WITH_NAMES:
+            return _fixed_zone(offset[1], hours, minutes, seconds)
         # POSIX counts west of Greenwich as positive.
-        number = int(hours[2])
-        name = f"Etc/GMT{'-' if hours[1] == '+' else '+'}{number}" if number else "UTC"
+        name = f"Etc/GMT{'-' if offset[1] == '+' else '+'}{hours}" if hours else "UTC"
     try:
         return ZoneInfo(_SHORT_IDS.get(name, name))
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("Unknown time zone; use a name as Europe/Berlin or a whole offset as +02:00") from None
+        raise ValueError("Unknown time zone; use a name as Europe/Berlin or an offset as +05:30") from None
+
+
+def _fixed_zone(sign: str, hours: int, minutes: int, seconds: int) -> ZoneInfo:
+    offset_s = (hours * 60 + minutes) * 60 + seconds
+    if minutes > 59 or seconds > 59 or offset_s > _MOST_S:
+        raise ValueError("An offset is at most 18 hours, of at most 59 minutes and seconds")
+    key = f"{sign}{hours:02d}:{minutes:02d}" + (f":{seconds:02d}" if seconds else "")
+    # A file of time zones with one type of local time and no transition (RFC 9636).
+    head = struct.pack(">4s16x6L", b"TZif", 0, 0, 0, 0, 1, 4)
+    body = struct.pack(">lBB4s", offset_s if sign == "+" else -offset_s, 0, 0, b"-00")
+    return ZoneInfo.from_file(io.BytesIO(head + body), key)
+
+
+def fixed_us(tz: ZoneInfo) -> int | None:
+    """Microseconds ahead of UTC of UTC itself or of an offset with minutes; None: ask the rules of `tz`."""
+    if tz.key == "UTC":
+        return 0
+    offset = tz.utcoffset(EPOCH.replace(tzinfo=None)) if tz.key.startswith(("+", "-")) else None
+    return None if offset is None else offset // MICROSECOND
 
 
 def moment_us(value: datetime | str) -> int:

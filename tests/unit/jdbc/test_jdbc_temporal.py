@@ -135,6 +135,33 @@ def test_javas_zone_ids_are_known(name, key):
     assert zone(name).key == key
 
 
+@pytest.mark.parametrize(
+    ("name", "ahead"),
+    [
+        ("+05:30", timedelta(hours=5, minutes=30)), ("UTC+05:30", timedelta(hours=5, minutes=30)),
+        ("-0330", -timedelta(hours=3, minutes=30)), ("+01:02:03", timedelta(hours=1, minutes=2, seconds=3)),
+        ("-18:00", -timedelta(hours=18)), ("+02:00", timedelta(hours=2)), ("UT", timedelta()),
+    ],
+)  # fmt: skip
+def test_offsets_are_zones_as_in_java(name, ahead):
+    tz = zone(name)
+    assert wall_clock(LEAP, tz) == datetime.fromisoformat("2024-02-29T12:34:56.123456") + ahead
+    walls = ["2024-02-29 12:34:56.123456", None, "1893-04-01 00:00:00", "9999-12-31 00:00:00"]
+    plain = temporal.instants(walls, UTC_ZONE)
+    moved = temporal.instants(walls, tz)
+    assert [a and a - b for a, b in zip(plain.to_pylist(), moved.to_pylist(), strict=True)] == [
+        None if w is None else ahead // timedelta(microseconds=1) for w in walls
+    ]
+    text = temporal.timestamps(moved, "micros_iso_datetime_string", tz).to_pylist()
+    assert text[0] == "2024-02-29T12:34:56.123456"
+
+
+@pytest.mark.parametrize("name", ["+19:00", "+05:60", "-18:00:01", "+5:3"])
+def test_offsets_that_java_does_not_have_are_refused(name):
+    with pytest.raises(ValueError, match=r"offset"):
+        zone(name)
+
+
 def test_a_wall_clock_comes_back():
     assert wall_clock(LEAP, BERLIN) == datetime.fromisoformat("2024-02-29T13:34:56.123456")
 
