@@ -150,7 +150,7 @@ class Assembly:
                 TimeRules.of(config),
             ),
             mode=mode,
-            page_rows=config.batch_max_rows,
+            page_rows=config.paced(config.batch_max_rows),
             interval_s=config.interval_s,
             paged=paged,
             row_id=None if shape.row_id is None else self.source.column(shape.row_id),

@@ -207,7 +207,8 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     )
     max_rows_per_second: Annotated[Long, at_least(0)] = key(
         "max.rows.per.second", 0, importance="low", group=CONNECTOR,
-        doc="The most rows that a task reads per second, on average; 0: as many as come.",
+        doc="The most rows that a task reads per second, in pages of at most a second's; with mode=log in the first "
+        "read. 0: as many as come.",
     )  # fmt: skip
     statement_timeout_ms: Annotated[Long, at_least(0)] = key(
         "statement.timeout.ms", 0, importance="low", group=DATABASE,
@@ -327,6 +328,10 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         """Leaves a password inside connection.url out of the repr."""
         for name, value in super().__repr_args__():
             yield name, without_password(self.connection_url) if name == "connection_url" else value
+
+    def paced(self, rows: int) -> int:
+        """So many rows at once, or those of a second where fewer may be read."""
+        return min(rows, self.max_rows_per_second or rows)
 
     @property
     def query_text(self) -> str:

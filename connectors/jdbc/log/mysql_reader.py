@@ -125,12 +125,13 @@ class MySqlLog:
             if self.position.snapshot_done is None or name.full in self.position.snapshot_done:
                 continue
             source = table_source(name, table.format.columns, quote=self._config.quotes_identifiers)
-            rules = PageRules(self._config.max_batch_size, table.format)
+            rules = PageRules(self._session.page_rows, table.format)
             pages = self._database.pages(select(source), rules, f"reading table {name.full}")
             while len(page := pages.next()):
                 batch = events.of_snapshot(table, page.values, self.position, ms)
                 if batch is not None:
                     yield replace(batch, position=events.source_position(self.position))
+                    self._session.pace(len(batch))
             pages.close()
             self.position = replace(self.position, snapshot_done=(*self.position.snapshot_done, name.full))
         self._database.end_transaction()

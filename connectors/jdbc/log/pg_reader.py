@@ -111,13 +111,14 @@ class PostgresLog:
                 continue
             table = tables.plan(tables.describe(name))
             after = place.key if place.table == name.full and len(place.key) == len(table.events.key) else ()
-            for rows in self._snapshot.rows(table, after, self._config.max_batch_size):
+            for rows in self._snapshot.rows(table, after, self._session.page_rows):
                 if table.events.key:
                     place = replace(place, table=name.full, key=rows.last_key)
                 batch, table = events.of_snapshot(table, rows, self.position, xid, clock_us)
                 self.position = replace(self.position, snapshot=place)
                 if batch is not None:
                     yield replace(batch, position=events.source_position(self.position))
+                    self._session.pace(len(batch))
             place = SnapshotPlace((*place.done, name.full))
             self.position = replace(self.position, snapshot=place)
         self._snapshot.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -32,6 +33,7 @@ class LogSession:
         self.heartbeat = Heartbeat(config)
         self._listed = frozenset(tables)
         self._filter = TableFilter.of(config)
+        self._paced_s = 0.0
 
     def look_at_tables(self) -> None:
         """Leave out tables that are gone since the task was planned. ConnectError when none is left."""
@@ -47,6 +49,17 @@ class LogSession:
         if gone:
             _log.warning("Tables that are gone are left out: %s.", ", ".join(gone))
             self.tables = [table for table in self.tables if table in present]
+
+    @property
+    def page_rows(self) -> int:
+        """How many rows of a first read come at once."""
+        return self.config.paced(self.config.max_batch_size)
+
+    def pace(self, rows: int) -> None:
+        """Wait until max.rows.per.second allows more rows of a first read."""
+        if self.config.max_rows_per_second:
+            self._paced_s = max(self._paced_s, time.monotonic()) + rows / self.config.max_rows_per_second
+            self.stopping.wait(max(0.0, self._paced_s - time.monotonic()))
 
     def chooses(self, table: TableName) -> bool:
         """Whether the log's changes of a table are wanted: it was there at the start, or the filter selects it."""

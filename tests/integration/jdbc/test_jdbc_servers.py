@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from time import monotonic
 
 import pytest
 from jdbc_drive import OffsetStore, batches, rows
+from jdbc_log import log_run
 from jdbc_server import FULL, Server
 
 from connect.api import schema as s
@@ -315,3 +317,20 @@ def test_a_statement_that_runs_too_long_is_ended_by_the_server_and_tried_again(s
     with pytest.raises(RetriableError, match=r"(?i)statement timeout|max_statement_time|execution time"):
         read()
     task.close()
+
+
+@pytest.mark.parametrize("mode", ["bulk", "both", "log"])
+def test_a_first_read_takes_as_long_as_its_rows_per_second_and_comes_in_pages_of_a_second(server: Server, mode: str):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL)")
+    values = ", ".join(f"({i}, '2024-01-01 00:00:00')" for i in range(200))
+    server.run(f"INSERT INTO {{t}} VALUES {values}")
+    limits = {"max__rows__per__second": 80, "batch__max__rows": 20_000}
+    with log_run(server, **limits, **({} if mode == "log" else MODES[mode])) as run:
+        run.open()
+        run.until_events(1)
+        began_s = monotonic()
+        run.until_events(200)
+        took_s = monotonic() - began_s
+    assert max(len(batch) for batch in run.batches) <= 80
+    # The first 80 rows come at once, and the next two times 80 a second later each.
+    assert 1.9 <= took_s < 4
