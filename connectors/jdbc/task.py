@@ -42,6 +42,7 @@ class JdbcSourceTask:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jdbc-read")
         self._readers: list[Reads] = []
         self._reading: Reads | None = None
+        self._reading_had_failed = False
         self._ctx: SourceContext | None = None
         self._ahead: Future[Batch | None] | None = None
         self._failures = 0
@@ -137,11 +138,15 @@ class JdbcSourceTask:
 
     def _judge_failures(self) -> None:
         """Fail the task when no table of it can be read."""
+        failures = self._tell_failures()
+        if failures and len(failures) == len(self._readers):
+            raise failures[0]
+
+    def _tell_failures(self) -> list[ConnectError]:
         failures = [reader.failure for reader in self._readers if reader.failure is not None]
         if self._ctx is not None:
             self._ctx.gauge("tables_failed", len(failures))
-        if failures and len(failures) == len(self._readers):
-            raise failures[0]
+        return failures
 
     def _read_ahead(self) -> bool:
         """Start reading for the next reader in turn; False when none is due."""
@@ -150,7 +155,7 @@ class JdbcSourceTask:
         for place, reader in enumerate(self._readers):
             if reader.due_at_s <= now_s and (reader.is_reading or not full):
                 self._readers = [*self._readers[:place], *self._readers[place + 1 :], reader]
-                self._reading = reader
+                self._reading, self._reading_had_failed = reader, reader.failure is not None
                 self._ahead = self._thread.submit(reader.read)
                 return True
         return False
@@ -165,6 +170,7 @@ class JdbcSourceTask:
     def _take(self) -> Batch | None:
         assert self._ahead is not None
         ahead, self._ahead = self._ahead, None
+        assert self._reading is not None
         try:
             batch = ahead.result()
         except RetriableError as error:
@@ -177,11 +183,12 @@ class JdbcSourceTask:
                 ) from error
             raise
         except ConnectError as error:
-            assert self._reading is not None
             self._thread.submit(self._set_aside, self._reading, error).result()
             self._judge_failures()
             return None
         self._failures = 0
+        if self._reading_had_failed and self._reading.failure is None:
+            self._tell_failures()
         return batch
 
 

@@ -137,6 +137,7 @@ def test_a_value_that_no_type_fits_stops_its_table_alone_and_is_told_by_column(s
         found = rows(batches(task, store, at_most=1))
     task.close()
     assert [row["id"] for row in found] == [1]
+    assert store.gauges["tables_failed"] == 0
 
 
 def test_rows_of_a_clock_that_went_back_by_less_than_the_settle_time_come_once(server: Server):
