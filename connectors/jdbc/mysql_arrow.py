@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connect.api.errors import ConnectError
 from connectors.jdbc.arrow_pages import ArrowPages, Columns
 from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.errors import Border
@@ -145,7 +144,7 @@ class _Packets:
     def next(self, rows: int) -> Places:
         """Where the next rows begin in `buffer`: at least one, at most `rows`; none at the end.
 
-        pymysql's errors: the server's, or a connection lost. ConnectError: a row too large for one packet.
+        pymysql's errors: the server's, or a connection lost.
         """
         self._drop_read()
         starts = array("q")
@@ -174,8 +173,14 @@ class _Packets:
             length = header(buffer, at)[0] & _LONGEST
             if start + length > have:
                 break
-            # No row begins with these: they announce an end, an error, or a value that fills a packet.
-            if buffer[start] > 0xFD or length == _LONGEST:
+            if length == _LONGEST:
+                whole = self._joined(start)
+                if whole is None:
+                    break
+                length, buffer, have = whole, self.buffer, self._have
+                last = have - _HEADER
+            # No row begins with these but one of a value of 16 MB: they announce an end or an error.
+            elif buffer[start] > 0xFD:
                 self._special(start, start + length)
                 if self.done:
                     break
@@ -184,11 +189,30 @@ class _Packets:
             at = start + length
         self._next = at
 
+    def _joined(self, start: int) -> int | None:
+        """Make one row of the packets that a row of 16 MB or more comes in; its length, None: there are more to come.
+
+        The last of them is the first that is not full, be it empty.
+        """
+        heads, end, length = [], start + _LONGEST, _LONGEST
+        while length == _LONGEST:
+            if end + _HEADER > self._have:
+                return None
+            length = _WORD.unpack_from(self.buffer, end)[0] & _LONGEST
+            heads.append(end)
+            end += _HEADER + length
+        if end > self._have:
+            return None
+        # Not in place: arrays of the rows before may still look at it.
+        joined, at = bytearray(len(self.buffer)), 0
+        for begin, stop in zip([0, *(head + _HEADER for head in heads)], [*heads, self._have], strict=True):
+            joined[at : at + stop - begin] = memoryview(self.buffer)[begin:stop]
+            at += stop - begin
+        self.buffer, self._have = joined, at
+        return end - start - _HEADER * len(heads)
+
     def _special(self, start: int, end: int) -> None:
         # Source: MariaDB's protocol documentation, EOF_Packet and ERR_Packet.
-        if end - start == _LONGEST:
-            self.done = True
-            raise ConnectError("A row is larger than 16 MB.", key="reader", fix="Set reader=generic.")
         if self.buffer[start] == 0xFE and end - start < 9:
             self.done = True
         elif self.buffer[start] == 0xFF:
