@@ -49,6 +49,7 @@ _SCALED = [
 _MONEY = [Case("money", ["'1.50'", "'-92233720368547758.08'"])]
 _MICROS = {"timestamp.granularity": "micros_long"}
 _BERLIN = {"db.timezone": "Europe/Berlin", **_MICROS}
+_CUT = {"microsecond.handling": "truncate"}
 _ISO = {"timestamp.granularity": "micros_iso_datetime_string"}
 _PG_EDGES = ["'4713-01-01 00:00:00 BC'", "'0044-03-15 00:00:00 BC'", "'9999-12-31 23:59:59.999'"]
 
@@ -78,6 +79,8 @@ POSTGRES = [
     Case("timetz", ["'12:34:56.123456+05:30'"]),
     Case("timestamp", [*INSTANTS, "'9999-12-31 23:59:59.999'"]), Case("timestamp", ["'2024-02-29 12:34:56.123456'"]),
     Case("timestamp", ["'2024-02-29 12:34:56.123456'", *_PG_EDGES], _MICROS), Case("timestamp", ["'infinity'"]),
+    Case("time", ["'12:34:56.123456'"], _CUT),
+    Case("timestamp", ["'2024-02-29 12:34:56.123999'", "'1969-12-31 23:59:59.999999'"], _CUT),
     Case("timestamp", ["'294276-12-31 23:59:59.999999'"], _MICROS),
     Case("timestamptz", ["'2024-02-29 12:34:56.123+01'", "'2023-10-29 02:30:00+01'"]),
     Case("timestamptz", ["'infinity'"]),
@@ -118,6 +121,8 @@ MARIADB = [
     Case("datetime(3)", [*INSTANTS, "'9999-12-31 23:59:59.999'"]),
     Case("datetime(6)", ["'2024-02-29 12:34:56.123456'"]),
     Case("datetime(6)", ["'2024-02-29 12:34:56.123456'", "'9999-12-31 23:59:59.999999'"], _MICROS),
+    Case("time(6)", ["'12:34:56.123456'"], _CUT),
+    Case("datetime(6)", ["'2024-02-29 12:34:56.123999'", "'1969-12-31 23:59:59.999999'"], _CUT),
     Case("timestamp(3) null", ["'2024-02-29 12:34:56.123'", "'2038-01-19 03:14:07'"]),
     Case("datetime(6)", ["'9999-12-31 23:59:59.999999'", "'2150-07-01 12:00:00'"], _BERLIN),
     *_each("reader", ("generic",), Case("time", ["'-838:59:59'"]), Case("time(3)", ["'12:34:56.123'"]),
