@@ -37,8 +37,9 @@ _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_is_in_
 class Database:
     """A connection, and the generic reader over its driver's cursor. Owned by one thread, `interrupt` apart."""
 
-    def __init__(self, config: JdbcSourceConfig) -> None:
-        """Builds the engine without connecting. ConfigError: the URL cannot be used."""
+    def __init__(self, config: JdbcSourceConfig, *, waits: bool = False) -> None:
+        """Builds the engine without connecting; `waits`: a refused user is let in later. ConfigError: no usable URL."""
+        self._waits = waits
         url = _url(config)
         self.dialect_name = url.get_backend_name()
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
@@ -87,9 +88,19 @@ class Database:
         """The open connection; connects when there is none. RetriableError: not now."""
         if self._connection is None or self._connection.invalidated or self._connection.closed:
             self.close()
-            with self.border.translated("connecting", "Check connection.url, connection.user and connection.password."):
-                self._connection = self._engine.connect()
+            self._connection = self._connected()
         return self._connection
+
+    def _connected(self) -> sa.Connection:
+        try:
+            with self.border.translated("connecting", "Check connection.url, connection.user and connection.password."):
+                return self._engine.connect()
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            if not self._waits:
+                raise
+            raise RetriableError(f"{error.message} {error.fix}") from error
 
     @property
     def is_mariadb(self) -> bool:

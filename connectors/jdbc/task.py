@@ -38,7 +38,7 @@ class JdbcSourceTask:
     def __init__(self, config: JdbcTaskConfig) -> None:
         """Connects to nothing."""
         self._config = config
-        self._connections = Connections(lambda: Database(config))
+        self._connections = Connections(lambda: Database(config, waits=True))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jdbc-read")
         self._readers: list[Reads] = []
         self._reading: Reads | None = None

@@ -103,6 +103,48 @@ def test_a_table_that_another_has_locked_is_waited_for(server: Server):
     task.close()
 
 
+def test_a_password_that_is_another_for_a_while_is_waited_for(server: Server):
+    user, wrong = f"{server.table}_user", "canary-4712"
+    identified = {"postgres": "PASSWORD", "mariadb": "IDENTIFIED BY"}[server.name]
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY)",
+        f"CREATE USER {user} {identified} 'canary-4711'",
+        f"GRANT SELECT ON {{t}} TO {user}",
+    )
+    given = {**BY_ID, "offset__mode": "confluent", "connection__user": user, "connection__password": "canary-4711"}
+    store = OffsetStore()
+    task = server.opened(store, **given)
+    server.run("INSERT INTO {t} VALUES (1)")
+    _until(lambda: rows(batches(task, store, at_most=1)), [{"id": 1}])
+    server.run(f"ALTER USER {user} {identified} '{wrong}'")
+    _cut_off(server, user)
+    said: list[str] = []
+    deadline = Deadline.after(20)
+    while not any("denied" in text or "authentication failed" in text for text in said):
+        assert deadline.wait(0.02), said
+        try:
+            task.poll(Deadline.after(0.05))
+        except RetriableError as error:
+            said.append(error.message)
+    assert not any("canary" in text for text in said)
+    assert not store.gauges["tables_failed"]
+    server.run(f"ALTER USER {user} {identified} 'canary-4711'", "INSERT INTO {t} VALUES (2)")
+    _until(lambda: rows(batches(task, store, at_most=1)), [{"id": 2}])
+    task.close()
+
+
+def _cut_off(server: Server, user: str) -> None:
+    with server.engine.connect() as connection:
+        if server.name == "postgres":
+            connection.exec_driver_sql(
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'"
+            ).all()
+            return
+        found = f"SELECT id FROM information_schema.processlist WHERE user = '{user}'"
+        for (number,) in connection.exec_driver_sql(found).all():
+            connection.exec_driver_sql(f"KILL {number}")
+
+
 VALUES = {
     "postgres": ("NUMERIC(10,2)", "'NaN'", "1.5", r"amount.*(NaN|fit)"),
     "mariadb": ("BIGINT UNSIGNED", "18446744073709551615", "15", r"amount.*bigint\.unsigned\.handling\.mode=precise"),
