@@ -14,13 +14,14 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.types import ResultColumn
 
 BPCHAR: Final = 1042
+INET: Final = 869
 _FIRST_USER_OID = 16384
 _NUMERIC, _BIT, _VARBIT = 1700, 1560, 1562
 _TYPES: Mapping[int, t.TypeEngine[Any]] = {
     16: t.Boolean(), 17: pg.BYTEA(), 18: t.String(), 19: t.String(), 20: t.BigInteger(), 21: t.SmallInteger(),
     23: t.Integer(), 25: t.Text(), 26: pg.OID(), 700: t.REAL(), 701: t.DOUBLE(), 790: pg.MONEY(), BPCHAR: t.CHAR(),
     1043: t.String(), 1082: t.Date(), 1083: pg.TIME(), 1266: pg.TIME(timezone=True), 1114: pg.TIMESTAMP(),
-    1184: pg.TIMESTAMP(timezone=True),
+    1184: pg.TIMESTAMP(timezone=True), INET: pg.INET(),
 }  # fmt: skip
 
 

@@ -126,6 +126,8 @@ def _projected(source: Source, plan: ColumnPlan, as_text: frozenset[Raw]) -> sa.
 _PROJECTED: dict[Projection, Callable[[sa.ColumnElement[Any]], sa.ColumnElement[Any]]] = {
     Projection.AS_IS: lambda column: column,
     Projection.TEXT: lambda column: sa.cast(column, sa.Text),
+    # A cast would add the digits of a network that is one address, which the log and psql leave out.
+    Projection.TEXT_OF_INET: lambda column: sa.func.textin(sa.func.inet_out(column), type_=sa.Text),
     # A product keeps the sign of zero and works before MySQL 8.0.17, where CAST AS DOUBLE begins.
     Projection.DOUBLE: lambda column: column.op("*")(sa.literal_column("1e0")),
     Projection.NUMBER: lambda column: sa.cast(column, sa.Numeric),

@@ -43,6 +43,7 @@ class Projection(StrEnum):
 
     AS_IS = "as is"
     TEXT = "text"
+    TEXT_OF_INET = "text of inet"
     DOUBLE = "double"
     NUMBER = "number"
     BOOLEAN_OF_BIT = "boolean of bit"
@@ -163,6 +164,8 @@ def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
             return Raw.INTEGER, s.INT16 if rules.precision is TimePrecision.CONNECT else TIME_TYPES["Year"], _AS_IS
         case "OID":
             return Raw.INTEGER, s.INT64, _AS_IS
+        case "INET":
+            return Raw.TEXT, s.STRING, Projection.TEXT_OF_INET
     # Everything else that a database has (intervals, networks, ranges, arrays, geometry) keeps all its digits as text.
     return Raw.TEXT, s.STRING, _AS_IS if rules.dialect == "sqlite" else Projection.TEXT
 

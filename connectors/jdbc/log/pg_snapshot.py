@@ -17,7 +17,7 @@ from connectors.jdbc.errors import Border
 from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells
 from connectors.jdbc.log.pg_tables import LogTable
 from connectors.jdbc.log.position import Seen, lsn_of_text
-from connectors.jdbc.postgres_types import BPCHAR
+from connectors.jdbc.postgres_types import BPCHAR, INET
 
 _SIGNATURE = 19
 """Bytes before the first row of COPY in binary form: signature, flags, no extension (PostgreSQL's manual, COPY)."""
@@ -27,6 +27,12 @@ _NOW = (
     "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END)::text"
 )
 _END = b"\xff\xff"
+_TEXTS = {
+    # A cast would cut the blanks that CHAR(n) keeps, and its binary form is its text.
+    BPCHAR: sql.SQL("{}"),
+    # A cast would add digits that the log leaves out.
+    INET: sql.SQL("textin(inet_out({}))"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +103,7 @@ def _statement(table: LogTable, after: Sequence[str]) -> sql.Composed:
     columns = []
     for column, base in zip(table.relation.columns, table.bases, strict=True):
         name = sql.Identifier(column.name)
-        # A cast would cut the blanks that CHAR(n) keeps, and its binary form is its text.
-        columns.append(name if base == BPCHAR else sql.SQL("{}::text").format(name))
+        columns.append(_TEXTS.get(base, sql.SQL("{}::text")).format(name))
     source = sql.Identifier(*(part for part in table.name if part is not None))
     query = sql.SQL("SELECT {} FROM {} AS t").format(sql.SQL(", ").join(columns), source)
     # A bare name in ORDER BY would mean the text that is selected.

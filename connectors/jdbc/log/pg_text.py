@@ -47,9 +47,9 @@ def driver_array(plan: ColumnPlan, values: pa.BinaryArray) -> pa.Array:
         case Raw.DATE:
             return _parsed(values, pa.date32(), _days)
         case Raw.WALL_CLOCK:
-            return _parsed(values, pa.timestamp("us"), _micros)
+            return _parsed(values, pa.timestamp("us"), _fitting_micros)
         case Raw.INSTANT:
-            return _parsed(values, pa.timestamp("us", "UTC"), _micros)
+            return _parsed(values, pa.timestamp("us", "UTC"), _fitting_micros)
         case Raw.TIME:
             return _times(values)
     return values.cast(pa.string())
@@ -142,6 +142,13 @@ def _parsed(values: pa.BinaryArray, target: pa.DataType, odd: Callable[[str], in
 def _days(text: str) -> int:
     micros = _micros(text)
     return NO_DATE_DAYS if micros == NO_TIMESTAMP_US else micros // DAY_US
+
+
+def _fitting_micros(text: str) -> int:
+    micros = _micros(text)
+    if micros >= 1 << 63:
+        raise Misfit("it is after the year 294246, where microseconds since 1970 have no room in 64 bits")
+    return micros
 
 
 def _micros(text: str) -> int:

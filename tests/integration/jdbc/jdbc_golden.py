@@ -164,14 +164,21 @@ SETUP = {
 
 def observed(server: Server, cases: list[Case], expected: list[str]) -> list[str]:
     """The lines of the table as this server and the connector give them now, `expected` the ones it should have."""
+    made_tables(server, cases, expected)
+    return _observed(cases, server.table, expected, lambda settings: server.connector(**settings))
+
+
+def made_tables(server: Server, cases: list[Case], expected: list[str]) -> list[GoldenTable]:
+    """Make the tables that hold the cases."""
+    found = _tables(cases, server.table, expected)
     with server.engine.begin() as connection:
         for statement in SETUP[server.name]:
             connection.exec_driver_sql(statement)
-        for table in _tables(cases, server.table, expected):
+        for table in found:
             for statement in table.statements():
                 # A driver without parameters takes % and : as they are.
                 connection.exec_driver_sql(statement)
-    return _observed(cases, server.table, expected, lambda settings: server.connector(**settings))
+    return found
 
 
 def observed_sqlite(path: Path, cases: list[Case], expected: list[str]) -> list[str]:
@@ -181,11 +188,12 @@ def observed_sqlite(path: Path, cases: list[Case], expected: list[str]) -> list[
 
 
 @dataclass(frozen=True)
-class _Table:
+class GoldenTable:
     """Cases that one connector reads together, as columns of one table; the shorter ones end in NULL."""
 
     name: str
     cases: list[Case]
+    is_refused: bool = False
 
     def statements(self) -> Iterator[str]:
         columns = ", ".join(f"c{place} {case.kind}" for place, case in enumerate(self.cases))
@@ -195,13 +203,16 @@ class _Table:
             yield f"INSERT INTO {self.name} VALUES ({row}, {values})"
 
 
-def _tables(cases: list[Case], name: str, expected: list[str]) -> list[_Table]:
+def _tables(cases: list[Case], name: str, expected: list[str]) -> list[GoldenTable]:
     """A table for each settings, and one for each case that is refused, as a refusal is a whole table's."""
     together: dict[str, list[Case]] = {}
     for place, case in enumerate(cases):
         refused = any(line.startswith(f"{_start(case)} | | refused") for line in expected)
         together.setdefault(f"{place}" if refused else _shown(case), []).append(case)
-    return [_Table(f"{name}_{place}", group) for place, group in enumerate(together.values())]
+    return [
+        GoldenTable(f"{name}_{place}", group, is_refused=key.isdecimal())
+        for place, (key, group) in enumerate(together.items())
+    ]
 
 
 def _observed(
@@ -219,7 +230,7 @@ def _settings(case: Case, table: str) -> dict[str, str]:
     return {name.replace(".", "__"): value for name, value in given.items()}
 
 
-def _lines(planned: JdbcSourceConnector, table: _Table) -> list[list[str]]:
+def _lines(planned: JdbcSourceConnector, table: GoldenTable) -> list[list[str]]:
     """The lines of each case."""
     (config,) = planned.task_configs(1)
     task = planned.task(config)
