@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -267,3 +267,47 @@ def test_rows_of_a_standby_that_took_over_without_the_last_transactions_come(mod
                 if primary.running and len(came) == 59:
                     take_over()
             task.close()
+
+
+class Replica(MariaDbService):
+    """Writes a log of its own of what it copies."""
+
+    def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
+        return [*super()._command(folder, ports, deadline_s), "--server-id=2", "--log-slave-updates"]
+
+
+def test_a_log_is_gone_on_with_at_a_replica_of_mariadb_from_within_a_transaction(unique: str):
+    first, second = _prepared(MariaDbService()), Replica()
+    with (
+        first, second, _as_server("mariadb", first.endpoint, unique) as primary,
+        _as_server("mariadb", second.endpoint, unique) as replica,
+    ):  # fmt: skip
+        e = first.endpoint
+        primary.run("RESET MASTER", "CREATE TABLE {t} (id INT PRIMARY KEY, v TEXT)")
+        replica.run(
+            "SET GLOBAL gtid_slave_pos=''",
+            "RESET MASTER",
+            f"CHANGE MASTER TO MASTER_HOST='{e.host}', MASTER_PORT={e.port}, MASTER_USER='{e.user}', "
+            f"MASTER_PASSWORD='{e.password}', MASTER_USE_GTID=slave_pos",
+            "START SLAVE",
+        )
+        with log_run(primary, max__batch__size=130) as run:
+            run.open()
+            run.until(lambda: run.batches)
+            for page in range(20):
+                many = MANY["mariadb"].format(100)
+                primary.run(f"INSERT INTO {{t}} SELECT {100 * page} + i, repeat('x', 1000) FROM {many}")
+            run.until(lambda: len(run.events) > 500 and "reached" in run.batches[-1].position.offset)
+            run.close()
+            deadline = Deadline.after(60)
+            while True:
+                with suppress(sa.exc.ProgrammingError), replica.engine.connect() as connection:
+                    if connection.exec_driver_sql(f"SELECT count(*) FROM {unique}").scalar() == 2000:
+                        break
+                assert deadline.wait(0.05)
+            replica.run("STOP SLAVE", "RESET SLAVE ALL", "UPDATE {t} SET v = 'new' WHERE id = 7")
+            run.server = replica
+            run.open()
+            run.until_events(2001)
+            run.poll(1.0)
+            assert [key["id"] for _, key, _ in run.events] == [*range(1, 2001), 7]
