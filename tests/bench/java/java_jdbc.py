@@ -26,6 +26,8 @@ from tests.bench.throughput import JAVA, Bench, drop_topic
 SOURCE = "jdbc.JdbcSourceConnector"
 """How the class of every fork of Confluent's connector ends."""
 PRODUCER = {"producer.override.linger.ms": "50", "producer.override.batch.size": "262144"}
+ROWS_A_BATCH = "1000"
+"""Confluent's default. It keeps four batches as Java objects, which of larger ones take more memory."""
 JSON = "JSON"
 
 
@@ -81,7 +83,12 @@ def _moved(
         prefix = f"java-{settings['dialect']}-{len(own)}-{run}"
         topic = f"{prefix}-{sql_jobs.TABLE}"
         admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
-        config = {**sql_jobs.connector({**settings, "topic": prefix}), **PRODUCER, **own}
+        config = {
+            **sql_jobs.connector({**settings, "topic": prefix}),
+            **PRODUCER,
+            "batch.max.rows": ROWS_A_BATCH,
+            **own,
+        }
         servers = ServerCpu({"broker": bench.kafka.pid, "database": server.pid})
         figure = java.any_source(config.pop("name"), config, topic, rows)
         measured = figure, {name: cpu_s / figure.rows * 1e6 for name, cpu_s in servers.read().items()}
