@@ -86,7 +86,18 @@ def producer_settings(
     if path is not None:
         properties["producer.path"] = path
     _bound_delivery(properties)
+    _hold_one_record(properties)
     return ClientSettings(properties, translated.unknown)
+
+
+def _hold_one_record(properties: dict[str, Value]) -> None:
+    # A record that is larger than the whole queue would wait for a place in it for ever.
+    largest, room = str(properties["message.max.bytes"]), str(properties["queue.buffering.max.kbytes"])
+    # What is no number is librdkafka's to refuse.
+    if largest.isdecimal() and room.isdecimal():
+        least_kb = -(-int(largest) // 1024) + 1
+        if int(room) < least_kb:
+            properties["queue.buffering.max.kbytes"] = least_kb
 
 
 def shares_client(worker: Mapping[str, str], overrides: Mapping[str, str]) -> bool:

@@ -263,3 +263,18 @@ def test_clients_connect_soon_and_only_sinks_wait_longer_as_there_may_be_many_of
     assert (wait_ms(producer()), wait_ms(admin), wait_ms(consumer())) == (20, 20, 100)
     assert wait_ms(consumer(group_id="connect-sink")) == 500
     assert wait_ms(consumer({"consumer.reconnect.backoff.ms": "50"}, group_id="connect-sink")) == "50"
+
+
+@pytest.mark.parametrize(
+    ("given", "kbytes"),
+    [
+        ({}, 32_768),
+        ({"max.request.size": "110000000"}, 107_423),
+        ({"max.request.size": "110000000", "buffer.memory": "1048576"}, 107_423),
+        ({"max.request.size": "110000000", "buffer.memory": "220000000"}, "214843"),
+        ({"message.max.bytes": "lots"}, 32_768),
+    ],
+)
+def test_the_largest_record_has_room_in_the_queue(given: dict[str, str], kbytes: object):
+    made = producer_settings({"bootstrap.servers": "b:1"}, given, client_id="c")
+    assert made.properties["queue.buffering.max.kbytes"] == kbytes
