@@ -75,6 +75,7 @@ class _Limited:
         self._latest_us = 0
         self._is_back = False
         self._ahead: Mapping[str, int] = {}
+        self._over: frozenset[str] = frozenset()
 
     def watch_clock(self, now_us: int) -> None:
         """Warn once when the database's clock goes back by more than the settle time allows for."""
@@ -104,9 +105,10 @@ class _Limited:
         self._warned = old
         limit = now_us - self._longest_us
         if settled < limit:
-            holders = ", ".join(sorted(name for name, at in started.items() if at < limit))
-            _log.warning("safe.horizon.max.ms is over for %s: rows it may still commit can be lost.", holders)
-            settled = limit
+            over = frozenset(name for name, at in started.items() if at < limit)
+            for name in sorted(over - self._over):
+                _log.warning("safe.horizon.max.ms is over for %s: rows it may still commit can be lost.", name)
+            self._over, settled = over, limit
         return Observation(now_us, settled - self._settle_us)
 
 

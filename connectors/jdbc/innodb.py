@@ -7,6 +7,8 @@ which is no copy.
 
 Before version 5.7 (MariaDB 10.2) InnoDB numbers readers, too, our own transaction among them. There a connection counts
 that has changed rows; one that is about to is in the list of statements that run.
+
+A prepared transaction that InnoDB found when it started tells that moment as its beginning: it may be of any age.
 """
 
 from __future__ import annotations
@@ -36,6 +38,11 @@ _AGE: Final = re.compile(r"\bACTIVE\b.*? (\d+) sec")
 _THREAD: Final = re.compile(r"^(?:MariaDB|MySQL) thread id (\d+),", re.MULTILINE)
 _CHANGED: Final = "undo log entries"
 _CUT: Final = "... truncated..."
+_RECOVERED: Final = "recovered trx"
+_NOBODYS: Final = "Transaction "
+_ANY_AGE_US: Final = 0
+_START_US: Final = 60_000_000
+"""A recovery may go on for a while after the start from which a server counts."""
 
 
 def open_writes(database: Database, now_us: int) -> dict[str, int]:
@@ -49,9 +56,17 @@ def open_writes(database: Database, now_us: int) -> dict[str, int]:
     rows = database.rows(sa.text(_COPY.format(mark=mark)), _DOING)
     own = next((number for *_, number, _, query in rows if mark in (query or "")), None)
     if own is not None:
-        return _of_copy(rows, readers_have_numbers=_is_numbered(own))
+        found = _of_copy(rows, readers_have_numbers=_is_numbered(own))
+        nobodys = [name for name in found if name.startswith(_NOBODYS)]
+        up_us = _up_since_us(database, now_us) + _START_US if nobodys else 0
+        return found | {name: _ANY_AGE_US for name in nobodys if found[name] < up_us}
     thread = int(database.scalar(sa.text("SELECT CONNECTION_ID()"), _DOING))
     return of_status(str(database.rows(sa.text("SHOW ENGINE INNODB STATUS"), _DOING)[0][2]), now_us, thread)
+
+
+def _up_since_us(database: Database, now_us: int) -> int:
+    (_, seconds), *_ = database.rows(sa.text("SHOW GLOBAL STATUS LIKE 'Uptime'"), _DOING)
+    return now_us - int(seconds) * 1_000_000
 
 
 def _is_numbered(number: int | str) -> bool:
@@ -60,7 +75,7 @@ def _is_numbered(number: int | str) -> bool:
 
 def _of_copy(rows: Sequence[Sequence[Any]], *, readers_have_numbers: bool) -> dict[str, int]:
     return {
-        f"Connection {thread}" if thread else f"Transaction {number}": moment_us(began)
+        f"Connection {thread}" if thread else f"{_NOBODYS}{number}": moment_us(began)
         for thread, began, number, changed, _ in rows
         if _is_numbered(number) and not (readers_have_numbers and thread and not changed)
     }
@@ -83,7 +98,7 @@ def of_status(text: str, now_us: int, own_thread: int) -> dict[str, int]:
         age = _AGE.search(writer[2])
         if age is None:
             raise RetriableError(f"Transaction {writer[1]} is between two states ({writer[2]}).")
-        name = f"Connection {thread[1]}" if thread else f"Transaction {writer[1]}"
+        name = f"Connection {thread[1]}" if thread else f"{_NOBODYS}{writer[1]}"
         # Ages are whole seconds.
-        began[name] = now_us - (int(age[1]) + 1) * 1_000_000
+        began[name] = _ANY_AGE_US if _RECOVERED in block else now_us - (int(age[1]) + 1) * 1_000_000
     return began

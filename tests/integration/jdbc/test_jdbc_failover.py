@@ -144,6 +144,36 @@ def test_a_row_with_the_number_of_a_transaction_that_a_crash_forgot_comes(mode: 
     assert came == [3]
 
 
+def test_a_transaction_that_was_prepared_before_a_crash_of_mariadb_loses_no_row(unique: str):
+    service = _prepared(MariaDbService())
+    insert = "INSERT INTO {t} VALUES ({id}, now(6))"
+    with service, _as_server("mariadb", service.endpoint, unique) as server:
+        server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, KEY (ts, id))")
+        store, came = OffsetStore(), []
+        settings = {**MODES["both"], "timestamp__granularity": "micros_long"}
+        raw = server.engine.raw_connection()
+        cursor = raw.cursor()
+        for statement in ("XA START 'late'", insert.format(t=unique, id=1), "XA END 'late'", "XA PREPARE 'late'"):
+            cursor.execute(statement)
+        raw.invalidate()
+        server.run(insert.replace("{id}", "2"))
+        service.kill()
+        service.start()
+        task = server.opened(store, **settings)
+        deadline = Deadline.after(3)
+        while deadline.wait(0.02):
+            with suppress(RetriableError):
+                came += [row["id"] for row in rows(batches(task, store, at_most=1))]
+        with server.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("XA COMMIT 'late'")
+        deadline = Deadline.after(20)
+        while 2 not in came:
+            assert deadline.wait(0.02)
+            came += [row["id"] for row in rows(batches(task, store, at_most=1))]
+        task.close()
+    assert came == [1, 2]
+
+
 class Standby(PostgresService):
     """Follows another PostgreSQL; reads only."""
 

@@ -12,6 +12,7 @@ from connect.api.errors import RetriableError
 from connectors.jdbc.innodb import of_status, open_writes
 
 NOW_US = 1_800_000_000_000_000
+BEGAN = datetime(2024, 5, 1, tzinfo=UTC)
 STATUS = """
 ------------
 TRANSACTIONS
@@ -70,7 +71,8 @@ class Answers:
 
 def test_the_status_tells_who_has_written_and_since_when():
     ages_s = {name: (NOW_US - began) // 1_000_000 for name, began in of_status(STATUS, NOW_US, 11).items()}
-    assert ages_s == {"Connection 8": 8, "Transaction 21": 3601, "Connection 9": 1}
+    # What was found at the server's start is of any age.
+    assert ages_s == {"Connection 8": 8, "Transaction 21": NOW_US // 1_000_000, "Connection 9": 1}
 
 
 def test_of_a_server_that_numbers_readers_those_count_that_have_changed_rows():
@@ -82,12 +84,15 @@ def test_of_a_server_that_numbers_readers_those_count_that_have_changed_rows():
 class Marked(Answers):
     """A database whose copy holds the very statement that reads it, with the number of its transaction."""
 
-    def __init__(self, own: int) -> None:
-        at = datetime(2024, 5, 1, tzinfo=UTC)
+    def __init__(self, own: int, up_s: int = 3600) -> None:
+        at = BEGAN
+        self._up_s = up_s
         super().__init__([(7, at, 21, 0, None), (8, at, 22, 3, None), (0, at, 23, 0, None)])
         self._own = (5, at, own, 0)
 
     def rows(self, statement: object, _doing: str) -> Sequence[Any]:
+        if "Uptime" in str(statement):
+            return [("Uptime", str(self._up_s))]
         return [*self._copy, (*self._own, str(statement))]
 
 
@@ -102,6 +107,13 @@ class Marked(Answers):
 def test_the_copy_tells_the_same(own: int, counted: set[str]):
     database: Any = Marked(own)
     assert open_writes(database, NOW_US).keys() == counted
+
+
+@pytest.mark.parametrize(("up_after_s", "is_known"), [(-3600, True), (-30, False), (30, False)])
+def test_a_prepared_transaction_that_was_found_at_the_start_is_of_any_age(up_after_s: int, is_known: bool):
+    began_us = int(BEGAN.timestamp()) * 1_000_000
+    database: Any = Marked(24, up_s=NOW_US // 1_000_000 - int(BEGAN.timestamp()) - up_after_s)
+    assert open_writes(database, NOW_US) == {"Connection 8": began_us, "Transaction 23": began_us if is_known else 0}
 
 
 @pytest.mark.parametrize("copy", [[], [(5, datetime(2024, 5, 1, tzinfo=UTC), 0, 0, "SELECT /* another */ 1")]])
