@@ -54,7 +54,7 @@ def test_the_wait_between_attempts_ends_with_the_deadline(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "key", "words"),
     [
-        ({"mode": "bulk", "table__whitelist": "good,gone"}, "table.whitelist", "gone"),
+        ({"mode": "bulk", "table__whitelist": "gone"}, "table.whitelist", "gone"),
         ({"mode": "bulk", "table__include__list": "nothing.*"}, "table.include.list", "nothing"),
         ({"mode": "bulk", "table__whitelist": "good", "table__types": "SYNONYM"}, "table.types", "SYNONYM"),
         (
@@ -109,11 +109,20 @@ def test_all_problems_come_at_once(file):
     found = problems(
         file,
         mode="timestamp+incrementing",
-        table__whitelist="good,gone",
+        table__whitelist="good",
         timestamp__column__name="at",
         incrementing__column__name="nr",
     )
-    assert set(found) == {"table.whitelist", "timestamp.column.name", "incrementing.column.name"}
+    assert set(found) == {"timestamp.column.name", "incrementing.column.name"}
+
+
+def test_a_table_that_is_not_there_yet_does_not_keep_others_from_being_read(file, caplog):
+    both = connector(file, mode="bulk", table__whitelist="good,gone")
+    both.check(Deadline.after(5))
+    assert "No table matches gone of table.whitelist" in caplog.text
+    assert [config["tables"] for config in both.task_configs(2)] == ['"good"']
+    run_sql(file, "CREATE TABLE gone (id INTEGER PRIMARY KEY)")
+    assert [config["tables"] for config in both.task_configs(2)] == ['"gone"', '"good"']
 
 
 def test_a_nullable_cursor_is_accepted_on_request(file):
