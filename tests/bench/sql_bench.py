@@ -12,7 +12,7 @@ from connect.services.mariadb import MariaDbService
 from connect.services.postgres import PostgresService
 from connect.services.registry import SchemaRegistryService
 from tests.bench.java.java_jdbc import java_entries
-from tests.bench.measure import Figure, entry
+from tests.bench.measure import RUNS, Figure, entry
 from tests.bench.server_cpu import ServerCpu, compilers_cpu_s
 from tests.bench.sql_jobs import TABLE
 from tests.bench.throughput import Bench, drop_topic, new_topic, run
@@ -52,7 +52,7 @@ def _entries(bench: Bench, dialect: str, name: str, server: PostgresService | Ma
     peer = "driver cursor + json.dumps + produce()"
     ours, servers = moved(dialect)
     some = str(min(bench.rows, NAIVE_ROWS))
-    naive = run("naive_sql", {**settings, "rows": some, "topic": new_topic(bench.kafka, f"{dialect}-naive")})
+    naive = _fastest(bench, "naive_sql", {**settings, "rows": some})
     yield entry(f"{name} -> JSON -> Kafka, 940 bytes a row", ours, peer, naive, must=MUST[dialect]) | servers
     lz4 = {"connector": json.dumps({"producer.override.compression.type": "lz4"})}
     ours_lz4, servers = moved(f"{dialect}-lz4", **lz4)
@@ -66,31 +66,50 @@ def _entries(bench: Bench, dialect: str, name: str, server: PostgresService | Ma
             avro, servers = moved(f"{dialect}-avro", registry=registry.endpoint.url, converter=converter)
         formats["Avro"] = avro
         yield entry(f"{name} -> Avro -> Kafka", avro, peer, naive, must=MUST_AVRO) | servers
-        copied = run("copy_out", {**settings, "topic": ""})
+        copied = _fastest(bench, "copy_out", settings)
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "COPY out, thrown away", copied)
-        ready = run("produce_ready", {**settings, "topic": new_topic(bench.kafka, "ready")})
+        ready = _fastest(bench, "produce_ready", settings)
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "librdkafka produce(), ready bytes", ready)
     yield from java_entries(bench, name, server, settings, formats)
+
+
+def _fastest(bench: Bench, job: str, settings: dict[str, str]) -> Figure:
+    figures = []
+    for _ in range(RUNS):
+        topic = new_topic(bench.kafka, job)
+        figures.append(run(job, {**settings, "topic": topic}))
+        drop_topic(bench.kafka, topic)
+    return max(figures, key=lambda figure: figure.rows_per_s)
 
 
 def _moved(
     bench: Bench, server: PostgresService | MariaDbService, settings: dict[str, str], topic: str, **more: str
 ) -> tuple[Figure, dict[str, object]]:
-    """The table moved, and what the servers spent on it, in CPU seconds per million rows.
+    """The table moved, and what the servers spent on it, in CPU seconds per million rows: the fastest of `RUNS`.
 
-    Again and again until the broker is done compiling itself on the cores that are measured, which each format and
-    compression begins anew.
+    The first of them is the one in which the broker is done compiling itself on the cores that are measured, which each
+    format and compression begins anew.
     """
-    for _ in range(WARM_UPS_AT_MOST + 1):
+    done: list[tuple[Figure, dict[str, float]]] = []
+    for tries in range(WARM_UPS_AT_MOST + RUNS):
         compiled_s = compilers_cpu_s(bench.kafka.pid)
         servers = ServerCpu({"broker": bench.kafka.pid, "database": server.pid})
         name = f"{topic}-{uuid.uuid4().hex[:6]}"
         figure = run("sql_to_kafka", {**settings, **more, "topic": name})
         spent_s = servers.read()
         drop_topic(bench.kafka, f"{name}-{TABLE}")
-        if compilers_cpu_s(bench.kafka.pid) - compiled_s < WARM_SHARE * spent_s["broker"]:
+        is_warm = compilers_cpu_s(bench.kafka.pid) - compiled_s < WARM_SHARE * spent_s["broker"]
+        if done or is_warm or tries == WARM_UPS_AT_MOST:
+            spent = {name: cpu_s / figure.rows * 1e6 for name, cpu_s in spent_s.items()}
+            _tell(bench, topic, figure, spent)
+            done.append((figure, spent))
+        if len(done) == RUNS:
             break
-    spent = {name: cpu_s / figure.rows * 1e6 for name, cpu_s in spent_s.items()}
+    figure, spent = max(done, key=lambda one: one[0].rows_per_s)
+    return figure, {"servers_cpu_s_per_mrow": spent}
+
+
+def _tell(bench: Bench, topic: str, figure: Figure, spent: dict[str, float]) -> None:
     parts = {"worker": figure.cpu_s_per_mrow, **spent}
     every = sum(parts.values())
     bench.say(
@@ -98,4 +117,3 @@ def _moved(
         + " + ".join(f"{name} {cpu_s:.2f}" for name, cpu_s in parts.items())
         + f" = {every:.2f} cpu s per million rows, {1e6 / every:,.0f} rows/s for each core that they have to themselves"
     )
-    return figure, {"servers_cpu_s_per_mrow": spent}

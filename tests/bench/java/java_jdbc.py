@@ -19,7 +19,7 @@ from tests.bench import sql_jobs
 from tests.bench.java.avro_converter import CLASS as AVRO_CONVERTER
 from tests.bench.java.avro_converter import avro_converter
 from tests.bench.java.java_peer import JavaPeer
-from tests.bench.measure import Figure, entry
+from tests.bench.measure import RUNS, Figure, entry
 from tests.bench.server_cpu import ServerCpu
 from tests.bench.throughput import JAVA, Bench, drop_topic
 
@@ -76,10 +76,13 @@ def _moved(
     settings: Mapping[str, str],
     own: Mapping[str, str],
 ) -> tuple[Figure, dict[str, float]]:
-    """The whole table twice: the first time warms the JIT. With CPU seconds of the servers per million rows."""
+    """The whole table: the first time warms the JIT, of the others the fastest counts, as with ours.
+
+    With CPU seconds of the servers per million rows.
+    """
     rows, admin = int(settings["rows"]), AdminClient({"bootstrap.servers": settings["bootstrap"]})
-    measured = None
-    for run in ("warm", "measured"):
+    measured = []
+    for run in range(1 + RUNS):
         prefix = f"java-{settings['dialect']}-{len(own)}-{run}"
         topic = f"{prefix}-{sql_jobs.TABLE}"
         admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
@@ -91,10 +94,9 @@ def _moved(
         }
         servers = ServerCpu({"broker": bench.kafka.pid, "database": server.pid})
         figure = java.any_source(config.pop("name"), config, topic, rows)
-        measured = figure, {name: cpu_s / figure.rows * 1e6 for name, cpu_s in servers.read().items()}
+        measured.append((figure, {name: cpu_s / figure.rows * 1e6 for name, cpu_s in servers.read().items()}))
         drop_topic(bench.kafka, topic)
-    assert measured is not None
-    return measured
+    return max(measured[1:], key=lambda one: one[0].rows_per_s)
 
 
 def _tell(bench: Bench, what: str, figure: Figure, spent: Mapping[str, float]) -> None:
