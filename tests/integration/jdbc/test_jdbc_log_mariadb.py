@@ -135,7 +135,8 @@ def test_a_table_made_of_a_query_is_whole_when_the_reader_starts_anew_within_it(
 
 
 def test_compressed_events_are_read(server):
-    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, text LONGTEXT)")
+    # SHOW BINLOG EVENTS fails in a file that has an event larger than max_allowed_packet, as other tests write.
+    server.run("FLUSH BINARY LOGS", "CREATE TABLE {t} (id INT PRIMARY KEY, text LONGTEXT)")
     with log_run(server) as run, server.engine.connect() as connection:
         run.open()
         run.until(lambda: run.batches)
