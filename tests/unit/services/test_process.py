@@ -126,14 +126,15 @@ def ready(folder: Path, program: str) -> SupervisedProcess:
 
 def start_owner(folder: Path, leftover: Path, owner_also: str) -> "tuple[subprocess.Popen[str], int]":
     program = f"""
-import signal, sys
+import os, signal, sys
 from pathlib import Path
 from connect.services.process import Command, SupervisedProcess
 folder, leftover = Path(sys.argv[1]), Path(sys.argv[2])
 argv = [sys.executable, "-c", {WAITS_FOREVER!r}]
 process = SupervisedProcess(Command(argv, folder=folder, log_path=folder / "log", leftovers=[leftover]))
 {owner_also}
-print(process.pid, flush=True)
+# In one piece: a forked copy writes it, too.
+os.write(1, f"{{process.pid}}\\n".encode())
 signal.pause()
 """
     owner = subprocess.Popen(
