@@ -7,8 +7,9 @@ PostgreSQL's documentation on timelines, and its control data functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -70,8 +71,8 @@ class Lineages:
 
     @staticmethod
     def _row(database: Database, statement: str) -> Sequence[Any] | None:
-        ask: Callable[[], Sequence[Any]] = lambda: database.rows(sa.text(statement), _DOING)[0]  # noqa: E731
-        return database.told(ask)
+        rows = database.told(partial(database.rows, sa.text(statement), _DOING))
+        return None if rows is None else rows[0]
 
 
 # A server starts with a checkpoint behind it, at its stop or at the end of its recovery.

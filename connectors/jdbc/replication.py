@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -76,7 +77,7 @@ class Replication:
     @staticmethod
     def _status(database: Database) -> Sequence[dict[str, Any]] | None:
         for statement in _STATUS[database.is_mariadb]:
-            rows = database.told(lambda statement=statement: database.rows(sa.text(statement), _DOING))  # type: ignore[misc]
+            rows = database.told(partial(database.rows, sa.text(statement), _DOING))
             if rows is not None:
                 return [dict(row._mapping) for row in rows]  # type: ignore[attr-defined]  # noqa: SLF001 - public
         return None

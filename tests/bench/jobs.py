@@ -26,7 +26,7 @@ from connect.runtime.worker_config import WorkerConfig
 from tests.bench import memory_source, null_sink, sql_jobs
 from tests.bench.cpu_profile import CpuProfile
 from tests.bench.measure import Figure, as_dict, measure
-from tests.bench.producing import new_producer, produce
+from tests.bench.producing import new_producer, produce, produce_again
 from tests.bench.rows import NAMES, plain_rows
 
 LIMIT_S = 300.0
@@ -201,18 +201,7 @@ def raw_produce(settings: Settings) -> Figure:
     """The ceiling: ready bytes through librdkafka's Python API."""
     values = [json.dumps(dict(zip(NAMES, row, strict=True))).encode() for row in plain_rows(10_000)]
     producer = new_producer(settings["bootstrap"])
-
-    def work() -> int:
-        sent = 0
-        while sent < int(settings["rows"]):
-            for value in values:
-                produce(producer, settings["topic"], value)
-            producer.poll(0)
-            sent += len(values)
-        producer.flush()
-        return sent
-
-    return measure(work)
+    return measure(lambda: produce_again(producer, settings["topic"], values, int(settings["rows"])))
 
 
 def raw_consume(settings: Settings) -> Figure:

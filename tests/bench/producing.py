@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from confluent_kafka import Producer
 
 
@@ -22,3 +24,15 @@ def produce(producer: Producer, topic: str, value: bytes) -> None:
             producer.poll(0.05)
         else:
             return
+
+
+def produce_again(producer: Producer, topic: str, values: Sequence[bytes], rows: int) -> int:
+    """Send values that are ready, over and over, until at least `rows` are delivered; how many."""
+    sent = 0
+    while sent < rows:
+        for value in values:
+            produce(producer, topic, value)
+        producer.poll(0)
+        sent += len(values)
+    producer.flush()
+    return sent

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import sqlalchemy as sa
 
 from tests.bench.measure import Figure, measure
-from tests.bench.producing import new_producer, produce
+from tests.bench.producing import new_producer, produce, produce_again
 
 Settings = Mapping[str, str]
 TABLE = "bench"
@@ -105,18 +105,7 @@ def produce_ready(settings: Settings) -> Figure:
     some = {**settings, "rows": str(READY_ROWS)}
     values = [json.dumps(dict(zip(NAMES, row, strict=True)), default=str).encode() for row in _rows(some)]
     target = new_producer(settings["bootstrap"])
-
-    def work() -> int:
-        sent = 0
-        while sent < int(settings["rows"]):
-            for value in values:
-                produce(target, settings["topic"], value)
-            target.poll(0)
-            sent += len(values)
-        target.flush()
-        return sent
-
-    return measure(work)
+    return measure(lambda: produce_again(target, settings["topic"], values, int(settings["rows"])))
 
 
 def copy_out(settings: Settings) -> Figure:

@@ -193,6 +193,24 @@ def test_keys_large_values_truncations_and_new_columns(server):
         assert (updated["before"]["n"], updated["after"]["n"], updated["after"]["big"]) == (1, 2, big)
 
 
+ELSEWHERE_BYTES = 1_000_000
+
+
+def write_elsewhere(server):
+    """More than `ELSEWHERE_BYTES` of log, of a database that the slot has nothing to do with."""
+    name = f"{server.table}_elsewhere"
+    administrator = server.engine.execution_options(isolation_level="AUTOCOMMIT")
+    other = sa.create_engine(server.engine.url.set(database=name))
+    with administrator.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        try:
+            with other.begin() as there:
+                there.exec_driver_sql("CREATE TABLE busy AS SELECT repeat('x', 100) FROM generate_series(1, 20000)")
+        finally:
+            other.dispose()
+            connection.exec_driver_sql(f"DROP DATABASE {name}")
+
+
 @postgres_only
 def test_the_server_forgets_only_what_was_stored_and_an_idle_slot_moves_on(server):
     server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}_other (id INT PRIMARY KEY)")
@@ -213,6 +231,9 @@ def test_the_server_forgets_only_what_was_stored_and_an_idle_slot_moves_on(serve
         before = confirmed()
         server.run("INSERT INTO {t}_other SELECT generate_series(1, 1000)")
         run.until(lambda: confirmed() > before)
+        before = confirmed()
+        write_elsewhere(server)
+        run.until(lambda: confirmed() > before + ELSEWHERE_BYTES)
         assert next((k, set(v)) for t, k, v in run.events if t == f"__debezium-heartbeat.{run.name}") == (
             {"serverName": run.name}, {"ts_ms"},
         )  # fmt: skip
