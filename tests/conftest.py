@@ -26,6 +26,9 @@ if not os.environ.get("CONNECT_DRAWN_CASES"):
     # The same cases for everyone; `make chaos` draws others each time.
     settings.load_profile("same")
 
+collect_ignore = ["conformance"]
+"""A suite of its own, which `integration/conformance` runs against two workers."""
+
 _INTEGRATION = Path(__file__).parent / "integration"
 _QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")
 _LONG = (

@@ -1,7 +1,7 @@
 """The black-box REST suite that Apache Kafka Connect 4.1 passes, run unchanged against two workers of ours.
 
-The suite lives beside the repository, in `../shared/conformance/rest`; where that is absent these tests are skipped.
-It runs once, in a pytest of its own, while two real workers share one fresh broker; each of its files is a test here.
+The suite is `tests/conformance`. It runs once, in a pytest of its own, while two real workers share one fresh broker;
+each of its files is a test here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from e2e_worker import WorkerProcess
 from connect.services import KafkaEndpoint
 
 ROOT = Path(__file__).resolve().parents[3]
-SUITE = ROOT.parent / "shared" / "conformance" / "rest"
+SUITE = ROOT / "tests" / "conformance"
 FILES = sorted(path.stem for path in SUITE.glob("test_*.py"))
 GROUP = "conformance"
 LIMIT_S = 900
@@ -32,12 +32,7 @@ WORKER = {
     "slots": "60", "offset.storage.partitions": "25", "status.storage.partitions": "5",
 }  # fmt: skip
 
-pytestmark = [
-    pytest.mark.timeout(LIMIT_S + 180),
-    pytest.mark.skipif(
-        not FILES, reason=f"NOT CHECKED AGAINST KAFKA CONNECT: there is no conformance suite in {SUITE}"
-    ),
-]
+pytestmark = pytest.mark.timeout(LIMIT_S + 180)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +53,7 @@ def outcomes(
 
 def run_suite(folder: Path, bootstrap_servers: str, urls: list[str]) -> Mapping[str, list[ET.Element]]:
     report = folder / "report.xml"
-    argv = [sys.executable, "-B", "-m", "pytest", str(SUITE), "--rootdir", str(SUITE), "-q", "--tb=short",
+    argv = [sys.executable, "-B", "-m", "pytest", str(SUITE), "-q", "--tb=short",
             "-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:xdist",
             "--junit-xml", str(report), "--basetemp", str(folder / "files")]  # fmt: skip
     environ = {
@@ -78,7 +73,7 @@ def run_suite(folder: Path, bootstrap_servers: str, urls: list[str]) -> Mapping[
     return cases
 
 
-@pytest.mark.parametrize("file", FILES or ["absent"])
+@pytest.mark.parametrize("file", FILES)
 def test_conformance(file: str, outcomes: Mapping[str, list[ET.Element]]) -> None:
     cases = outcomes.get(file, [])
     assert cases, f"{file} ran no test; files that did: {sorted(outcomes)}"
