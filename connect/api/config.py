@@ -187,11 +187,15 @@ def key(
     display_name: str = "",
     dependents: Sequence[str] = (),
     internal: bool = False,
+    from_worker: bool = False,
 ) -> Any:
-    """Declare a setting. No default means the setting is required. `internal` settings are accepted but not shown."""
+    """Declare a setting. No default means the setting is required. `internal` settings are accepted but not shown.
+
+    `from_worker`: a leave that only the worker's own file gives, under the same key; see `Config.with_leave`.
+    """
     extra: JsonDict = {
         "importance": importance.upper(), "group": group, "width": width.upper(), "display_name": display_name or name,
-        "dependents": list(dependents), "internal": internal,
+        "dependents": list(dependents), "internal": internal or from_worker, "from_worker": from_worker,
     }  # fmt: skip
     return Field(default, alias=name, description=doc, json_schema_extra=extra)
 
@@ -212,6 +216,7 @@ class KeyDefinition:
     dependents: tuple[str, ...]
     recommended_values: tuple[str, ...]
     internal: bool
+    from_worker: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +251,20 @@ class Config(BaseModel):
             config = cls.model_validate(given)
         except ValidationError as error:
             raise ConfigError(_problems(cls, given, error)) from None
-        config._originals = MappingProxyType(given)  # noqa: SLF001 - our own instance, just built
+        leave = {d.name for d in cls.definitions() if d.from_worker}
+        own = {name: text for name, text in given.items() if name not in leave}
+        config._originals = MappingProxyType(own)  # noqa: SLF001 - our own instance, just built
         problems = tuple(config.problems())
         if problems:
             raise ConfigError(problems)
         return config
+
+    @classmethod
+    def with_leave(cls, properties: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:
+        """The properties to parse: keys declared `from_worker` have the worker's value, whatever a connector says."""
+        leave = {d.name for d in cls.definitions() if d.from_worker}
+        given = {name: text for name, text in properties.items() if name not in leave}
+        return given | {name: worker[name] for name in leave if name in worker}
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys; asked only when every key alone is right. The default finds nothing."""
@@ -258,7 +272,7 @@ class Config(BaseModel):
 
     @property
     def originals(self) -> Mapping[str, str]:
-        """Every key as given, unknown ones included. May hold secrets: never log it."""
+        """Every key of the connector as given, unknown ones included. May hold secrets: never log it."""
         return self._originals
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
@@ -334,6 +348,7 @@ def _definition(info: FieldInfo) -> KeyDefinition:
         dependents=tuple(str(d) for d in dependents) if isinstance(dependents, list) else (),
         recommended_values=choices,
         internal=bool(extra.get("internal")),
+        from_worker=bool(extra.get("from_worker")),
     )
 
 

@@ -87,15 +87,17 @@ class Validator:
         raw = {key: value for key, value in config.items() if value is not None}
         given, unreadable = self._resolved(raw)
         framework = self._framework(plugin, given)
-        transforms = dict(embedded(self.catalog, TRANSFORMS, given))
-        predicates = dict(embedded(self.catalog, PREDICATES, given))
+        transforms = dict(embedded(self.catalog, TRANSFORMS, given, self.worker.originals))
+        predicates = dict(embedded(self.catalog, PREDICATES, given, self.worker.originals))
         definitions = plugin_definitions(plugin)
         nested = [info for infos in (*transforms.values(), *predicates.values()) for info in infos]
-        errors = key_errors(plugin.config, given)
+        errors = key_errors(plugin.config, plugin.config.with_leave(given, self.worker.originals))
         own = shown_in_forms(plugin.config, given, infos_of(definitions, given, errors))
         infos = _merged([*framework, *nested], definitions_infos=own)
         infos += self._clients(plugin, given)
-        infos += [info for side in CONVERTERS for info in converter_infos(self.catalog, side, given)]
+        infos += [
+            info for side in CONVERTERS for info in converter_infos(self.catalog, side, given, self.worker.originals)
+        ]
         groups = _SOURCE_GROUPS if plugin.kind is PluginKind.SOURCE else _SINK_GROUPS
         own_groups = dict.fromkeys(d.group for d in definitions if d.group)
         groups = tuple(dict.fromkeys((*groups, *transforms, *predicates, *own_groups)))

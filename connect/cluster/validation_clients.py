@@ -15,6 +15,7 @@ from connect.api.config import HIDDEN, Boolean, ConfigType, Double, Int, Long, S
 from connect.api.plugin import PluginKind
 from connect.cluster.validation_infos import Definition, Info, Value
 from connect.cluster.validation_rules import DLQ
+from connect.kafka.settings import WORKERS_ALONE
 from connect.runtime.worker_config import WorkerConfig
 
 PRINCIPAL_KEYS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
@@ -68,6 +69,8 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
             setting = key.removeprefix(prefix)
             refused = not _allowed(policy, setting, worker.connector_client_config_override_allowlist)
             errors = (REFUSED.format(policy_name(policy), setting),) if refused else ()
+            if setting in WORKERS_ALONE:
+                errors = (f"{key} loads a library: only the worker's own file may set {setting}.",)
             yield _info(key, setting, given[key], errors)
 
 

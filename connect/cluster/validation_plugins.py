@@ -89,14 +89,15 @@ def version_error(catalog: Catalog, plugin: Plugin, wanted: str | None) -> str |
     )
 
 
-def embedded(catalog: Catalog, kind: EmbeddedKind, given: Mapping[str, str]) -> Iterator[tuple[str, list[Info]]]:
-    """Each alias's group and its keys."""
+def embedded(
+    catalog: Catalog, kind: EmbeddedKind, given: Mapping[str, str], worker: Mapping[str, str]
+) -> Iterator[tuple[str, list[Info]]]:
+    """Each alias's group and its keys. `worker`: the worker's settings as given."""
     for alias in dict.fromkeys(comma_separated(given.get(kind.key))):
-        group = f"{kind.group}: {alias}"
-        yield group, _alias_infos(catalog, kind, alias, group, given)
+        yield f"{kind.group}: {alias}", _alias_infos(catalog, kind, alias, given, worker)
 
 
-def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str]) -> list[Info]:
+def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str], worker: Mapping[str, str]) -> list[Info]:
     """The keys of a converter that the connector names itself; without a class of its own its keys are ignored."""
     name = _trimmed(given.get(f"{side}.converter"))
     plugin = catalog.find(name, CONVERTERS[side]) if name else None
@@ -105,7 +106,8 @@ def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str]) -> li
     prefix = f"{side}.converter."
     properties = {k.removeprefix(prefix): v for k, v in given.items() if k.startswith(prefix)}
     properties["converter.type"] = side
-    infos = infos_of(plugin_definitions(plugin), properties, key_errors(plugin.config, properties))
+    errors = key_errors(plugin.config, plugin.config.with_leave(properties, worker))
+    infos = infos_of(plugin_definitions(plugin), properties, errors)
     return [_prefixed(info, prefix) for info in infos]
 
 
@@ -125,8 +127,10 @@ def class_names(catalog: Catalog, kind: PluginKind) -> tuple[str, ...]:
     return tuple(dict.fromkeys(p.name for p in catalog.plugins(kind)))
 
 
-def _alias_infos(catalog: Catalog, kind: EmbeddedKind, alias: str, group: str, given: Mapping[str, str]) -> list[Info]:
-    prefix = f"{kind.key}.{alias}."
+def _alias_infos(
+    catalog: Catalog, kind: EmbeddedKind, alias: str, given: Mapping[str, str], worker: Mapping[str, str]
+) -> list[Info]:
+    prefix, group = f"{kind.key}.{alias}.", f"{kind.group}: {alias}"
     type_key, version_key = prefix + "type", prefix + "plugin.version"
     name = _trimmed(given.get(type_key))
     plugin = catalog.find(name, kind.kind) if name else None
@@ -142,18 +146,20 @@ def _alias_infos(catalog: Catalog, kind: EmbeddedKind, alias: str, group: str, g
             errors[type_key] = errors[version_key] = (mismatch,)
         own = plugin_definitions(plugin) + (_condition_definitions() if kind is TRANSFORMS else [])
         definitions += embedded_definitions(own, prefix=prefix, group=group, start=2)
-        errors.update(_embedded_errors(plugin, prefix, given))
+        errors.update(_embedded_errors(plugin, prefix, given, worker))
     infos = infos_of(definitions, given, errors)
     recommended = class_names(catalog, kind.kind)
     shown = replace(infos[0].value, value=plugin.name if plugin else None, recommended_values=recommended)
     return [replace(infos[0], value=shown), *infos[1:]]
 
 
-def _embedded_errors(plugin: Plugin, prefix: str, given: Mapping[str, str]) -> dict[str, Sequence[str]]:
+def _embedded_errors(
+    plugin: Plugin, prefix: str, given: Mapping[str, str], worker: Mapping[str, str]
+) -> dict[str, Sequence[str]]:
     properties = {k.removeprefix(prefix): v for k, v in given.items() if k.startswith(prefix)}
     found: dict[str, Sequence[str]] = {
         prefix + key: [_embedded_message(message, key, prefix) for message in messages]
-        for key, messages in key_errors(plugin.config, properties).items()
+        for key, messages in key_errors(plugin.config, plugin.config.with_leave(properties, worker)).items()
     }
     negate = properties.get("negate", "false").strip().lower()
     if plugin.kind is PluginKind.TRANSFORMATION and negate not in {"true", "false"}:

@@ -57,12 +57,12 @@ class CurrentConnectors:
         catalog = self._clients.catalog
         converters = build_converters(catalog, config, self._clients.worker_properties)
         if connector_plugin(catalog, config).kind is PluginKind.SOURCE:
-            chain = build_chain(catalog, SourceConnectorConfig.parse(config))
+            chain = build_chain(catalog, SourceConnectorConfig.parse(config), self._clients.worker_properties)
             source = SourcePipeline(chain, converters, _refuse)
             return lambda letter: [
                 raw for batch in batches_of(letter, converters.header) for raw in source.encode(batch).rows
             ]
-        chain = build_chain(catalog, SinkConnectorConfig.parse(config))
+        chain = build_chain(catalog, SinkConnectorConfig.parse(config), self._clients.worker_properties)
         sink = SinkPipeline(chain, converters, _refuse)
         return lambda letter: _checked_by(sink, letter)
 

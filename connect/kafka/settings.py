@@ -17,6 +17,9 @@ from connect.kafka.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
 Value = str | int | float | bool
 Isolation = Literal["read_committed", "read_uncommitted"]
 _INHERITED: Final = ("security.", "sasl.", "ssl.")
+WORKERS_ALONE: Final = frozenset({"ssl.providers"})
+"""Settings that load a library into the process, which no connector may name. Those of plug-ins and commands
+(`plugin.library.paths`, `ssl.engine.location`, `sasl.kerberos.kinit.cmd`) reach librdkafka from nowhere."""
 
 _COMMON: Final[Mapping[str, Value]] = {
     "socket.keepalive.enable": True,
@@ -148,7 +151,8 @@ def _merged(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]
     inherited = {k: v for k, v in worker.items() if k == "bootstrap.servers" or k.startswith(_INHERITED)}
     prefixed = {k.removeprefix(prefix): v for k, v in worker.items() if k.startswith(prefix)}
     prefixed = {k: v for k, v in prefixed.items() if not k.startswith("override.")}
-    return {**inherited, **prefixed, **overrides}
+    wanted = {k: v for k, v in overrides.items() if k not in WORKERS_ALONE}
+    return {**inherited, **prefixed, **wanted}
 
 
 def _bound_delivery(properties: dict[str, Value]) -> None:

@@ -22,10 +22,10 @@ def connector_plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
     return catalog.connector(config.get("connector.class", ""))
 
 
-def build_connector(catalog: Catalog, config: Mapping[str, str]) -> Connector:
+def build_connector(catalog: Catalog, config: Mapping[str, str], worker: Mapping[str, str]) -> Connector:
     """The connector of a configuration whose placeholders are resolved; it has not connected to anything yet."""
     plugin = connector_plugin(catalog, config)
-    parsed = plugin.config.parse(config)
+    parsed = plugin.config.parse(plugin.config.with_leave(config, worker))
     assert isinstance(parsed, ConnectorConfig)
     return cast("Connector", catalog.load(plugin)(parsed))
 
@@ -39,22 +39,25 @@ def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Map
     value_plugin = _find(catalog, PluginKind.CONVERTER, "value.converter", value_name)
     header_plugin = _find(catalog, PluginKind.HEADER_CONVERTER, "header.converter", header_name)
     return Converters(
-        key=cast("Converter", _build(catalog, key_plugin, "key.converter", key_config, is_key=True)),
-        value=cast("Converter", _build(catalog, value_plugin, "value.converter", value_config, is_key=False)),
-        header=cast("HeaderConverter", _build(catalog, header_plugin, "header.converter", header_config, is_key=False)),
+        key=cast("Converter", _build(catalog, key_plugin, "key.converter", key_config, worker, is_key=True)),
+        value=cast("Converter", _build(catalog, value_plugin, "value.converter", value_config, worker, is_key=False)),
+        header=cast(
+            "HeaderConverter",
+            _build(catalog, header_plugin, "header.converter", header_config, worker, is_key=False),
+        ),
         key_name=key_plugin.name,
         value_name=value_plugin.name,
         header_name=header_plugin.name,
     )
 
 
-def build_chain(catalog: Catalog, config: CommonConnectorConfig) -> list[Link]:
-    """The transforms of a connector in order, each with its predicate."""
+def build_chain(catalog: Catalog, config: CommonConnectorConfig, worker: Mapping[str, str]) -> list[Link]:
+    """The transforms of a connector in order, each with its predicate, under the leave that the worker gives."""
     predicates = {}
     for alias in config.predicates:
         settings = config.with_prefix(f"predicates.{alias}.")
         plugin = _find(catalog, PluginKind.PREDICATE, f"predicates.{alias}.type", settings.get("type", ""))
-        predicates[alias] = cast("Predicate", _build(catalog, plugin, f"predicates.{alias}", settings))
+        predicates[alias] = cast("Predicate", _build(catalog, plugin, f"predicates.{alias}", settings, worker))
     links = []
     for alias in config.transforms:
         settings = config.with_prefix(f"transforms.{alias}.")
@@ -66,7 +69,7 @@ def build_chain(catalog: Catalog, config: CommonConnectorConfig) -> list[Link]:
         links.append(
             Link(
                 name=plugin.name,
-                transform=cast("Transform", _build(catalog, plugin, f"transforms.{alias}", settings)),
+                transform=cast("Transform", _build(catalog, plugin, f"transforms.{alias}", settings, worker)),
                 predicate=None if predicate_alias is None else predicates[predicate_alias],
                 negate=settings.get("negate", "false").lower() == "true",
             )
@@ -93,10 +96,16 @@ def _converter_settings(
 
 
 def _build(
-    catalog: Catalog, plugin: Plugin, prefix: str, settings: Mapping[str, str], *, is_key: bool | None = None
+    catalog: Catalog,
+    plugin: Plugin,
+    prefix: str,
+    settings: Mapping[str, str],
+    worker: Mapping[str, str],
+    *,
+    is_key: bool | None = None,
 ) -> object:
     try:
-        config = plugin.config.parse(settings)
+        config = plugin.config.parse(plugin.config.with_leave(settings, worker))
     except ConfigError as error:
         raise ConfigError([type(p)(f"{prefix}.{p.key}", p.message) for p in error.problems]) from error
     factory = catalog.load(plugin)

@@ -155,7 +155,7 @@ class Host:
             return CallResult(call.id, value=answer_kafka_call(self._clients, call, resolved))
         if call.method in GROUP_CALLS:
             return CallResult(call.id, value=answer_group_call(self._clients, call, resolved))
-        connector = build_connector(self._clients.catalog, resolved)
+        connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
         value = answer_connector_call(connector, call, resolved)
         again_s = connector.task_configs_interval_s if isinstance(connector, MonitoringConnector) else None
         return CallResult(call.id, value=value, again_s=again_s)

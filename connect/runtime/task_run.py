@@ -18,7 +18,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch
 from connect.kafka.errors import AbortableError, FencedError
-from connect.runtime.build import build_chain, build_connector, build_converters
+from connect.runtime.build import build_chain, build_connector, build_converters, connector_plugin
 from connect.runtime.clients import Clients
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.control import Control
@@ -173,20 +173,20 @@ class TaskRun:
 
     def _run_source(self, stack: ExitStack) -> None:
         resolved = self._clients.resolve(self._start.connector_config)
-        task_config = self._clients.resolve(self._start.task_config)
+        task_config = self._task_config(resolved)
         config = SourceConnectorConfig.parse(resolved)
         converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
         sizes = self._clients.record_sizes(self.id, resolved)
         letters = self._clients.source_letters(self.id, config, resolved, converters.header, sizes)
         tolerance = Tolerance(config, self.figures, letters.add if letters is not None else None, str(self.id))
-        chain = build_chain(self._clients.catalog, config)
+        chain = build_chain(self._clients.catalog, config, self._clients.worker_properties)
         pipeline = SourcePipeline(chain, converters, tolerance.give_up, letters, figures=self.figures, sizes=sizes)
         exactly_once = self._clients.exactly_once(config)
         boundary = Boundary(config.transaction_boundary.lower())
         defines_boundaries = exactly_once and boundary is Boundary.CONNECTOR
         transactions = ConnectorTransactions() if defines_boundaries else None
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
-        connector = build_connector(self._clients.catalog, resolved)
+        connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
         delivery: Delivery
         flush_interval_s = self._clients.flush_interval_s(config, exactly_once)
         if exactly_once:
@@ -232,6 +232,11 @@ class TaskRun:
                 raise
             raise explained from error
 
+    def _task_config(self, connector: Mapping[str, str]) -> dict[str, str]:
+        plugin = connector_plugin(self._clients.catalog, connector)
+        task_config = self._clients.resolve(self._start.task_config)
+        return plugin.config.with_leave(task_config, self._clients.worker_properties)
+
     def _ask_to_write(self, deadline: Deadline) -> None:
         """Invariant 8: a run that was late to start may have shut out its successor; the worker knows."""
         self._report(AsksToWrite(self.id.connector, self.id.task, self.run))
@@ -244,7 +249,7 @@ class TaskRun:
 
     def _run_sink(self, stack: ExitStack) -> None:
         resolved = self._clients.resolve(self._start.connector_config)
-        task_config = self._clients.resolve(self._start.task_config)
+        task_config = self._task_config(resolved)
         config = SinkConnectorConfig.parse(resolved)
         dead_letters = self._clients.dead_letters(self.id, config, resolved)
         if dead_letters is not None:
@@ -252,9 +257,9 @@ class TaskRun:
         add_letters = dead_letters.add if dead_letters is not None else None
         tolerance = Tolerance(config, self.figures, add_letters, str(self.id))
         converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
-        chain = build_chain(self._clients.catalog, config)
+        chain = build_chain(self._clients.catalog, config, self._clients.worker_properties)
         pipeline = SinkPipeline(chain, converters, tolerance.give_up, self.figures)
-        connector = build_connector(self._clients.catalog, resolved)
+        connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
         task = cast("SinkTask", connector.task(task_config))
         stack.callback(self._close, task)
         context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures)

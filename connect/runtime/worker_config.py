@@ -228,6 +228,26 @@ class WorkerConfig(Config):
         importance="low",
     )
     config_providers: ListOf = key("config.providers", (), doc="Names of the config providers.", importance="low")
+    python_function_modules: ListOf = key(
+        "python.function.modules",
+        (),
+        doc="Modules, and packages with all in them, whose functions the transform PythonFunction may call: whoever "
+        "may change a connector may run them. Modules of Python itself count only by their full name. Default: none.",
+    )
+    jdbc_sqlalchemy_drivers: ListOf = key(
+        "jdbc.sqlalchemy.drivers",
+        (),
+        doc="Further drivers that connection.url of the JDBC source may name, as mssql+pymssql: what a driver's "
+        "parameters can load or read on this machine is the driver's.",
+        importance="low",
+    )
+    file_stream_paths: ListOf = key(
+        "file.stream.paths",
+        (),
+        doc="Files, and folders with all in them, that the file source and the file sink may use. None given: all that "
+        "the worker's user may, as in Java.",
+        importance="low",
+    )
     inter_worker_key_ttl_ms: Annotated[Int, at_least(0)] = key(
         "inter.worker.key.ttl.ms",
         3_600_000,

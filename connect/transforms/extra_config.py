@@ -11,6 +11,7 @@ from connect.api.config import Boolean, Config, ListOf, Password, String, non_em
 from connect.api.errors import ConfigProblem
 from connect.api.schema import Type
 from connect.transforms.field_path import path_problems
+from connect.transforms.function_modules import function_problem
 from connect.transforms.patterns import regex_problem
 from connect.transforms.settings import list_problems, setting
 
@@ -88,6 +89,10 @@ class PythonFunctionConfig(Config):
         "mode", "row", doc="row: called with each value, gives the new one, or None to drop the row. batch: called "
         "with a pyarrow.RecordBatch, gives one of as many rows, or a boolean array of the rows to keep.",
     )  # fmt: skip
+    modules: ListOf = setting(
+        "python.function.modules", (), from_worker=True,
+        doc="Modules, and packages with all in them, that the worker allows; Python's own only by their full name.",
+    )  # fmt: skip
     fields: ListOf = setting(
         "fields", (), doc="With mode=row and a schema: fields that the function adds or gives another type, as "
         "name:type (int8 … int64, float32, float64, boolean, string, bytes); they may be null.",
@@ -99,6 +104,8 @@ class PythonFunctionConfig(Config):
             yield ConfigProblem(
                 "function", f"Invalid value {self.function} for configuration function: not module:name"
             )
+        elif problem := function_problem(self.function, self.modules):
+            yield ConfigProblem("function", f"Invalid value {self.function} for configuration function: {problem}")
         for field in self.fields:
             name, _, kind = field.rpartition(":")
             if not name or kind not in TYPE_NAMES:

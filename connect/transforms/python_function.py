@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from connect.api.errors import ConfigError, RejectedRowsError, RetriableError, S
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
 from connect.transforms.extra_config import PythonFunctionConfig
+from connect.transforms.function_modules import load_function
 from connect.transforms.row_columns import StructColumns, copied
 from connect.transforms.sides import Side, null_rows
 from connect.transforms.structs import PerSchema, is_struct, rebuilt, struct_array
@@ -30,7 +30,7 @@ class _PerRow:
     def __init__(self, side: Side, config: PythonFunctionConfig) -> None:
         self._side = side
         self._name = config.function
-        self._call = _load(config.function)
+        self._call = _load(config)
         self._types = config.types
         self._schema_of = PerSchema(self._schema)
 
@@ -127,7 +127,7 @@ class _PerBatch:
     def __init__(self, side: Side, config: PythonFunctionConfig) -> None:
         self._side = side
         self._name = config.function
-        self._call = _load(config.function)
+        self._call = _load(config)
 
     def apply(self, batch: Batch) -> list[Batch]:
         """What the function makes of the values that are not null; nulls stay."""
@@ -232,21 +232,17 @@ def _check(function: str, row: Mapping[str, Any], schema: Schema) -> None:
             ) from error  # fmt: skip
 
 
-def _load(text: str) -> Callable[[Any], Any]:
-    module, _, name = text.partition(":")
+def _load(config: PythonFunctionConfig) -> Callable[[Any], Any]:
+    invalid = f"Invalid value {config.function} for configuration function"
     try:
-        found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
+        return load_function(config.function, config.modules)
     except (ImportError, AttributeError) as error:
         raise ConfigError(
-            f"Invalid value {text} for configuration function: {error}.", key="function",
+            f"{invalid}: {error}.", key="function",
             fix="Install the package next to the worker, or put its folder on the worker's PYTHONPATH.",
         ) from error  # fmt: skip
-    if not callable(found):
-        raise ConfigError(f"Invalid value {text} for configuration function: it is no function.", key="function")
-    function: Callable[[Any], Any] = found
-    return function
+    except ValueError as error:
+        raise ConfigError(f"{invalid}: {error}.", key="function") from error
 
 
 def _transform(side: Side, config: PythonFunctionConfig) -> _PerRow | _PerBatch:

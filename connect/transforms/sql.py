@@ -121,8 +121,9 @@ class _Sql:
             raise ConfigError(
                 "The transform Sql needs DuckDB.", key="type", fix="Run: pip install 'connect-for-kafka[sql]'"
             ) from error
-        # Extensions would be fetched from the network in the middle of the work.
-        fixed: dict[str, str | int] = {"threads": 1, "autoinstall_known_extensions": "false"}
+        # Extensions would be fetched from the network in the middle of the work. A folder for temporary files would be
+        # one that statements may read and write, whatever else they may not.
+        fixed: dict[str, str | int] = {"threads": 1, "autoinstall_known_extensions": "false", "temp_directory": ""}
         database = duckdb.connect(":memory:", config={**fixed, "autoload_known_extensions": "false"})
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
-from connect.api.config import ConnectorConfig, Int, String, key, non_empty
+from connect.api.config import ConnectorConfig, Int, ListOf, String, key, non_empty
 from connect.api.errors import ConfigProblem
+
+
+def _path_problems(file: str | None, roots: tuple[str, ...]) -> Iterable[ConfigProblem]:
+    if not file or not roots:
+        return
+    # Links count as where they lead: one in an allowed folder may lead out of it.
+    real = Path(file).resolve()
+    if not any(real.is_relative_to(Path(root).resolve()) for root in roots):
+        yield ConfigProblem(
+            "file",
+            f"Invalid value {file} for configuration file: this worker allows the files and folders of its "
+            "file.stream.paths alone.",
+        )
+
+
+def _paths_key() -> Any:
+    doc = "Files, and folders with all in them, that the worker allows; none given: all."
+    return key("file.stream.paths", (), doc=doc, group="", from_worker=True)
 
 
 class FileStreamSourceConfig(ConnectorConfig):
     """What the source reads, and where to."""
 
+    paths: ListOf = _paths_key()
     file: String | None = key(
         "file",
         None,
@@ -29,7 +49,8 @@ class FileStreamSourceConfig(ConnectorConfig):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Exactly-once delivery is asked for where no offset is kept."""
+        """The worker does not allow the file, or exactly-once delivery is asked for where no offset is kept."""
+        yield from _path_problems(self.file, self.paths)
         if not self.file and self.originals.get("exactly.once.support", "").strip().lower() == "required":
             yield ConfigProblem(
                 "exactly.once.support",
@@ -40,6 +61,7 @@ class FileStreamSourceConfig(ConnectorConfig):
 class FileStreamSinkConfig(ConnectorConfig):
     """Where the sink writes."""
 
+    paths: ListOf = _paths_key()
     file: String | None = key(
         "file",
         None,
@@ -47,3 +69,7 @@ class FileStreamSinkConfig(ConnectorConfig):
         importance="high",
         group="",
     )
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """The worker does not allow the file."""
+        yield from _path_problems(self.file, self.paths)

@@ -23,6 +23,7 @@ from connect.api.config import (
     key,
     one_of,
 )
+from connectors.jdbc.drivers import KEY
 
 NUMERIC_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double")
 _DIALECTS = (
@@ -43,6 +44,10 @@ class DatabaseKeys(ConnectorConfig):
         display_name="JDBC URL", width="long",
         doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or any "
         "SQLAlchemy URL. Keep the password in connection.password.",
+    )  # fmt: skip
+    sqlalchemy_drivers: ListOf = key(
+        KEY, (), from_worker=True, group=DATABASE,
+        doc="Further drivers that the worker lets a SQLAlchemy URL name, and known ones with all of their parameters.",
     )  # fmt: skip
     connection_user: OptionalString = key(
         "connection.user", None, importance="high", group=DATABASE, display_name="JDBC User", width="long",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from connect.api.config import HIDDEN
 from connect.api.errors import ConfigProblem
+from connectors.jdbc.drivers import driver_problems, names_engine
 from connectors.jdbc.log.keys import log_problems
 from connectors.jdbc.tables import parse_mapping
 from connectors.jdbc.url import family, is_jdbc, translate
@@ -147,6 +148,11 @@ def _connection_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem(
             "connection.url", "connection.url is neither a JDBC URL (jdbc:sqlite:/data/app.db) nor a SQLAlchemy URL."
         )
+    else:
+        for text in driver_problems(config.connection_url, driver_properties(config), config.sqlalchemy_drivers):
+            yield ConfigProblem("connection.url", f"connection.url: {text}.")
+    if named == "postgresql" and names_engine(config.connection_url, driver_properties(config)):
+        yield ConfigProblem("connection.url", "connection.url: sslkey names a library; give the path of a PEM file.")
     if config.isolation_mode == "SQL_SERVER_SNAPSHOT" and named not in {"mssql", "sqlserver"}:
         yield ConfigProblem(
             "transaction.isolation.mode", "transaction.isolation.mode=SQL_SERVER_SNAPSHOT is for SQL Server alone."

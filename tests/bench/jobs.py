@@ -41,7 +41,7 @@ def _worker(settings: Settings) -> WorkerConfig:
             "offset.storage.topic": "bench-offsets", "status.storage.topic": "bench-status",
             "key.converter": "org.apache.kafka.connect.json.JsonConverter",
             "value.converter": "org.apache.kafka.connect.json.JsonConverter",
-            "value.converter.schemas.enable": "false", **once,
+            "value.converter.schemas.enable": "false", "python.function.modules": "tests.bench", **once,
         }
     )  # fmt: skip
 
@@ -77,7 +77,7 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
                 failures.append(state.trace or "")
                 ended.set()
 
-    task = dict(build_connector(catalog, connector).task_configs(1)[0])
+    task = dict(build_connector(catalog, connector, {}).task_configs(1)[0])
     run = TaskRun(StartTask(connector["name"], 0, 0, kind, connector, task), clients, report)
 
     def moved(least: int) -> int:

@@ -203,7 +203,7 @@ def chained(case: dict[str, Any], form: str) -> str | None:
     settings = {"name": "c", "connector.class": "c", "topics": "orders", **case["config"]}
     phase = "configure"
     try:
-        links = build_chain(catalog, SinkConnectorConfig.parse(settings))
+        links = build_chain(catalog, SinkConnectorConfig.parse(settings), {})
         if case.get("error", {}).get("phase") == phase:
             return "configured"
         phase = "apply"

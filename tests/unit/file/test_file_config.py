@@ -40,12 +40,14 @@ def test_the_names_of_kafka_find_them(name: str) -> None:
 
 
 def test_keys_and_defaults_are_those_of_kafka() -> None:
-    assert [(d.name, d.default, d.required) for d in FileStreamSourceConfig.definitions()] == [
+    assert [(d.name, d.default, d.required) for d in FileStreamSourceConfig.definitions() if not d.internal] == [
         ("file", None, False),
         ("topic", None, True),
         ("batch.size", "2000", False),
     ]
-    assert [(d.name, d.default, d.required) for d in FileStreamSinkConfig.definitions()] == [("file", None, False)]
+    assert [(d.name, d.default, d.required) for d in FileStreamSinkConfig.definitions() if not d.internal] == [
+        ("file", None, False)
+    ]
 
 
 def test_broken_keys_are_named_in_the_words_of_kafka() -> None:
@@ -56,6 +58,26 @@ def test_broken_keys_are_named_in_the_words_of_kafka() -> None:
     }
     empty = "Invalid value  for configuration topic: String must be non-empty"
     assert problems(FileStreamSourceConfig, topic="") == {"topic": empty}
+
+
+@pytest.mark.parametrize("config", [FileStreamSourceConfig, FileStreamSinkConfig])
+def test_a_worker_may_keep_both_to_some_paths(config: type[Config], tmp_path: Path) -> None:
+    allowed, outside = tmp_path / "allowed", tmp_path / "outside"
+    allowed.mkdir()
+    outside.mkdir()
+    (allowed / "link").symlink_to(outside)
+    leave = {"file.stream.paths": f"{allowed}, {outside}/one.txt"}
+
+    def named(file: Path, worker: dict[str, str]) -> set[str]:
+        given = {"file": str(file), "topic": "t", "file.stream.paths": "/"}
+        values = config.validate_keys(config.with_leave(given, worker))
+        return {error for value in values for error in value.errors}
+
+    for file in (allowed / "a" / "b.txt", outside / "one.txt"):
+        assert named(file, leave) == set()
+    for file in (outside / "b.txt", allowed / ".." / "outside" / "b.txt", allowed / "link" / "b.txt"):
+        assert "file.stream.paths" in named(file, leave).pop()
+        assert named(file, {}) == set()
 
 
 def test_exactly_once_needs_a_file() -> None:
@@ -142,6 +164,6 @@ def test_a_stored_offset_is_the_byte_to_read_next() -> None:
 @pytest.mark.parametrize("config", [FileStreamSourceConfig, FileStreamSinkConfig])
 def test_the_readme_lists_every_key(config: type[Config]) -> None:
     text = README.read_text(encoding="utf-8")
-    for d in config.definitions():
+    for d in (d for d in config.definitions() if not d.internal):
         default = "required" if d.required else f"`{d.default}`" if d.default else ""
         assert f"| `{d.name}` | {d.type.lower()} | {default} | {d.doc} |" in text

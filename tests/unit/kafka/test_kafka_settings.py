@@ -37,6 +37,19 @@ def test_the_connectors_override_beats_the_workers_prefix_which_beats_unprefixed
 
 
 @pytest.mark.parametrize(
+    "key", ["ssl.providers", "plugin.library.paths", "ssl.engine.location", "sasl.kerberos.kinit.cmd"]
+)
+def test_no_connector_names_a_library_or_a_command(key):
+    for settings in (
+        producer(overrides={key: "/tmp/x"}),
+        consumer(overrides={key: "/tmp/x"}),
+        admin_settings(WORKER, {key: "/tmp/x"}, "c"),
+    ):
+        assert "/tmp/x" not in settings.properties.values()
+    assert producer({"ssl.providers": "legacy"}, {"ssl.providers": "/tmp/x"}).properties["ssl.providers"] == "legacy"
+
+
+@pytest.mark.parametrize(
     ("workers", "connectors", "shared"),
     [(None, None, True), ("false", None, False), ("false", "true", True), (None, "False", False), ("true", None, True)],
 )

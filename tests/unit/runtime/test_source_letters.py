@@ -39,7 +39,7 @@ def pipeline(links=None, **settings):
     converters = build_converters(catalog, raw, {})
     letters = SourceDeadLetters("dlq", TaskId("orders", 3), converters.header, context_headers=True)
     tolerance = Tolerance(config, TaskFigures(), letters.add)
-    return SourcePipeline(links or build_chain(catalog, config), converters, tolerance.give_up, letters)
+    return SourcePipeline(links or build_chain(catalog, config, {}), converters, tolerance.give_up, letters)
 
 
 def batch(*texts, headers=None, arrow=True):

@@ -21,13 +21,15 @@ from connect.plugins import Catalog
 from connect.testing.equality import same_value
 from connect.transforms.plugin import connect_plugins
 
+LEAVE = {"python.function.modules": "extra_functions, no_such_module"}
 PLUGINS = {p.name.rpartition(".")[2]: p for p in connect_plugins()}
 ORDER = s.struct({"id": s.INT64, "tags": s.array(s.STRING).as_optional(), "note": s.STRING.as_optional()}, name="order")
 
 
 def build(name: str, **config: str) -> Any:
     plugin = PLUGINS[name]
-    return Catalog.load(plugin)(plugin.config.parse({k.replace("_", "."): v for k, v in config.items()}))
+    given = {k.replace("_", "."): v for k, v in config.items()}
+    return Catalog.load(plugin)(plugin.config.parse(plugin.config.with_leave(given, LEAVE)))
 
 
 def batch_of(column: Column) -> Batch:

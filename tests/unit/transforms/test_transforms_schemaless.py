@@ -76,7 +76,7 @@ def transformed(column: Column, config: dict[str, str], times: pa.Array) -> Batc
     }  # fmt: skip
     consumed = Consumed(TopicPartition("t", 3), pa.array(range(10, 10 + len(column))), 10 + len(column))
     batch = Batch("t", column, partition=3, timestamps_ms=times, consumed=consumed)
-    [made] = apply_chain(build_chain(Catalog.installed(), SinkConnectorConfig.parse(keys)), batch, refuse)
+    [made] = apply_chain(build_chain(Catalog.installed(), SinkConnectorConfig.parse(keys), {}), batch, refuse)
     return made
 
 
@@ -168,5 +168,5 @@ def changed(column: Column, config: dict[str, str], times: pa.Array) -> Batch | 
     }  # fmt: skip
     consumed = Consumed(TopicPartition("t", 3), pa.array(range(10, 10 + len(column))), 10 + len(column))
     batch = Batch("t", column, partition=3, timestamps_ms=times, consumed=consumed)
-    made = apply_chain(build_chain(Catalog.installed(), SinkConnectorConfig.parse(keys)), batch, refuse_rows)
+    made = apply_chain(build_chain(Catalog.installed(), SinkConnectorConfig.parse(keys), {}), batch, refuse_rows)
     return refused or made[0]

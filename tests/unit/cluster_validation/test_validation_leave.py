@@ -1,0 +1,65 @@
+"""What a configuration may reach is the worker's to say: each refusal names the worker's key."""
+
+from __future__ import annotations
+
+import pytest
+from sample_plugins import worker_config
+
+from connect.cluster.validation import Validator
+from connect.plugins import Catalog
+from connect.runtime.build import build_chain, build_connector
+from connect.runtime.connector_config import SourceConnectorConfig
+
+SOURCE = {"connector.class": "FileStreamSource", "name": "k", "topic": "a", "file": "/data/rows.txt"}
+SHELL = {
+    "transforms": "a", "transforms.a.type": "connect.transforms.PythonFunction$Value",
+    "transforms.a.function": "os:system",
+}  # fmt: skip
+DUCKDB = {
+    "connector.class": "JdbcSource", "name": "k", "connection.url": "duckdb:////data/a.db", "mode": "bulk",
+    "table.whitelist": "a", "topic.prefix": "t",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "broken", "leave"),
+    [
+        (SOURCE | SHELL, "transforms.a.function", {"python.function.modules": "os"}),
+        (DUCKDB, "connection.url", {"jdbc.sqlalchemy.drivers": "duckdb"}),
+        (SOURCE, "file", {"file.stream.paths": "/data"}),
+    ],
+    ids=["function", "driver", "file"],
+)
+def test_the_workers_file_alone_gives_leave(config: dict[str, str], broken: str, leave: dict[str, str]) -> None:
+    (key,) = leave
+    closed = {"file.stream.paths": "/elsewhere"} if broken == "file" else {}
+    prefix = broken.rpartition(".")[0] + "." if broken.startswith("transforms.") else ""
+    own = {**config, **leave, prefix + key: leave[key]}
+    for given in (config, own):
+        infos = Validator(Catalog.installed(), worker_config(**closed)).validate(dict(given))
+        errors = {i.value.name: i.value.errors for i in infos.configs if i.value.errors}
+        assert list(errors) == [broken]
+        assert key in errors[broken][0]
+    infos = Validator(Catalog.installed(), worker_config(**leave)).validate(dict(config))
+    assert infos.error_count == 0
+    assert key not in {i.value.name for i in infos.configs}
+
+
+def test_a_task_is_built_under_the_same_leave() -> None:
+    catalog = Catalog.installed()
+    with pytest.raises(Exception, match=r"python\.function\.modules"):
+        build_chain(catalog, SourceConnectorConfig.parse(SOURCE | SHELL), {})
+    assert (
+        len(build_chain(catalog, SourceConnectorConfig.parse(SOURCE | SHELL), {"python.function.modules": "os"})) == 1
+    )
+    with pytest.raises(Exception, match=r"file\.stream\.paths"):
+        build_connector(catalog, SOURCE, {"file.stream.paths": "/elsewhere"})
+    tasks = build_connector(catalog, SOURCE, {"file.stream.paths": "/data"}).task_configs(1)
+    assert "file.stream.paths" not in tasks[0]
+
+
+def test_an_override_that_loads_a_library_is_refused() -> None:
+    given = SOURCE | {"producer.override.ssl.providers": "/tmp/evil"}
+    infos = Validator(Catalog.installed(), worker_config()).validate(dict(given))
+    errors = {i.value.name: i.value.errors for i in infos.configs if i.value.errors}
+    assert list(errors) == ["producer.override.ssl.providers"]
