@@ -16,6 +16,7 @@ from connect.cluster.membership import Membership
 from connect.cluster.operations import ConnectorInfo, NotFoundError, Status
 from connect.cluster.status_store import StatusStore
 from connect.cluster.supervisor import Supervisor
+from connect.runtime.condition import Condition
 from connect.runtime.messages import State, TaskId
 
 Kind = Literal["source", "sink", "unknown"]
@@ -66,10 +67,16 @@ class Parts:
     """Rows and offsets of this source go in transactions, says its configuration and the worker's."""
     worker_id: str = ""
 
-    def status(self, state: State, config: Mapping[str, str], trace: str | None = None) -> Status:
+    def status(
+        self,
+        state: State,
+        config: Mapping[str, str],
+        trace: str | None = None,
+        condition: Condition | None = None,
+    ) -> Status:
         """A status as this worker reports it now."""
         generation = self.membership.view.generation
-        return Status(state, self.worker_id, trace, generation, self.catalog.version(config))
+        return Status(state, self.worker_id, trace, generation, self.catalog.version(config), condition)
 
     def awaits_fencing(self, snapshot: ConfigSnapshot, name: str) -> bool:
         """The connector's tasks must not start before those of its last configuration are shut out."""

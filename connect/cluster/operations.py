@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from connect.cluster.validation_infos import ConfigInfos
+from connect.runtime.condition import Condition
 from connect.runtime.messages import State, TaskId
 
 
@@ -60,13 +61,17 @@ class ConnectorInfo:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a connector or of a task, as the status topic holds it. `version`: the plug-in's."""
+    """The state of a connector or of a task, as the status topic holds it.
+
+    `version`: the plug-in's. `condition`: why it does not move; None where it does, or where nothing is known.
+    """
 
     state: State
     worker_id: str
     trace: str | None = None
     generation: int = 0
     version: str | None = None
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)

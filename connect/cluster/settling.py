@@ -34,7 +34,7 @@ from connect.cluster.status_store import StatusStore
 from connect.cluster.supervisor import KILL_GRACE_S, TICK_S, HostLimits, Launch, Supervisor
 from connect.cluster.task_runs import TaskRuns
 from connect.runtime.exactly_once import fences_leader, uses_transactions
-from connect.runtime.messages import AsksToWrite, TaskBuilt, TaskId, TaskState, TopicsUsed
+from connect.runtime.messages import AsksToWrite, TaskBuilt, TaskCondition, TaskId, TaskState, TopicsUsed
 from connect.runtime.worker_config import WorkerConfig
 
 LOOK_S: Final = 1.0
@@ -189,6 +189,10 @@ class Settler:
     def run_built(self, built: TaskBuilt) -> None:
         """RunListener."""
         self.tasks.run_built(built)
+
+    def run_condition(self, change: TaskCondition) -> None:
+        """A run is held up, or no more."""
+        self.tasks.run_condition(change)
 
     def topics_used(self, used: TopicsUsed) -> None:
         """RunListener."""

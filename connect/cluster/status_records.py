@@ -7,12 +7,13 @@ worker skips them as keys it does not know.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from connect.cluster.config_records import KeyedBytes, parse_task_id
 from connect.cluster.operations import Rebalance, StateChange, Status
 from connect.cluster.record_json import RecordFormatError, compact_json, json_object, member
+from connect.runtime.condition import Condition
 from connect.runtime.messages import State, TaskId
 
 _CONNECTOR: Final = "status-connector-"
@@ -21,6 +22,8 @@ _TOPIC: Final = "status-topic-"
 _HISTORY: Final = "history-state-"
 _REBALANCE: Final = "history-rebalance-"
 _ITSELF: Final = "connector"
+_CONDITION: Final = "condition"
+"""A member of ours, which a Java worker passes over."""
 _TOPIC_CONNECTOR: Final = ":connector-"  # a topic's name cannot hold a colon
 
 
@@ -126,6 +129,7 @@ def _status_members(status: Status) -> Mapping[str, object]:
         "worker_id": status.worker_id,
         "generation": status.generation,
         "version": status.version,
+        **({} if status.condition is None else {_CONDITION: asdict(status.condition)}),
     }
 
 
@@ -148,7 +152,24 @@ def _status(value: bytes | None) -> Status | None:
         trace=_optional_text(members, "trace"),
         generation=member(members, "generation", int),
         version=_optional_text(members, "version"),
+        condition=_condition(members.get(_CONDITION)),
     )
+
+
+def _condition(members: Mapping[str, Any] | None) -> Condition | None:
+    if not isinstance(members, Mapping):
+        return None
+    return Condition(
+        reason=member(members, "reason", str),
+        since_ms=member(members, "since_ms", int),
+        waiting_for=member(members, "waiting_for", str),
+        retrying_since_ms=_optional_int(members, "retrying_since_ms"),
+        next_attempt_ms=_optional_int(members, "next_attempt_ms"),
+    )
+
+
+def _optional_int(members: Mapping[str, Any], name: str) -> int | None:
+    return None if members.get(name) is None else member(members, name, int)
 
 
 def _optional_text(members: Mapping[str, Any], name: str) -> str | None:

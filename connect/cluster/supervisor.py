@@ -23,6 +23,7 @@ from connect.runtime.messages import (
     State,
     StopTask,
     TaskBuilt,
+    TaskCondition,
     TaskId,
     TaskState,
     TopicsUsed,
@@ -55,6 +56,9 @@ class RunListener(Protocol):
 
     def run_built(self, built: TaskBuilt) -> None:
         """A run is built and begins."""
+
+    def run_condition(self, change: TaskCondition) -> None:
+        """A run is held up, or no more."""
 
     def topics_used(self, used: TopicsUsed) -> None:
         """A task used topics for the first time."""
@@ -256,6 +260,8 @@ class Supervisor:
                 self._listener.run_changed(message)
             case TaskBuilt():
                 self._listener.run_built(message)
+            case TaskCondition():
+                self._listener.run_condition(message)
             case TopicsUsed():
                 self._listener.topics_used(message)
             case AsksToWrite():

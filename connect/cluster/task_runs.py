@@ -19,7 +19,17 @@ from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.membership import View
 from connect.cluster.operations import TargetState
 from connect.cluster.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
-from connect.runtime.messages import AsksToWrite, StartTask, State, TaskBuilt, TaskId, TaskState, TopicsUsed
+from connect.runtime.condition import Condition
+from connect.runtime.messages import (
+    AsksToWrite,
+    StartTask,
+    State,
+    TaskBuilt,
+    TaskCondition,
+    TaskId,
+    TaskState,
+    TopicsUsed,
+)
 
 ISOLATION_KEY: Final = "connector.isolation"
 _logger = structlog.get_logger(__name__)
@@ -100,6 +110,14 @@ class TaskRuns:
             case state:
                 self._histories[task] = replace(self._history(task), good_since_s=time.monotonic())
                 self._parts.statuses.put_task(task, self._parts.status(state, run.spec.connector_config))
+
+    def run_condition(self, change: TaskCondition) -> None:
+        """A task host reports what holds a run up, or that its rows move again."""
+        task = TaskId(change.connector, change.task)
+        run = self._running.get(task)
+        if run is not None and run.number == change.run and run.phase is Phase.LIVE:
+            config = run.spec.connector_config
+            self._parts.statuses.put_task(task, self._parts.status(change.state, config, condition=change.condition))
 
     def run_built(self, built: TaskBuilt) -> None:
         """A task host has made what a run consists of."""
@@ -190,11 +208,11 @@ class TaskRuns:
         self._running[task] = replace(run, phase=Phase.FAILED)
         self._awaited.failed(task, run.spec.attempt)
         config = run.spec.connector_config
-        self._parts.statuses.put_task(task, self._parts.status(State.FAILED, config, change.trace))
         policy = self._parts.limits.restarts
-        if not (change.retriable and policy.allows(config)):
-            return
-        following = next_restart(policy, self._history(task), time.monotonic())
+        heals = change.retriable and policy.allows(config)
+        following = next_restart(policy, self._history(task), time.monotonic()) if heals else None
+        condition = _failure(change, None if following is None else following.delay_s)
+        self._parts.statuses.put_task(task, self._parts.status(State.FAILED, config, change.trace, condition))
         if following is not None:
             self._histories[task] = following.history
             self._parts.loop.later(following.delay_s, f"restarting task {task}", lambda: self._heal(task, run.number))
@@ -212,3 +230,13 @@ class TaskRuns:
 
     def _history(self, task: TaskId) -> RestartHistory:
         return self._histories.get(task, RestartHistory())
+
+
+def _failure(change: TaskState, restart_in_s: float | None) -> Condition | None:
+    """What a failed task waits for: its automatic restart after so many seconds, or a person."""
+    if change.reason is None:
+        return None
+    now_ms = time.time_ns() // 1_000_000
+    if restart_in_s is None:
+        return Condition(change.reason, now_ms, "person")
+    return Condition(change.reason, now_ms, "restart", None, now_ms + round(restart_in_s * 1000))

@@ -74,6 +74,7 @@ class BatchConsumer:
         self._raised: Exception | None = None
         self._names: frozenset[str] = frozenset()
         self._missing: set[str] = set()
+        self._trouble: str | None = None
         self._look_again_s: float | None = None
         self._callbacks: dict[str, Callable[[Consumer, list[KafkaPartition]], None]] = {}
         self._pattern: TopicPattern | None = None
@@ -172,6 +173,11 @@ class BatchConsumer:
         with translated("reading positions"):
             return _offsets(self._consumer.position([KafkaPartition(*tp) for tp in partitions]))
 
+    @property
+    def trouble(self) -> str | None:
+        """The topics that do not exist, as Kafka last said it; None once they do."""
+        return self._trouble
+
     def assignment(self) -> frozenset[TopicPartition]:
         """The partitions owned now."""
         return frozenset(self._owned)
@@ -228,7 +234,9 @@ class BatchConsumer:
             if not is_retriable(error.args[0]):
                 raise translate(error.args[0], "looking for missing topics") from error
             known = {}
-        if any(name not in known for name in self._names):
+        missing = sorted(name for name in self._names if name not in known)
+        self._trouble = f"Waiting for a topic that does not exist: {', '.join(missing[:5])}." if missing else None
+        if missing:
             self._look_again_s = time.monotonic() + _LOOK_AGAIN_S
 
     def _follow_pattern(self, deadline: Deadline) -> None:
@@ -248,6 +256,8 @@ class BatchConsumer:
     def _batches(self, taken: Taken) -> list[RawBatch]:
         batches, errors = taken
         self._size.learn(batches)
+        if batches:
+            self._trouble = None
         for error in errors:
             self._note(error)
         # A rebalance inside the same poll may have taken a partition away after its records were read.
@@ -261,6 +271,7 @@ class BatchConsumer:
             if str(error) not in self._missing:
                 self._missing.add(str(error))
                 _LOG.warning("Waiting for a topic: %s", error.str())
+            self._trouble = f"Waiting for a topic: {error.str()}."
             return
         self._raised = self._raised or translate(error, "polling")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from connect.cluster.operations import ConnectorInfo, ConnectorStatus, Status
 from connect.cluster.validation_infos import Definition
 from connect.rest.routing import JSON
 from connect.rest.secrets import Secrets
+from connect.runtime.condition import Condition
 
 
 def json_answer(value: Any, status: int = 200) -> web.Response:
@@ -56,5 +58,25 @@ def definition_json(definition: Definition) -> dict[str, Any]:
 
 def _state(status: Status) -> dict[str, Any]:
     known = {"state": status.state.value, "worker_id": status.worker_id}
-    extra = {"trace": status.trace, "version": status.version}
+    extra = {"trace": status.trace, "version": status.version, **_condition(status.condition)}
     return known | {key: value for key, value in extra.items() if value}
+
+
+def _condition(condition: Condition | None) -> dict[str, str | None]:
+    """Why something does not move; times in ISO 8601, UTC. Java has no such members."""
+    if condition is None:
+        return {}
+    return {
+        "reason": condition.reason,
+        "since": _iso(condition.since_ms),
+        "waiting_for": condition.waiting_for,
+        "retrying_since": _iso(condition.retrying_since_ms),
+        "next_attempt": _iso(condition.next_attempt_ms),
+    }
+
+
+def _iso(epoch_ms: int | None) -> str | None:
+    if epoch_ms is None:
+        return None
+    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -41,6 +41,13 @@ _TEXT_OR_NULL: Final = {"type": ["string", "null"]}
 _INT: Final = {"type": "integer"}
 _BOOL: Final = {"type": "boolean"}
 _STATE: Final = _enum("UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING")
+_WHY: Final = {
+    "reason": {**_TEXT, "description": "Why it does not move; not there while rows move."},
+    "since": {**_TEXT, "format": "date-time"},
+    "waiting_for": _enum("source", "sink", "kafka", "converter", "rows", "restart", "person"),
+    "retrying_since": {**_TEXT, "format": "date-time"},
+    "next_attempt": {**_TEXT, "format": "date-time"},
+}
 _KEY_TYPE: Final = _enum("BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD")
 _TASK: Final = _object("connector task", connector=_TEXT, task=_INT)
 _CHANGES: Final = _object(
@@ -80,8 +87,10 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         "oneOf": [_ref("Connector"), _ref("Validation")],
         "description": "The connector; with `dry_run=true` what would come of it.",
     },
-    "State": _object("state worker_id", state=_STATE, worker_id=_TEXT, trace=_TEXT, version=_TEXT),
-    "TaskState": _object("id state worker_id", id=_INT, state=_STATE, worker_id=_TEXT, trace=_TEXT, version=_TEXT),
+    "State": _object("state worker_id", state=_STATE, worker_id=_TEXT, trace=_TEXT, version=_TEXT, **_WHY),
+    "TaskState": _object(
+        "id state worker_id", id=_INT, state=_STATE, worker_id=_TEXT, trace=_TEXT, version=_TEXT, **_WHY
+    ),
     "Status": _object(
         "name connector tasks type",
         name=_TEXT,

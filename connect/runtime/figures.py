@@ -19,6 +19,9 @@ class TaskFigures:
         """`on_stage` hears the stage that begins, named as its counter of seconds, and an empty text when it ends."""
         self._values: dict[str, float] = {}
         self._on_stage = on_stage
+        self.stage: tuple[str, float] = ("", 0.0)
+        """What is timed now, as its counter is named without the unit, and since when on the monotonic clock; an empty
+        text between two stages."""
 
     def add(self, name: str, amount: float = 1.0) -> None:
         """Raise a counter."""
@@ -31,13 +34,16 @@ class TaskFigures:
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
         """Add the seconds spent inside to the counter `name`, which ends in `_s_total`; stages do not nest."""
+        stage = name.removesuffix("_s_total")
         if self._on_stage is not None:
-            self._on_stage(name.removesuffix("_s_total"))
-        start_s = time.perf_counter()
+            self._on_stage(stage)
+        start_s = time.monotonic()
+        self.stage = (stage, start_s)
         try:
             yield
         finally:
-            self.add(name, time.perf_counter() - start_s)
+            self.add(name, time.monotonic() - start_s)
+            self.stage = ("", 0.0)
             if self._on_stage is not None:
                 self._on_stage("")
 

@@ -45,6 +45,7 @@ from connect.runtime.messages import (
     StartTask,
     StopTask,
     TaskBuilt,
+    TaskCondition,
     TaskId,
     TaskState,
     TopicsUsed,
@@ -118,6 +119,7 @@ class Host:
                 HostReady()
                 | TaskBuilt()
                 | TaskState()
+                | TaskCondition()
                 | TopicsUsed()
                 | AsksToWrite()
                 | CallResult()
@@ -181,6 +183,7 @@ class Host:
             self._tidy_up()
             for task_id, run in runs:
                 run.report_topics()
+                run.watch()
                 if not run.alive and self._runs.get(task_id) is run:
                     del self._runs[task_id]
 

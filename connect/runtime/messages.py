@@ -1,7 +1,8 @@
 """What a worker process and its task hosts say to each other: JSON lines over a socket pair. Values only, no I/O.
 
 Worker -> host: WarmUp, StartTask, StopTask, SetPaused, SetLogLevel, MayWrite, Call.
-Host -> worker: HostReady, TaskBuilt, TaskState, TopicsUsed, AsksToWrite, CallResult, Figures, LoggersKnown.
+Host -> worker: HostReady, TaskBuilt, TaskState, TaskCondition, TopicsUsed, AsksToWrite, CallResult, Figures,
+LoggersKnown.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple, get_args
 
 from connect.api.errors import ConfigProblem
+from connect.runtime.condition import Condition
 
 Method = Literal[
     "check", "task_configs", "alter_offsets", "read_offsets", "write_offsets", "fence", "validate", "list_topics",
@@ -157,6 +159,19 @@ class TaskState:
     state: State | None
     trace: str | None = None
     retriable: bool = False
+    reason: str | None = None
+    """With FAILED, the error in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCondition:
+    """What holds a run up that is in this state; None: nothing, its rows move again."""
+
+    connector: str
+    task: int
+    run: int
+    state: State
+    condition: Condition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +216,9 @@ class LoggersKnown:
 
 
 ToHost = WarmUp | StartTask | StopTask | SetPaused | SetLogLevel | MayWrite | Call
-ToWorker = HostReady | TaskBuilt | TaskState | TopicsUsed | AsksToWrite | CallResult | Figures | LoggersKnown
+ToWorker = (
+    HostReady | TaskBuilt | TaskState | TaskCondition | TopicsUsed | AsksToWrite | CallResult | Figures | LoggersKnown
+)
 Message = ToHost | ToWorker
 _KINDS = {cls.__name__: cls for cls in (*get_args(ToHost), *get_args(ToWorker))}
 
@@ -217,8 +234,10 @@ def decode(line: bytes) -> Message:
     kind = _KINDS.get(members.pop("message", ""))
     if kind is None:
         raise ValueError(f"Unknown message: {line[:80]!r}")
-    if kind is TaskState and members["state"] is not None:
+    if kind in {TaskState, TaskCondition} and members["state"] is not None:
         members["state"] = State(members["state"])
+    if kind is TaskCondition and members["condition"] is not None:
+        members["condition"] = Condition(**members["condition"])
     if kind is Call:
         members["positions"] = tuple((partition, offset) for partition, offset in members["positions"])
     if kind is CallResult:

@@ -19,6 +19,8 @@ from connect.api.records import Batch, TopicPartition
 from connect.kafka.consumer import BatchConsumer
 from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
+from connect.runtime.committed_lag import CommittedLag
+from connect.runtime.condition import Conditions, Step
 from connect.runtime.control import Control
 from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.figures import TaskFigures
@@ -31,6 +33,8 @@ log = logging.getLogger(__name__)
 
 POLL_TIMEOUT_S = 0.5
 PAUSED_WAIT_S = 0.2
+UNASSIGNED_S = 15.0
+"""A group that has just been joined needs a while to give out partitions."""
 
 
 class SinkLoop:
@@ -53,6 +57,7 @@ class SinkLoop:
         retry_delay_max_s: float,
         used_topics: UsedTopics,
         retries: RetryBudget,
+        conditions: Conditions | None = None,
     ) -> None:
         self._task = task
         self._task_class = task_class
@@ -68,6 +73,10 @@ class SinkLoop:
         self._retry_delay_max_s = retry_delay_max_s
         self._used_topics = used_topics
         self._retries = retries
+        self._conditions = conditions or Conditions(lambda _: None)
+        self._lag = CommittedLag()
+        self._read_since_flush = False
+        self._began_s = time.monotonic()
         self._taken: dict[TopicPartition, int] = {}
         self._assigned: set[TopicPartition] = set()
         self._revoked_since_poll: set[TopicPartition] = set()
@@ -116,6 +125,7 @@ class SinkLoop:
         with self._figures.timed("poll_s_total"):
             batches = self._consumer.poll(self._max_records, deadline)
         self._revoked_since_poll.clear()
+        self._tell_idle(bool(batches))
         for raw in batches:
             if stop.is_set():
                 return
@@ -167,6 +177,8 @@ class SinkLoop:
                 return
         assert raw.next_offset is not None
         self._taken[tp] = raw.next_offset
+        self._lag.took(tp, raw)
+        self._read_since_flush = True
         self._figures.add("batches_total")
         self._figures.add("rows_total", sum(len(batch) for batch in batches))
         self._figures.add("bytes_total", raw.size_bytes)
@@ -180,11 +192,13 @@ class SinkLoop:
                     batches = self._pipeline.decode(raw)
             except RetriableError as error:
                 self._retries.failed(error, f"A batch of {tp.topic}-{tp.partition}")
-                goes_on = self._wait_to_retry("A conversion", error, next(delays), stop, whole=True)
+                self._conditions.retrying(Step.CONVERT, "converter", error, delay_s := next(delays))
+                goes_on = self._wait_to_retry("A conversion", error, delay_s, stop, whole=True)
                 if not goes_on or tp in self._revoked_since_poll:
                     return None
             else:
                 self._retries.succeeded()
+                self._conditions.over(Step.CONVERT)
                 return batches
 
     def _take_before(self, raw: RawBatch, error: ToleranceExceededError, stop: threading.Event) -> None:
@@ -205,13 +219,16 @@ class SinkLoop:
                 with self._figures.timed("put_s_total"):
                     self._task.put(batch, Deadline.after(self._put_timeout_s, stop))
             except RetriableError as error:
-                goes_on = self._wait_to_retry("put", error, next(delays), stop, whole=whole)
+                self._conditions.retrying(Step.PUT, "sink", error, delay_s := next(delays))
+                goes_on = self._wait_to_retry("put", error, delay_s, stop, whole=whole)
                 if not goes_on or tp in self._revoked_since_poll:
                     return False
             except RejectedRowsError as error:
+                self._conditions.over(Step.PUT)
                 self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._task_class, batch, error.rows))
                 return True
             else:
+                self._conditions.over(Step.PUT)
                 return True
 
     def _wait_to_retry(
@@ -235,17 +252,59 @@ class SinkLoop:
     def _flush(self, deadline: Deadline) -> None:
         self._flush_requested = False
         self._next_flush_s = time.monotonic() + self._flush_interval_s
+        waiting_for = "sink"
         with self._figures.timed("flush_s_total"):
             try:
                 durable = self._durable(deadline)
+                waiting_for = "kafka"
                 if durable:
                     self._consumer.commit(durable, deadline)
+                    self._lag.committed(durable)
                     log.debug("Committed the offsets of %d partitions.", len(durable))
                     self._figures.set("last_flush_epoch_s", time.time())
             except RetriableError as error:
                 self._figures.add("flush_failures_total")
                 log.warning("Offsets were not committed this time: %s", error)
-        self._figures.set("lag_rows", sum(self._consumer.lag().values()))
+                self._conditions.retrying(Step.FLUSH, waiting_for, error, self._flush_interval_s)
+            else:
+                self._conditions.over(Step.FLUSH)
+        self._tell_lag()
+
+    def _tell_idle(self, has_rows: bool) -> None:
+        """Say why no rows come, where there is more to say than that the topics have none."""
+        trouble = None if has_rows else self._consumer.trouble
+        if trouble is not None:
+            self._conditions.waiting(Step.POLL, "kafka", trouble)
+        elif not has_rows and not self._assigned and time.monotonic() - self._began_s >= UNASSIGNED_S:
+            self._conditions.waiting(
+                Step.POLL,
+                "kafka",
+                "The consumer group has given this task no partition: the topics do not exist, have fewer partitions "
+                "than there are tasks, or the group is still joining.",
+            )
+        else:
+            self._conditions.over(Step.POLL)
+
+    def _tell_lag(self) -> None:
+        """Lag is what is not committed; what the sink keeps back while nothing more comes is said in words."""
+        ends = self._consumer.end_offsets()
+        self._figures.set("lag_rows", self._lag.rows(ends, self._consumer.position(ends)))
+        oldest_ms = self._lag.oldest_ms()
+        self._figures.set("lag_s", 0.0 if oldest_ms is None else max(0.0, time.time() - oldest_ms / 1000))
+        kept = self._lag.uncommitted()
+        if kept and not self._read_since_flush:
+            first = min(kept)
+            more = f" and {len(kept) - 1} more partitions" if len(kept) > 1 else ""
+            self._conditions.waiting(
+                Step.TAIL,
+                "rows",
+                f"The sink keeps {sum(kept.values())} rows of {first.topic}-{first.partition}{more} until more rows "
+                "come: they do not yet fill what it writes (for files: flush.size and the rotation keys). They are "
+                "safe in Kafka.",
+            )
+        else:
+            self._conditions.over(Step.TAIL)
+        self._read_since_flush = False
 
     def _durable(self, deadline: Deadline) -> dict[TopicPartition, int]:
         """What the sink claims, or nothing: an offset it never claimed may lie in the middle of what it wrote as one.
@@ -271,6 +330,7 @@ class SinkLoop:
 
     def _on_lost(self, partitions: Collection[TopicPartition]) -> None:
         self._task.revoked(partitions)
+        self._lag.lost(partitions)
         for tp in partitions:
             self._assigned.discard(tp)
             self._revoked_since_poll.add(tp)

@@ -18,6 +18,7 @@ from connect.api.errors import RetriableError
 from connect.api.records import Batch, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
+from connect.runtime.condition import Conditions, Step
 from connect.runtime.control import Control
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import Encoded, SourcePipeline
@@ -71,6 +72,7 @@ class SourceLoop:
         used_topics: UsedTopics,
         tolerance: Tolerance,
         retries: RetryBudget,
+        conditions: Conditions | None = None,
     ) -> None:
         self._task = task
         self._pipeline = pipeline
@@ -83,6 +85,8 @@ class SourceLoop:
         self._used_topics = used_topics
         self._tolerance = tolerance
         self._retries = retries
+        self._conditions = conditions or Conditions(lambda _: None)
+        self._doing = (Step.POLL, "source")
         self._pending: Batch | None = None
         self._next_flush_s = 0.0
 
@@ -102,9 +106,12 @@ class SourceLoop:
             try:
                 self._step(control)
                 delays = delays_s(self._retry_delay_max_s)
+                self._conditions.over(Step.POLL, Step.CONVERT, Step.PUT)
             except RetriableError as error:
                 self._figures.add("retries_total")
                 delay_s = next(delays)
+                step, waiting_for = self._doing
+                self._conditions.retrying(step, waiting_for, error, delay_s)
                 log.warning("Retrying in %.1f s: %s", delay_s, error)
                 # What was delivered before is stored all the same, however long this takes.
                 self._flush_if_due(polled=False)
@@ -139,6 +146,7 @@ class SourceLoop:
             self._flush(Deadline.after(self._flush_timeout_s))
 
     def _poll(self, bell: threading.Event) -> Batch | None:
+        self._doing = (Step.POLL, "source")
         with self._figures.timed("poll_s_total"):
             batch = self._task.poll(Deadline.after(POLL_TIMEOUT_S, bell))
         if batch is not None:
@@ -147,6 +155,7 @@ class SourceLoop:
         return batch
 
     def _encode(self, batch: Batch) -> Encoded:
+        self._doing = (Step.CONVERT, "converter")
         with self._figures.timed("convert_s_total"):
             try:
                 encoded = self._pipeline.encode(batch)
@@ -158,6 +167,7 @@ class SourceLoop:
 
     def _deliver(self, batch: Batch, stop: threading.Event) -> None:
         encoded = self._encode(batch)
+        self._doing = (Step.PUT, "kafka")
         unbounded = Deadline(float("inf"), stop)
         for raw in encoded.rows:
             self._topics.ensure(raw.topic, unbounded)
@@ -179,7 +189,9 @@ class SourceLoop:
             except RetriableError as error:
                 self._figures.add("flush_failures_total")
                 log.warning("Offsets were not stored this time: %s", error)
+                self._conditions.retrying(Step.FLUSH, "kafka", error, self._flush_interval_s)
                 return
+        self._conditions.over(Step.FLUSH)
         if stored:
             self._figures.set("last_flush_epoch_s", time.time())
             log.debug("Stored the offsets of %d source partitions.", len(stored))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -20,13 +21,24 @@ from connect.api.records import Batch
 from connect.kafka.errors import AbortableError, FencedError
 from connect.runtime.build import build_chain, build_connector, build_converters, connector_plugin
 from connect.runtime.clients import Clients
+from connect.runtime.condition import Condition, Conditions, Step, hidden, one_line
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.control import Control
 from connect.runtime.crash_report import Stages
 from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskBuilt, TaskId, TaskState, TopicsUsed
+from connect.runtime.messages import (
+    AsksToWrite,
+    MayWrite,
+    StartTask,
+    State,
+    TaskBuilt,
+    TaskCondition,
+    TaskId,
+    TaskState,
+    TopicsUsed,
+)
 from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.pipeline import SinkPipeline, SourcePipeline
 from connect.runtime.retry import RetryBudget
@@ -39,6 +51,16 @@ log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 5.0
 OPEN_TIMEOUT_S = 60.0
+LONG_CALL_S = 15.0
+"""A call that lasts longer is told in the status, anew after each further time of this length."""
+_CALLEES = {
+    "send": "kafka",
+    "flush": "kafka",
+    "put": "sink",
+    "close": "person",
+    "convert": "converter",
+    "transform": "converter",
+}
 ANSWER_LATENCY_S = 0.01
 """How soon a task sees its worker's answer."""
 
@@ -75,7 +97,7 @@ class TaskContext:
         self.sink_loop.request_flush()
 
 
-Report = Callable[[TaskBuilt | TaskState | TopicsUsed | AsksToWrite], None]
+Report = Callable[[TaskBuilt | TaskState | TaskCondition | TopicsUsed | AsksToWrite], None]
 
 
 class TaskRun:
@@ -98,6 +120,8 @@ class TaskRun:
         self.figures = clients.figures(self.id, on_stage)
         self.used_topics = UsedTopics()
         self._may_write: Future[MayWrite] = Future()
+        self._state: State | None = None
+        self._conditions = Conditions(self._say_condition)
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
 
     def start(self) -> None:
@@ -117,6 +141,16 @@ class TaskRun:
         if not self._may_write.done():
             self._may_write.set_result(answer)
 
+    def watch(self) -> None:
+        """Say when a call into the connector or Kafka does not return; from the host's reporting thread."""
+        stage, since_s = self.figures.stage
+        lasts_s = time.monotonic() - since_s
+        if stage and lasts_s >= LONG_CALL_S:
+            reason = f"{stage} has not returned for {lasts_s // LONG_CALL_S * LONG_CALL_S:.0f} s."
+            self._conditions.waiting(Step.CALL, _CALLEES.get(stage, "source"), reason)
+        else:
+            self._conditions.over(Step.CALL)
+
     def report_topics(self) -> None:
         """Say which topics were used since the last word."""
         if topics := self.used_topics.take():
@@ -128,13 +162,23 @@ class TaskRun:
         return self._thread.is_alive()
 
     def _say(self, state: State | None, error: BaseException | None = None) -> None:
-        trace = None
+        trace = reason = None
         if error is not None:
-            trace = self._clients.providers.hide("".join(traceback.format_exception(error)).rstrip())
+            trace = self._clients.providers.hide(trace_of(error))
+            reason = self._clients.providers.hide(one_line(error))
         retriable = error is not None and _may_heal(error)
+        self._state = state
         if state in {None, State.FAILED}:
             self.report_topics()
-        self._report(TaskState(self.id.connector, self.id.task, self.run, state, trace, retriable))
+        self._report(TaskState(self.id.connector, self.id.task, self.run, state, trace, retriable, reason))
+
+    def _say_condition(self, condition: Condition | None) -> None:
+        """Only of a run that has said its state: what opens or has ended is told by that."""
+        if self._state is None:
+            return
+        if condition is not None:
+            condition = hidden(condition, self._clients.providers.hide)
+        self._report(TaskCondition(self.id.connector, self.id.task, self.run, self._state, condition))
 
     def _say_built(self) -> None:
         self._report(TaskBuilt(self.id.connector, self.id.task, self.run))
@@ -222,6 +266,7 @@ class TaskRun:
             used_topics=self.used_topics,
             tolerance=tolerance,
             retries=RetryBudget(config.errors_retry_timeout_ms),
+            conditions=self._conditions,
         )
         self._say_running()
         try:
@@ -280,6 +325,7 @@ class TaskRun:
             retry_delay_max_s=self._clients.retry_delay_max_s(config),
             used_topics=self.used_topics,
             retries=RetryBudget(config.errors_retry_timeout_ms),
+            conditions=self._conditions,
         )
         context.sink_loop = loop
         self._say_built()
@@ -287,6 +333,23 @@ class TaskRun:
             task.open(context)
         self._say_running()
         loop.run(self._control, self._say_paused, self._clients.subscription(config))
+
+
+def trace_of(error: BaseException) -> str:
+    """An error as text that begins with its cause, as Java's traces do; the Python traceback follows.
+
+    The first line holds the error's type and words, and each further cause has a line that starts with "Caused by".
+    """
+    lines: list[str] = []
+    cause: BaseException | None = error
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        kind = type(cause)
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        lines.append(f"{'Caused by: ' if lines else ''}{name}: {cause}".rstrip(": "))
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return "\n".join([*lines, "".join(traceback.format_exception(error)).rstrip()])
 
 
 def _may_heal(error: BaseException) -> bool:

@@ -1,19 +1,28 @@
 """Tasks and hosts that fail, and what brings them back."""
 
+from functools import partial
+
 import pytest
 from cluster_fakes import eventually
 from cluster_herders import create, is_running, states
 
 from connect.cluster.operations import RequestError, TargetState
+from connect.rest.answers import task_status_json
+from connect.runtime.condition import Condition
 from connect.runtime.messages import (
     CallResult,
     StartTask,
     State,
     StopTask,
     TaskBuilt,
+    TaskCondition,
     TaskId,
     TaskState,
 )
+
+
+def has_written(world, text):
+    return any(text in (value or b"") for _, value in world.statuses.records)
 
 
 def fail(world, task=0, *, retriable):
@@ -29,6 +38,38 @@ def test_a_failure_that_may_pass_is_healed_by_itself(world, herder):
     fail(world, retriable=True)
     eventually(lambda: len(world.started()) == 3 and is_running(herder)())
     assert any(b'"FAILED","trace":"Trace: boom"' in (v or b"") for _, v in world.statuses.records)
+
+
+def test_a_status_says_why_a_task_does_not_move_and_when_it_is_tried_again(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    start = next(m for m in world.started() if m.task == 0)
+    host = next(h for h in world.hosts if start in h.heard)
+    refused = Condition("The store refused the object.", 1_000, "sink", 1_000, 61_000)
+
+    host.say(TaskCondition("s", 0, start.run, State.RUNNING, refused))
+    eventually(lambda: herder.status("s").tasks[0].condition == refused)
+    assert states(herder) == ("RUNNING", ["RUNNING", "RUNNING"])
+    told = task_status_json(0, herder.status("s").tasks[0])
+    assert (told["state"], told["reason"], told["waiting_for"]) == ("RUNNING", refused.reason, "sink")
+    assert (told["since"], told["next_attempt"]) == ("1970-01-01T00:00:01.000Z", "1970-01-01T00:01:01.000Z")
+
+    host.say(TaskCondition("s", 0, start.run, State.RUNNING, None))
+    eventually(lambda: herder.status("s").tasks[0].condition is None)
+    assert "reason" not in task_status_json(0, herder.status("s").tasks[0])
+
+
+def test_a_failed_task_says_whether_it_restarts_by_itself(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+    world.silent_on = {StartTask}
+    for task, retriable, waits in ((0, True, "restart"), (1, False, "person")):
+        start = [m for m in world.started() if m.task == task][-1]
+        host = next(h for h in world.hosts if start in h.heard)
+        host.say(TaskState("s", task, start.run, State.FAILED, "Trace", retriable, "The password is wrong."))
+        eventually(partial(has_written, world, b'"waiting_for":"%s"' % waits.encode()))
+    failed = herder.status("s").tasks[1]
+    assert (failed.condition.reason, failed.condition.next_attempt_ms) == ("The password is wrong.", None)
 
 
 def test_a_failure_that_a_person_must_mend_stays_until_a_restart(world, herder):

@@ -81,7 +81,7 @@ class Consumer:
     def __init__(self, world: World, control: Control) -> None:
         self.world = world
         self.control = control
-        self.position = world.committed
+        self.read_to = world.committed
         self.callbacks = ()
 
     def subscribe(self, topics, *callbacks):
@@ -91,7 +91,7 @@ class Consumer:
         if self.callbacks:
             self.callbacks[0]([TP])
             self.callbacks = ()
-        at, self.position = self.position, len(LOG)
+        at, self.read_to = self.read_to, len(LOG)
         if at == len(LOG):
             self.control.ask_to_stop()
             return []
@@ -102,7 +102,12 @@ class Consumer:
         self.world.step("commit")
         self.world.committed = offsets[TP]
 
-    def lag(self):
+    trouble = None
+
+    def end_offsets(self):
+        return {}
+
+    def position(self, partitions):
         return {}
 
 

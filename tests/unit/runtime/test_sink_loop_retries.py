@@ -50,7 +50,12 @@ class Consumer:
 
     resume = pause
 
-    def lag(self):
+    trouble = None
+
+    def end_offsets(self):
+        return {}
+
+    def position(self, partitions):
         return {}
 
 

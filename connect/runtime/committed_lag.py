@@ -1,0 +1,72 @@
+"""How far a sink is behind, in rows and in seconds: what is in Kafka and not committed. No I/O, no clock.
+
+Rows that the sink has taken and not made durable count: a crash would read them again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from connect.api.records import TopicPartition
+from connect.kafka.raw import RawBatch
+
+
+@dataclass(slots=True)
+class _Partition:
+    next_offset: int
+    """Behind the last row that was committed, as far as this task knows; before that, its first row."""
+    taken: deque[tuple[int, int | None]] = field(default_factory=deque)
+    """Batches that are not committed: next offset, and the first row's time in epoch milliseconds."""
+
+
+class CommittedLag:
+    """Owned by the task's thread."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[TopicPartition, _Partition] = {}
+
+    def took(self, partition: TopicPartition, raw: RawBatch) -> None:
+        """The sink has taken a batch that was read from this partition."""
+        assert raw.offsets is not None
+        assert raw.next_offset is not None
+        known = self._partitions.get(partition)
+        if known is None:
+            known = self._partitions[partition] = _Partition(raw.offsets[0].as_py() if len(raw) else raw.next_offset)
+        first_ms = raw.timestamps_ms[0].as_py() if raw.timestamps_ms is not None and len(raw) else None
+        known.taken.append((raw.next_offset, first_ms))
+
+    def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """These next offsets are committed."""
+        for partition, next_offset in offsets.items():
+            known = self._partitions.setdefault(partition, _Partition(next_offset))
+            known.next_offset = next_offset
+            while known.taken and known.taken[0][0] <= next_offset:
+                known.taken.popleft()
+
+    def lost(self, partitions: Collection[TopicPartition]) -> None:
+        """These partitions are another task's now."""
+        for partition in partitions:
+            self._partitions.pop(partition, None)
+
+    def rows(self, ends: Mapping[TopicPartition, int], positions: Mapping[TopicPartition, int]) -> int:
+        """Offsets between the last commit and the end of each partition.
+
+        `ends` and `positions` are next offsets. A partition of which nothing was read yet counts from its position; one
+        whose end or start is not known is left out. Compaction and transactions leave gaps, so there may be fewer rows.
+        """
+        return sum(max(0, end - start) for tp, end in ends.items() if (start := self._start(tp, positions)) is not None)
+
+    def uncommitted(self) -> Mapping[TopicPartition, int]:
+        """Offsets that the sink has taken and that are not committed, by partition."""
+        return {tp: known.taken[-1][0] - known.next_offset for tp, known in self._partitions.items() if known.taken}
+
+    def oldest_ms(self) -> int | None:
+        """The time of the oldest row that is taken and not committed, in epoch milliseconds; None: there is none."""
+        times = [known.taken[0][1] for known in self._partitions.values() if known.taken]
+        return min((time for time in times if time is not None), default=None)
+
+    def _start(self, partition: TopicPartition, positions: Mapping[TopicPartition, int]) -> int | None:
+        known = self._partitions.get(partition)
+        return positions.get(partition) if known is None else known.next_offset

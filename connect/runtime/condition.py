@@ -1,0 +1,102 @@
+"""Why a task does not move: what it waits for, since when, and when it tries again. No I/O, no threads.
+
+A running task has no condition while its rows move. Each step of its loop may be in trouble on its own (a sink that
+refuses rows while Kafka cannot be reached); the first in `STEPS` is the one that is shown.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+
+class Step(StrEnum):
+    """Where in its loop a task is held up."""
+
+    CALL = "call"
+    """A call that does not return."""
+    CONVERT = "convert"
+    PUT = "put"
+    POLL = "poll"
+    FLUSH = "flush"
+    TAIL = "tail"
+    """Rows that the sink has taken and keeps, as they do not yet fill what it writes."""
+
+
+STEPS: Final = tuple(Step)
+_SHOWN_CHARS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What holds a task up. Times are epoch milliseconds.
+
+    `reason` is one line for people. `waiting_for` names who has to move: source, sink, kafka, converter, rows, restart
+    (an automatic one) or person (nothing happens by itself). `retrying_since_ms` and `next_attempt_ms` are set while
+    something is tried again.
+    """
+
+    reason: str
+    since_ms: int
+    waiting_for: str
+    retrying_since_ms: int | None = None
+    next_attempt_ms: int | None = None
+
+
+class Conditions:
+    """The conditions of one task, by step. The task's thread tells them, and another one what of it does not return."""
+
+    def __init__(self, report: Callable[[Condition | None], None], clock_ms: Callable[[], int] | None = None) -> None:
+        """`report` hears the condition that is shown whenever it changes; None: rows move."""
+        self._report = report
+        self._clock_ms = clock_ms or (lambda: time.time_ns() // 1_000_000)
+        self._lock = threading.Lock()
+        self._found: dict[Step, Condition] = {}
+        self._shown: Condition | None = None
+
+    def retrying(self, step: Step, waiting_for: str, error: BaseException, delay_s: float) -> None:
+        """A step failed and is tried again after `delay_s`."""
+        now_ms = self._clock_ms()
+        next_ms = now_ms + round(delay_s * 1000)
+        with self._lock:
+            known = self._found.get(step)
+            since_ms = now_ms if known is None or known.retrying_since_ms is None else known.retrying_since_ms
+            self._found[step] = Condition(one_line(error), since_ms, waiting_for, since_ms, next_ms)
+            self._show()
+
+    def waiting(self, step: Step, waiting_for: str, reason: str) -> None:
+        """A step waits and nothing has failed. The time it began is kept while it goes on."""
+        with self._lock:
+            known = self._found.get(step)
+            since_ms = self._clock_ms() if known is None else known.since_ms
+            self._found[step] = Condition(reason[:_SHOWN_CHARS], since_ms, waiting_for)
+            self._show()
+
+    def over(self, *steps: Step) -> None:
+        """These steps go on. Costs nothing when they were never held up."""
+        if self._found:
+            with self._lock:
+                for step in steps:
+                    self._found.pop(step, None)
+                self._show()
+
+    def _show(self) -> None:
+        first = next((self._found[step] for step in STEPS if step in self._found), None)
+        if first != self._shown:
+            self._shown = first
+            self._report(first)
+
+
+def one_line(error: BaseException) -> str:
+    """An error as one line: its own words, else its type."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 1]}…"
+
+
+def hidden(condition: Condition, hide: Callable[[str], str]) -> Condition:
+    """The condition with the values of config providers taken out of its reason."""
+    return replace(condition, reason=hide(condition.reason))

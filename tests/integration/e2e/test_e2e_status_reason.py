@@ -1,0 +1,104 @@
+"""A status says why rows do not move: a store that is away, a database that is away, a tail below flush.size."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+import requests
+from confluent_kafka import Producer
+from e2e_s3 import sink_config
+from e2e_worker import wait_for
+from shared_services import S3_BUCKET
+
+from connect.services import ArtifactError, SeaweedS3Service
+from connect.services.postgres import PostgresService
+
+
+@pytest.fixture
+def own_s3():
+    with SeaweedS3Service() as service:
+        service.create_bucket(S3_BUCKET)
+        yield service
+
+
+def task_of(worker, name):
+    answer = worker.call("GET", name, "/status")
+    tasks = answer.json().get("tasks", []) if answer.status_code == 200 else []
+    return tasks[0] if tasks else {}
+
+
+def metric(worker, name, figure):
+    prefix = f'{figure}{{connector="{name}",task="0"}} '
+    lines = requests.get(f"{worker.url}/metrics", timeout=30).text.splitlines()
+    return next((float(line.removeprefix(prefix)) for line in lines if line.startswith(prefix)), None)
+
+
+def produce(kafka, topic, count):
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for i in range(count):
+        producer.produce(topic, value=b'{"id":%d}' % i, partition=0)
+    assert producer.flush(30) == 0
+
+
+def test_a_sink_says_that_its_store_is_away_and_that_a_tail_waits_for_rows(worker, kafka, own_s3, unique):
+    config = sink_config(own_s3.endpoint, S3_BUCKET, unique, unique)
+    config |= {"flush.size": "10", "rotate.schedule.interval.ms": "-1", "value.converter.schemas.enable": "false",
+               "value.converter": "org.apache.kafka.connect.json.JsonConverter"}  # fmt: skip
+    produce(kafka, unique, 15)
+    assert worker.create(unique, config).status_code == 201
+    worker.wait_for_tasks(unique, "RUNNING")
+
+    wait_for(lambda: task_of(worker, unique).get("waiting_for") == "rows", 60, "a reason for the tail")
+    tail = task_of(worker, unique)
+    assert tail["state"] == "RUNNING"
+    assert f"5 rows of {unique}-0" in tail["reason"]
+    assert "flush.size" in tail["reason"]
+    wait_for(lambda: metric(worker, unique, "kafka_connect_task_lag_rows") == 5, 30, "a lag of the rows not committed")
+
+    own_s3.stop()
+    produce(kafka, unique, 50)
+    wait_for(lambda: task_of(worker, unique).get("waiting_for") == "sink", 60, "a reason for the store")
+    away = task_of(worker, unique)
+    assert away["state"] == "RUNNING"
+    assert away["retrying_since"] <= away["next_attempt"]
+    own_s3.start()
+    wait_for(lambda: task_of(worker, unique).get("waiting_for") == "rows", 120, "the tail's reason again")
+    worker.call("DELETE", unique)
+
+
+@pytest.fixture
+def own_postgres():
+    service = PostgresService()
+    try:
+        service.prepare()
+    except ArtifactError as missing:
+        pytest.skip(str(missing))
+    with service:
+        yield service
+
+
+def test_a_source_says_that_its_database_is_away(worker, own_postgres, unique):
+    at = own_postgres.endpoint
+    with psycopg.connect(
+        host=at.host, port=at.port, user=at.user, password=at.password, dbname=at.database, autocommit=True
+    ) as connection:
+        connection.execute("CREATE TABLE orders (id int PRIMARY KEY)")
+        connection.execute("INSERT INTO orders VALUES (1)")
+    config = {
+        "connector.class": "JdbcSourceConnector", "connection.user": at.user, "connection.password": at.password,
+        "connection.url": f"jdbc:postgresql://{at.host}:{at.port}/{at.database}", "mode": "incrementing",
+        "incrementing.column.name": "id", "table.whitelist": "orders", "topic.prefix": f"{unique}-",
+        "poll.interval.ms": "200",
+    }  # fmt: skip
+    assert worker.create(unique, config).status_code == 201
+    worker.wait_for_tasks(unique, "RUNNING")
+    own_postgres.stop()
+    wait_for(lambda: task_of(worker, unique).get("waiting_for") == "source", 60, "a reason")
+    away = task_of(worker, unique)
+    assert away["state"] == "RUNNING"
+    assert str(at.port) in away["reason"]
+    assert at.password not in away["reason"]
+    assert away["since"] == away["retrying_since"] <= away["next_attempt"]
+    own_postgres.start()
+    wait_for(lambda: "reason" not in task_of(worker, unique), 60, "rows that move again")
+    worker.call("DELETE", unique)

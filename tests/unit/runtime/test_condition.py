@@ -1,0 +1,74 @@
+"""Why a task does not move: what is shown, since when, and what it costs nothing to say."""
+
+from __future__ import annotations
+
+from connect.api.errors import RetriableError
+from connect.runtime.condition import Condition, Conditions, Step
+from connect.runtime.messages import State, TaskCondition, decode, encode
+from connect.runtime.task_run import trace_of
+
+
+class Clock:
+    now_ms = 1_000
+
+    def __call__(self):
+        return self.now_ms
+
+
+def told(clock=None):
+    heard = []
+    return heard, Conditions(heard.append, clock or Clock())
+
+
+def test_retries_keep_the_time_of_the_first_and_name_the_next():
+    clock = Clock()
+    heard, conditions = told(clock)
+    conditions.retrying(Step.PUT, "sink", RetriableError("refused\n  twice"), 2.0)
+    clock.now_ms = 3_000
+    conditions.retrying(Step.PUT, "sink", RetriableError("refused"), 4.0)
+    assert heard == [
+        Condition("refused twice", 1_000, "sink", 1_000, 3_000),
+        Condition("refused", 1_000, "sink", 1_000, 7_000),
+    ]
+
+
+def test_what_goes_on_is_told_once_and_nothing_is_told_of_a_task_that_was_never_held_up():
+    heard, conditions = told()
+    conditions.over(Step.PUT)
+    assert heard == []
+    conditions.waiting(Step.TAIL, "rows", "below flush.size")
+    conditions.waiting(Step.TAIL, "rows", "below flush.size")
+    conditions.over(Step.TAIL)
+    conditions.over(Step.TAIL)
+    assert heard == [Condition("below flush.size", 1_000, "rows"), None]
+
+
+def test_of_several_troubles_the_one_nearest_to_the_rows_is_shown_and_then_the_other():
+    heard, conditions = told()
+    conditions.retrying(Step.FLUSH, "kafka", RetriableError("no acknowledgement"), 60)
+    conditions.retrying(Step.PUT, "sink", RetriableError("refused"), 1)
+    conditions.over(Step.PUT)
+    assert [condition.reason for condition in heard] == ["no acknowledgement", "refused", "no acknowledgement"]
+
+
+def test_an_error_without_words_is_told_by_its_type_and_a_long_one_is_cut():
+    heard, conditions = told()
+    conditions.retrying(Step.PUT, "sink", TimeoutError(), 1)
+    conditions.retrying(Step.PUT, "sink", RetriableError("x" * 5_000), 1)
+    assert heard[0].reason == "TimeoutError"
+    assert len(heard[1].reason) == 500
+
+
+def test_a_condition_reaches_the_worker_as_it_was_said():
+    for condition in (None, Condition("refused", 1, "sink", 1, 2)):
+        message = TaskCondition("c", 0, 7, State.RUNNING, condition)
+        assert decode(encode(message)) == message
+
+
+def test_a_trace_begins_with_its_cause_and_holds_the_python_traceback():
+    error = RetriableError("The database cannot be reached.")
+    error.__cause__ = OSError("connection refused")
+    lines = trace_of(error).splitlines()
+    assert lines[0] == "connect.api.errors.RetriableError: The database cannot be reached."
+    assert lines[1] == "Caused by: OSError: connection refused"
+    assert "The above exception was the direct cause of the following exception:" in lines
