@@ -160,9 +160,12 @@ def decode(messages: Messages, state: LogState) -> Iterator[Changes | Truncation
     truncates = kinds == _TRUNCATE
     origin = _origins(buffer, starts, kinds, row | truncates, state)
     steps: list[tuple[int, Relation | None]] = [(i, None) for i in np.flatnonzero(truncates).tolist()]
+    # By the description before each one: a table may be altered and altered back within these messages.
+    known = dict(state.relations)
     for i in np.flatnonzero(kinds == _RELATION).tolist():
         described = _relation(messages.body(i))
-        if state.relations.get(described.oid) != described:
+        if known.get(described.oid) != described:
+            known[described.oid] = described
             steps.append((i, described))
     unknown = _UNKNOWN[kinds]
     if unknown.any():

@@ -151,6 +151,31 @@ def test_types_of_snapshot_and_log_are_those_of_the_other_modes(server):
 
 
 @postgres_only
+def test_columns_that_change_names_to_and_fro_in_one_transaction_keep_their_values(server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, x TEXT, y TEXT)")
+    rename = "ALTER TABLE {{t}} RENAME {} TO {}"
+    swap = [rename.format("x", "z"), rename.format("y", "x"), rename.format("z", "y")]
+    with log_run(server) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        server.run("INSERT INTO {t} VALUES (1, 'x1', 'y1')")
+        run.until_events(1)
+        server.run(
+            "INSERT INTO {t} (id, x, y) VALUES (2, 'x2', 'y2')",
+            *swap,
+            "INSERT INTO {t} (id, x, y) VALUES (3, 'x3', 'y3')",
+            *swap,
+            "INSERT INTO {t} (id, x, y) VALUES (4, 'x4', 'y4')",
+            "ALTER TABLE {t} ADD more INT",
+            "INSERT INTO {t} (id, x, y, more) VALUES (5, 'x5', 'y5', 5)",
+            "ALTER TABLE {t} DROP more",
+            "INSERT INTO {t} (id, x, y) VALUES (6, 'x6', 'y6')",
+        )
+        rows = [value["after"] for _, _, value in run.until_events(6)]
+    assert rows == [{"id": i, "x": f"x{i}", "y": f"y{i}", **({"more": 5} if i == 5 else {})} for i in range(1, 7)]
+
+
+@postgres_only
 def test_keys_large_values_truncations_and_new_columns(server):
     server.run(
         "CREATE TABLE {t} (id INT, part TEXT, big TEXT, n INT NOT NULL, PRIMARY KEY (part, id))",

@@ -78,11 +78,12 @@ def read_back(messages: Sequence[bytes], state: LogState | None = None) -> list[
         if isinstance(item, Truncation):
             found.append(("T", tuple(r.table for r in item.relations)))
         else:
-            found += _rows(item)
+            found += rows_of(item)
     return found
 
 
-def _rows(item: Changes) -> list[tuple[object, ...]]:
+def rows_of(item: Changes) -> list[tuple[object, ...]]:
+    """The changes of one table, as in `read_back`."""
     old = dict(zip(item.old.tolist(), _values(item, item.before, len(item.old)), strict=True))
     new = dict(zip(item.new.tolist(), _values(item, item.after, len(item.new)), strict=True))
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jdbc_pgoutput import EPOCH_US, Log, read_back
+from jdbc_pgoutput import EPOCH_US, Log, read_back, rows_of
 
 from connect.api.errors import ConnectError
 from connectors.jdbc.log.pgoutput import LogState, Messages, decode
@@ -52,6 +52,36 @@ def test_rows_around_a_change_of_columns_are_read_by_their_own_columns(log):
     log.relation(1, "a", [*COLUMNS, ("more", 23)])
     log.insert(1, ["2", "two", None, "3"])
     assert [change[5] for change in read_back(log.messages)] == [("1", "one", None), ("2", "two", None, "3")]
+
+
+def test_columns_that_change_places_and_back_within_a_batch_keep_their_own_names(log):
+    swapped = [("id", 23), ("note", 25), ("name", 25)]
+    log.insert(1, ["1", "n1", "t1"])
+    log.relation(1, "a", swapped)
+    log.insert(1, ["2", "t2", "n2"])
+    log.relation(1, "a", COLUMNS)
+    log.insert(1, ["3", "n3", "t3"])
+    state = LogState()
+    read_back(log.messages[:2], state)
+    found = [
+        (tuple(column.name for column in item.relation.columns), row[5])
+        for item in decode(Messages.of(log.messages[2:]), state)
+        for row in rows_of(item)
+    ]
+    names, others = ("id", "name", "note"), ("id", "note", "name")
+    assert found == [(names, ("1", "n1", "t1")), (others, ("2", "t2", "n2")), (names, ("3", "n3", "t3"))]
+
+
+def test_a_column_that_comes_and_goes_within_a_batch_is_in_the_rows_between(log):
+    state = LogState()
+    read_back(log.messages, state)
+    first = len(log.messages)
+    log.relation(1, "a", [*COLUMNS, ("more", 23)])
+    log.insert(1, ["2", "two", None, "3"])
+    log.relation(1, "a", COLUMNS)
+    log.insert(1, ["3", "three", None])
+    found = read_back(log.messages[first:], state)
+    assert [change[5] for change in found] == [("2", "two", None, "3"), ("3", "three", None)]
 
 
 def test_a_truncation_stands_between_what_was_before_and_after_it(log):
