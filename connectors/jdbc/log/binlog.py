@@ -103,6 +103,10 @@ class TableMap:
     metas: tuple[bytes, ...]
     told: Told | None = None
 
+    def has_columns_of(self, other: TableMap) -> bool:
+        """Whether both tell the same columns, of the same types."""
+        return (self.kinds, self.metas, self.told) == (other.kinds, other.metas, other.told)
+
 
 @dataclass(frozen=True, slots=True)
 class RowsOfEvent:

@@ -17,16 +17,20 @@ from connect.api.errors import SchemaError
 from connectors.jdbc.log.binlog_values import BLOB, ENUM, JSON, SET, STRING
 
 _UNSIGNED, _DEFAULT_COLLATION, _COLLATIONS, _NAMES, _SETS, _ENUMS = range(1, 7)
-_KEY, _KEY_OF_PREFIXES = 8, 9
+_KEY, _KEY_OF_PREFIXES, _MEMBERS_DEFAULT_COLLATION, _MEMBERS_COLLATIONS = 8, 9, 10, 11
 _VARCHAR, _VAR_STRING, _GEOMETRY = 15, 253, 255
-_NUMERIC = {1, 2, 3, 4, 5, 8, 9, 246}
+_NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
+"""Of which the log tells whether they have a sign; YEAR is among them."""
 _BINARY = 63
 """The collation of what is no text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Columns of a table by their number. `members`: of ENUM and SET, as bytes; `key`: of the primary key."""
+    """Columns of a table by their number.
+
+    `members`: of ENUM and SET, as bytes in the column's collation; `key`: of the primary key.
+    """
 
     names: tuple[str, ...]
     nullable: tuple[bool, ...]
@@ -49,6 +53,7 @@ def read_told(content: bytes, kinds: Sequence[int], metas: Sequence[bytes]) -> T
     numbers = [i for i, kind in enumerate(kinds) if kind in _NUMERIC]
     signs = fields.get(_UNSIGNED, b"")
     texts = [i for i, kind in enumerate(stored) if kind in {_VARCHAR, _VAR_STRING, STRING, BLOB}]
+    choices = [i for i, kind in enumerate(stored) if kind in {SET, ENUM}]
     members: dict[int, tuple[bytes, ...]] = {}
     for kind, number in ((SET, _SETS), (ENUM, _ENUMS)):
         lists = _lists(fields.get(number, b""))
@@ -59,7 +64,10 @@ def read_told(content: bytes, kinds: Sequence[int], metas: Sequence[bytes]) -> T
         frozenset(
             i for place, i in enumerate(numbers) if place // 8 < len(signs) and signs[place // 8] >> (7 - place % 8) & 1
         ),
-        _collations(fields, texts),
+        {
+            **_collations(fields, texts, _DEFAULT_COLLATION, _COLLATIONS),
+            **_collations(fields, choices, _MEMBERS_DEFAULT_COLLATION, _MEMBERS_COLLATIONS),
+        },
         members,
         _key(fields),
     )
@@ -147,14 +155,15 @@ def _lists(content: bytes) -> Iterator[tuple[bytes, ...]]:
         yield tuple(made)
 
 
-def _collations(fields: Mapping[int, bytes], texts: Sequence[int]) -> dict[int, int]:
-    if _COLLATIONS in fields:
-        return dict(zip(texts, _numbers(fields[_COLLATIONS]), strict=False))
-    if _DEFAULT_COLLATION not in fields:
+def _collations(fields: Mapping[int, bytes], columns: Sequence[int], of_most: int, of_each: int) -> dict[int, int]:
+    """By column. `of_most`, `of_each`: the numbers of the fields that hold one for most columns, or one for each."""
+    if of_each in fields:
+        return dict(zip(columns, _numbers(fields[of_each]), strict=False))
+    if of_most not in fields:
         return {}
-    default, *pairs = _numbers(fields[_DEFAULT_COLLATION])
+    default, *pairs = _numbers(fields[of_most])
     others = dict(zip(pairs[::2], pairs[1::2], strict=True))
-    return {column: others.get(place, default) for place, column in enumerate(texts)}
+    return {column: others.get(place, default) for place, column in enumerate(columns)}
 
 
 def _key(fields: Mapping[int, bytes]) -> tuple[int, ...]:

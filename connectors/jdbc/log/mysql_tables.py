@@ -41,17 +41,22 @@ def binlog_source(connector: str) -> s.Schema:
 
 @dataclass(frozen=True, slots=True)
 class BinlogTable:
-    """One table with the columns it has now."""
+    """One table with the columns it has now, or those that the log told. `told_by`: what told them; None: the catalog.
+
+    The catalog's columns are of now, and a table may have had others of the same names: where the log tells columns,
+    no others are read.
+    """
 
     name: TableName
     format: RowFormat
     events: EventFormat
     logged: tuple[LoggedColumn, ...]
+    told_by: TableMap | None = None
 
     def fits(self, mapped: TableMap) -> bool:
-        """Whether rows of the log have these columns, or as many where the log does not tell their names."""
+        """Whether rows of the log have these columns, or as many where the log does not tell names and types."""
         if mapped.told is not None:
-            return mapped.told.names == tuple(column.name for column in self.logged)
+            return self.told_by is not None and self.told_by.has_columns_of(mapped)
         return len(mapped.kinds) == len(self.logged)
 
     def rows(self, mapped: TableMap) -> LoggedRows:
@@ -124,7 +129,7 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
 
 
 def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: JdbcSourceConfig) -> BinlogTable:
-    """A table with the columns that the log tells, where it has others now. `mapped.told` is there.
+    """A table with the columns that the log tells, which may be others than it has now. `mapped.told` is there.
 
     SchemaError: a column of a type or character set that is not known.
     """
@@ -144,7 +149,7 @@ def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: Jd
     database.end_transaction()
     form = RowFormat(now.format.table, now.format.schema.name or "", plans, now.format.times)
     key = tuple(told.names[i] for i in told.key) or (now.events.key if set(now.events.key) <= set(told.names) else ())
-    return BinlogTable(now.name, form, replace(now.events, row=form.schema, key=key), tuple(logged))
+    return BinlogTable(now.name, form, replace(now.events, row=form.schema, key=key), tuple(logged), mapped)
 
 
 def _told_column(database: Database, plan: ColumnPlan, number: int, mapped: TableMap) -> LoggedColumn:
@@ -152,12 +157,13 @@ def _told_column(database: Database, plan: ColumnPlan, number: int, mapped: Tabl
     assert told is not None
     collation = told.collations.get(number)
     charset = None if collation is None or plan.raw is Raw.BYTES else charset_of(database, collation)
+    decode = None if charset is None else decoding(database, charset, plan.name)
     is_fixed = mapped.kinds[number] == STRING and plan.raw is Raw.BYTES
     return LoggedColumn(
         plan.name,
         number in told.unsigned,
-        tuple(member.decode("utf-8", "replace") for member in told.members.get(number, ())),
-        None if charset is None else decoding(database, charset, plan.name),
+        tuple((decode or bytes.decode)(member) for member in told.members.get(number, ())),
+        decode,
         plan.projection is Projection.INTEGER_OF_BIT,
         pad_bytes=string_bytes(meta) if is_fixed else 0,
     )

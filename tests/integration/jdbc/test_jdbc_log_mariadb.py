@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
+from jdbc_server import Server
 from test_jdbc_servers import MARIADB_TYPES
 
 from connect.api.errors import ConnectError
+from connect.api.schema import Schema
 
 pytestmark = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
+with_names = pytest.mark.parametrize("metadata", ["FULL"], indirect=True)
 MORE = {
     "mediumint": "-8388608", "mediumint unsigned": "16777215", "decimal(30,12)": "-123456789012345678.000000000009",
     "decimal(5,0)": "-1", "varchar(3) character set latin1": "'é€x'", "char(3)": "'ab'", "char(200)": "'é'",
@@ -30,7 +34,23 @@ MORE = {
 }  # fmt: skip
 
 
-def test_types_of_the_first_read_and_the_log_are_those_of_the_other_modes(server):
+@pytest.fixture
+def metadata(request: pytest.FixtureRequest, server: Server) -> Iterator[None]:
+    """What the log tells of columns while the test runs: FULL has their names and types."""
+    _set_metadata(server, request.param)
+    yield
+    _set_metadata(server, "NO_LOG")
+
+
+def _set_metadata(server: Server, metadata: str) -> None:
+    with server.engine.connect() as connection:
+        connection.exec_driver_sql(f"SET GLOBAL binlog_row_metadata = {metadata}")
+    # It holds for sessions that begin after it.
+    server.engine.dispose()
+
+
+@pytest.mark.parametrize("metadata", ["NO_LOG", "FULL"], indirect=True)
+def test_types_of_the_first_read_and_the_log_are_those_of_the_other_modes(server, metadata):
     cases = {k: str(v[0]).replace("{{", "{").replace("}}", "}") for k, v in MARIADB_TYPES.items()}
     columns = [*cases.items(), *MORE.items()]
     declared = ", ".join(f"c{i} {kind}" for i, (kind, _) in enumerate(columns))
@@ -45,7 +65,13 @@ def test_types_of_the_first_read_and_the_log_are_those_of_the_other_modes(server
             connection.exec_driver_sql(f"INSERT INTO {server.table} VALUES (2, {values})")
             connection.exec_driver_sql(f"INSERT INTO {server.table} (id) VALUES (3)")
         snapshot, streamed, empty = (value["after"] for _, _, value in run.until_events(3))
-        schema = next(batch for batch in run.batches if len(batch)).values.schema
+        schema, *others = (batch.values.schema for batch in run.batches if len(batch))
+        assert not [
+            pair
+            for other in others
+            for pair in zip(_columns(schema), _columns(other), strict=True)
+            if pair[0] != pair[1]
+        ]
         store = OffsetStore()
         task = server.opened(store, mode="bulk", timestamp__granularity="micros_long")
         (queried,) = batches(task, store, at_most=1)
@@ -54,9 +80,11 @@ def test_types_of_the_first_read_and_the_log_are_those_of_the_other_modes(server
     assert snapshot == wanted[0]
     assert {**streamed, "id": 1} == wanted[0]
     assert empty == {**dict.fromkeys(wanted[0]), "id": 3}
-    assert [(f.name, f.schema) for f in schema.field("after").fields] == [
-        (f.name, f.schema) for f in queried.values.schema.fields
-    ]
+    assert _columns(schema) == [(f.name, f.schema) for f in queried.values.schema.fields]
+
+
+def _columns(schema: Schema) -> list[tuple[str, Schema]]:
+    return [(f.name, f.schema) for f in schema.field("after").fields]
 
 
 def test_keys_sources_and_offsets_are_debeziums(server):
@@ -162,10 +190,36 @@ def test_compressed_events_are_read(server):
         assert any("compressed" in kind.lower() for kind in kinds), kinds
 
 
-def test_a_log_that_tells_names_is_read_by_the_columns_the_table_had_while_the_connector_was_away(server):
-    with server.engine.connect() as connection:
-        connection.exec_driver_sql("SET GLOBAL binlog_row_metadata = FULL")
-    server.engine.dispose()
+@with_names
+def test_a_log_that_tells_types_is_read_by_the_types_the_columns_had_while_the_connector_was_away(server, metadata):
+    kinds = {
+        "INT": ("-2", -2, "INT UNSIGNED"),
+        "INT UNSIGNED": ("4294967294", 4294967294, "INT"),
+        "ENUM('a','b','c')": ("'c'", "c", "ENUM('c','b','a')"),
+        "SET('a','b')": ("'a'", "a", "SET('b','a')"),
+        "ENUM('é','ü') CHARACTER SET latin1": ("'ü'", "ü", "ENUM('ü','é') CHARACTER SET latin1"),
+        "VARCHAR(9) CHARACTER SET latin1": ("'é'", "é", "VARCHAR(9) CHARACTER SET utf8mb4"),
+        "DATETIME": ("'2024-02-29 01:02:03'", 1709168523000000 - 3600_000_000, "TIMESTAMP NULL"),
+        "VARBINARY(3)": ("x'00'", b"\0", "INT"),
+    }
+    declared = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
+    server.run(f"CREATE TABLE {{t}} (id INT PRIMARY KEY, {declared})")
+    with log_run(server, db__timezone="Europe/Berlin") as run:
+        run.open()
+        run.until(lambda: run.batches)
+        run.close()
+        server.run(f"INSERT INTO {{t}} VALUES (1, {', '.join(text for text, *_ in kinds.values())})")
+        server.run("UPDATE {t} SET c0 = 2, c1 = 2, c6 = NULL, c7 = NULL")
+        server.run("ALTER TABLE {t} " + ", ".join(f"MODIFY c{i} {kind[2]}" for i, kind in enumerate(kinds.values())))
+        server.run("INSERT INTO {t} (id, c0, c2) VALUES (2, 4294967293, 'c')")
+        run.open()
+        events = [value["after"] for _, _, value in run.until_events(3)]
+    assert events[0] == {"id": 1, **{f"c{i}": value for i, (_, value, _) in enumerate(kinds.values())}}
+    assert (events[2]["c0"], events[2]["c2"]) == (4294967293, "c")
+
+
+@with_names
+def test_a_log_that_tells_names_is_read_by_the_columns_the_table_had_while_the_connector_was_away(server, metadata):
     gone = {
         "tinyint unsigned": ("200", 200), "mediumint": ("-5", -5), "bigint unsigned": ("7", 7),
         "decimal(7,2)": ("1.50", Decimal("1.50")), "varchar(9) character set latin1": ("'é'", "é"),
@@ -178,34 +232,29 @@ def test_a_log_that_tells_names_is_read_by_the_columns_the_table_had_while_the_c
         "smallint unsigned": ("65535", 65535),
     }  # fmt: skip
     declared = ", ".join(f"c{i} {kind}" for i, kind in enumerate(gone))
-    try:
-        server.run(f"CREATE TABLE {{t}} (id INT PRIMARY KEY, a INT, b INT, {declared})")
-        with log_run(server) as run:
-            run.open()
-            run.until(lambda: run.batches)
-            run.close()
-            server.run(
-                f"INSERT INTO {{t}} VALUES (1, 10, 20, {', '.join(text for text, _ in gone.values())})",
-                "INSERT INTO {t} (id, a, b) VALUES (2, 11, 21)",
-                "ALTER TABLE {t} CHANGE a was_a INT AFTER b, " + ", ".join(f"DROP c{i}" for i in range(len(gone))),
-                "INSERT INTO {t} VALUES (3, 22, 12)",
-                "ALTER TABLE {t} DROP b, ADD b TEXT NOT NULL DEFAULT 'new'",
-                "ALTER TABLE {t} DROP PRIMARY KEY, ADD PRIMARY KEY (id, was_a)",
-                "INSERT INTO {t} VALUES (4, 13, 'text')",
-            )
-            run.open()
-            first, second, third, fourth = (value["after"] for _, _, value in run.until_events(4))
-            assert first == {
-                "id": 1,
-                "a": 10,
-                "b": 20,
-                **{f"c{i}": value for i, (_, value) in enumerate(gone.values())},
-            }
-            assert second == {"id": 2, "a": 11, "b": 21, **{f"c{i}": None for i in range(len(gone))}}
-            assert third == {"id": 3, "b": 22, "was_a": 12}
-            assert fourth == {"id": 4, "was_a": 13, "b": "text"}
-            assert [key for _, key, _ in run.events] == [{"id": 1}, {"id": 2}, {"id": 3}, {"id": 4, "was_a": 13}]
-    finally:
-        with server.engine.connect() as connection:
-            connection.exec_driver_sql("SET GLOBAL binlog_row_metadata = NO_LOG")
-        server.engine.dispose()
+    server.run(f"CREATE TABLE {{t}} (id INT PRIMARY KEY, a INT, b INT, {declared})")
+    with log_run(server) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        run.close()
+        server.run(
+            f"INSERT INTO {{t}} VALUES (1, 10, 20, {', '.join(text for text, _ in gone.values())})",
+            "INSERT INTO {t} (id, a, b) VALUES (2, 11, 21)",
+            "ALTER TABLE {t} CHANGE a was_a INT AFTER b, " + ", ".join(f"DROP c{i}" for i in range(len(gone))),
+            "INSERT INTO {t} VALUES (3, 22, 12)",
+            "ALTER TABLE {t} DROP b, ADD b TEXT NOT NULL DEFAULT 'new'",
+            "ALTER TABLE {t} DROP PRIMARY KEY, ADD PRIMARY KEY (id, was_a)",
+            "INSERT INTO {t} VALUES (4, 13, 'text')",
+        )
+        run.open()
+        first, second, third, fourth = (value["after"] for _, _, value in run.until_events(4))
+        assert first == {
+            "id": 1,
+            "a": 10,
+            "b": 20,
+            **{f"c{i}": value for i, (_, value) in enumerate(gone.values())},
+        }
+        assert second == {"id": 2, "a": 11, "b": 21, **{f"c{i}": None for i in range(len(gone))}}
+        assert third == {"id": 3, "b": 22, "was_a": 12}
+        assert fourth == {"id": 4, "was_a": 13, "b": "text"}
+        assert [key for _, key, _ in run.events] == [{"id": 1}, {"id": 2}, {"id": 3}, {"id": 4, "was_a": 13}]
