@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConnectError, RejectedRowsError
@@ -44,6 +45,17 @@ class RecordSizes:
                 )
                 for i in large
             })  # fmt: skip
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Raise what is raised inside as `explained` tells it."""
+        try:
+            yield
+        except ConnectError as error:
+            explained = self.explained(error)
+            if explained is error:
+                raise
+            raise explained from error
 
     def explained(self, error: ConnectError) -> ConnectError:
         """A broker's refusal with both limits, of the topics written to; any other error as it is."""

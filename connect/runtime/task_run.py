@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ import structlog
 
 from connect.api.connector import SinkTask, SourceTask
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
+from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.api.records import Batch
 from connect.kafka.errors import AbortableError, FencedError
 from connect.runtime.build import build_chain, build_connector, build_converters, connector_plugin
@@ -45,6 +44,7 @@ from connect.runtime.retry import RetryBudget
 from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.source_loop import Delivery, SourceLoop
 from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
+from connect.runtime.traces import trace_of
 from connect.runtime.used_topics import UsedTopics
 
 log = logging.getLogger(__name__)
@@ -269,13 +269,8 @@ class TaskRun:
             conditions=self._conditions,
         )
         self._say_running()
-        try:
+        with sizes.explaining():
             loop.run(self._control, self._say_paused)
-        except ConnectError as error:
-            explained = sizes.explained(error)
-            if explained is error:
-                raise
-            raise explained from error
 
     def _task_config(self, connector: Mapping[str, str]) -> dict[str, str]:
         plugin = connector_plugin(self._clients.catalog, connector)
@@ -333,23 +328,6 @@ class TaskRun:
             task.open(context)
         self._say_running()
         loop.run(self._control, self._say_paused, self._clients.subscription(config))
-
-
-def trace_of(error: BaseException) -> str:
-    """An error as text that begins with its cause, as Java's traces do; the Python traceback follows.
-
-    The first line holds the error's type and words, and each further cause has a line that starts with "Caused by".
-    """
-    lines: list[str] = []
-    cause: BaseException | None = error
-    seen: set[int] = set()
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        kind = type(cause)
-        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-        lines.append(f"{'Caused by: ' if lines else ''}{name}: {cause}".rstrip(": "))
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
-    return "\n".join([*lines, "".join(traceback.format_exception(error)).rstrip()])
 
 
 def _may_heal(error: BaseException) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from connect.api.errors import RetriableError
 from connect.runtime.condition import Condition, Conditions, Step
 from connect.runtime.messages import State, TaskCondition, decode, encode
-from connect.runtime.task_run import trace_of
+from connect.runtime.traces import trace_of
 
 
 class Clock:
