@@ -185,10 +185,11 @@ class S3SinkConfig(ConnectorConfig):
         "exactly-once: with enable.conditional.writes=true, or exactly.once=false.",
         group="Rotation",
     )
-    exactly_once: Boolean = key(
+    exactly_once: Boolean | None = key(
         "exactly.once",
-        True,
-        doc="Refuse settings under which a restart can write a record twice. false: accept them.",
+        None,
+        doc="Settings under which a restart can write a record twice: true refuses them, false accepts them, and where "
+        "nothing is given they are accepted with a warning in the log.",
         group="Rotation",
     )
 
@@ -218,8 +219,9 @@ class S3SinkConfig(ConnectorConfig):
         "timezone", "", doc="IANA time zone of paths and schedules. Empty: UTC.", group="Partitioner"
     )
     timestamp_extractor: Annotated[String, one_of("Wallclock", "Record", "RecordField")] = key(
-        "timestamp.extractor", "Wallclock", doc="Time of a record: now, Kafka's timestamp, or a field.",
-        group="Partitioner",
+        "timestamp.extractor", "Wallclock", doc="Time of a record: now, Kafka's timestamp, or a field. By Wallclock a "
+        "time partitioner gives a record another path when it is read again later, so that a restart can write it "
+        "twice; with Record and RecordField each record is written once.", group="Partitioner",
     )  # fmt: skip
     timestamp_field: String = key(
         "timestamp.field", "timestamp", doc="Field of RecordField, nested ones with dots.", group="Partitioner"
@@ -277,7 +279,7 @@ class S3SinkConfig(ConnectorConfig):
     @property
     def open_bytes_max(self) -> int | None:
         """buffer.max.bytes where it counts; None: no bound."""
-        counts = self.conditional_writes or not self.exactly_once
+        counts = self.conditional_writes or self.exactly_once is False
         return self.buffer_max_bytes if counts and self.buffer_max_bytes != -1 else None
 
     @property
@@ -314,18 +316,21 @@ class S3SinkConfig(ConnectorConfig):
             yield ConfigProblem("path.format", "TimeBasedPartitioner needs path.format, such as 'year'=YYYY.")
 
     def _delivery_problems(self) -> Iterator[ConfigProblem]:
-        if not self.exactly_once:
-            return
+        for weakness in self.weaknesses() if self.exactly_once else ():
+            yield ConfigProblem(weakness.key, f"{weakness.message} Or accept duplicates: leave exactly.once out.")
+
+    def weaknesses(self) -> Iterator[ConfigProblem]:
+        """The settings under which a restart can write a record twice, with what to set instead."""
         if self.is_time_partitioned and self.timestamp_extractor == "Wallclock":
             yield ConfigProblem(
                 "timestamp.extractor",
-                "timestamp.extractor=Wallclock gives a record another path when it is read again, so that a restart "
-                "writes it twice. Use Record or RecordField, or accept duplicates by exactly.once=false.",
+                "timestamp.extractor=Wallclock gives a record another path when it is read again later, so that a "
+                "restart can write it twice. Set timestamp.extractor to Record or RecordField.",
             )
         if self.has_wall_clock_rotation and not self.conditional_writes:
             yield ConfigProblem(
                 "enable.conditional.writes",
-                "Rotation by the wall clock (rotate.schedule.interval.ms, rotate.idle.ms, or rotate.interval.ms with "
-                "timestamp.extractor=Wallclock) is exactly-once only with enable.conditional.writes=true. "
-                "Switch it on, rotate by records only, or accept duplicates by exactly.once=false.",
+                "Files that end by the wall clock (rotate.schedule.interval.ms, rotate.idle.ms, or rotate.interval.ms "
+                "with timestamp.extractor=Wallclock) are exactly-once only with enable.conditional.writes=true: "
+                "without it a restart can write a record twice. Set it, or have files end by records only.",
             )

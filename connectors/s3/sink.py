@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from connectors.s3.files import EndedFile, PartitionFiles
 from connectors.s3.layout import Extent
 from connectors.s3.schedule import OpenSince
 from connectors.s3.store import Bucket, Upload
+
+_log = logging.getLogger(__name__)
 
 
 class S3SinkConnector:
@@ -63,6 +66,8 @@ class S3SinkTask:
         """Build the client; the first upload connects."""
         self._ctx = ctx
         self._bucket = Bucket(self._config)
+        for weakness in self._config.weaknesses() if self._config.exactly_once is None else ():
+            _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Start each partition empty."""

@@ -16,7 +16,6 @@ from connectors.s3.classes import (
     BYTES_FORMAT,
     DAILY_PARTITIONER,
     FIELD_PARTITIONER,
-    HOURLY_PARTITIONER,
     JSON_FORMAT,
     PARQUET_FORMAT,
     TIME_PARTITIONER,
@@ -24,10 +23,10 @@ from connectors.s3.classes import (
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.limits import WITHOUT_EFFECT
 from connectors.s3.plugin import connect_plugins
+from connectors.s3.sink import S3SinkTask
 
 README = Path(connectors.s3.__file__).parent / "README.md"
 SMALL = {"s3.bucket.name": "b", "format.class": PARQUET_FORMAT, "flush.size": "10"}
-TIMED = {**SMALL, "partitioner.class": HOURLY_PARTITIONER}
 
 
 def messages(**others: str) -> list[str]:
@@ -65,7 +64,6 @@ def test_three_keys_are_required_and_all_are_named_at_once():
         ("s3_compression_type", "gzip", "is for JSON and byte files"),
         ("aws_access_key_id", "id", "go together"),
         ("partitioner_class", FIELD_PARTITIONER, "needs partition.field.name"),
-        ("partitioner_class", DAILY_PARTITIONER, "timestamp.extractor=Wallclock gives a record another path"),
     ],
 )
 def test_what_the_sink_cannot_honour_is_refused_in_words(key, value, message):
@@ -76,11 +74,42 @@ def test_a_time_partitioner_needs_a_duration_and_a_format():
     assert len(messages(partitioner_class=TIME_PARTITIONER, timestamp_extractor="Record")) == 2
 
 
-def test_wall_clock_rotation_needs_conditional_writes_or_leave_to_duplicate():
-    given = {"rotate_schedule_interval_ms": "60000", "enable_conditional_writes": "false"}
-    assert any("exactly-once only with enable.conditional.writes=true" in text for text in messages(**given))
-    dotted = {name.replace("_", "."): value for name, value in given.items()}
-    assert S3SinkConfig.parse({**SMALL, **dotted, "exactly.once": "false"}).has_wall_clock_rotation
+def open_and_close(config: S3SinkConfig) -> None:
+    task = S3SinkTask(config)
+    task.open(None)
+    task.close()
+
+
+@pytest.mark.parametrize(
+    ("weak", "key", "stronger"),
+    [
+        (
+            {"partitioner.class": DAILY_PARTITIONER},
+            "timestamp.extractor",
+            "Set timestamp.extractor to Record or RecordField",
+        ),
+        (
+            {"rotate.schedule.interval.ms": "60000", "enable.conditional.writes": "false"},
+            "enable.conditional.writes",
+            "exactly-once only with enable.conditional.writes=true",
+        ),
+    ],
+)
+def test_what_weakens_exactly_once_runs_with_a_word_unless_exactly_once_is_asked_for(weak, key, stronger, caplog):
+    config = S3SinkConfig.parse({**SMALL, **weak})
+    assert [(problem.key, stronger in problem.message) for problem in config.weaknesses()] == [(key, True)]
+    open_and_close(config)
+    assert stronger in caplog.text
+    with pytest.raises(ConfigError, match=r"leave exactly\.once out") as raised:
+        S3SinkConfig.parse({**SMALL, **weak, "exactly.once": "true"})
+    assert raised.value.key == key
+
+
+def test_who_accepts_duplicates_is_not_told_of_them_again(caplog):
+    S3SinkTask(S3SinkConfig.parse({**SMALL, "partitioner.class": DAILY_PARTITIONER, "exactly.once": "false"})).open(
+        None
+    )
+    assert caplog.text == ""
 
 
 def test_a_secret_is_in_no_message_and_no_repr():
