@@ -29,9 +29,10 @@ _HOUR_MS = 3_600_000
 
 def intake_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> Intake:
     """What decides how a batch is written, and where."""
-    extractor = _extractor_of(config, now_ms)
+    extractor, file_format = _extractor_of(config, now_ms), _format_of(config)
     return Intake(
-        format=_format_of(config),
+        format=file_format,
+        layout=_layout_of(config, file_format),
         partitioner=_partitioner_of(config, extractor),
         rotation_times=extractor if config.rotate_interval_ms > 0 else None,
         counts_bytes=config.rotate_size_bytes > 0,
@@ -57,7 +58,7 @@ def schedule_of(config: S3SinkConfig) -> Schedule:
     return Schedule(_or_none(config.rotate_schedule_ms), _or_none(config.rotate_idle_ms), config.timezone or "UTC")
 
 
-def layout_of(config: S3SinkConfig, file_format: Format) -> Layout:
+def _layout_of(config: S3SinkConfig, file_format: Format) -> Layout:
     """How objects are named."""
     return Layout(
         config.topics_dir,

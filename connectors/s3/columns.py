@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from connect.api.errors import SchemaError
-from connect.api.records import Batch
+from connect.api.records import Batch, Column
+from connectors.s3.blame import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,18 +16,35 @@ if TYPE_CHECKING:
 def field_column(batch: Batch, path: str) -> pa.Array:
     """The column of a field, null where a struct above it is null.
 
-    In schemaless rows a field that no row has is a column of nulls; with a schema it is a SchemaError.
+    In schemaless rows a field that no row has is a column of nulls, and what other fields hold does not matter; they
+    raise SchemaError where this field has no one type. With a schema a field that is not there refuses every row.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
+    import pyarrow.types as t
 
+    names = path.split(".")
+    if batch.values.schema is None and not batch.values.is_arrow:
+        return _column_of_rows(batch, names)
     column = batch.values.arrow()
-    for name in path.split("."):
+    for name in names:
         if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
             if batch.values.schema is None and len(batch.values) > 0:
                 return pa.nulls(len(batch))
-            raise SchemaError(
+            missing = SchemaError(
                 f"The values of topic {batch.topic} have no such field.", field=path, fix="Name a field they have."
             )
+            raise refusal(batch, missing)
         column = pc.struct_field(column, name)
-    return column
+    # A whole number is a double, and a null is typed, only because of what stands beside it.
+    return _column_of_rows(batch, names) if batch.values.schema is None and t.is_floating(column.type) else column
+
+
+def _column_of_rows(batch: Batch, names: Sequence[str]) -> pa.Array:
+    return Column.from_rows([_member(row, names) for row in batch.values.rows()], None).arrow()
+
+
+def _member(row: Any, names: Sequence[str]) -> Any:
+    for name in names:
+        row = row.get(name) if isinstance(row, dict) else None
+    return row

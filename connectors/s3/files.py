@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import TopicPartition
-from connectors.s3.formats import Body, Encoder, Format, merged_schema
+from connectors.s3.formats import Body, Encoder, Format, can_hold, merged_schema
 from connectors.s3.intake import NO_TIME, Admitted
 from connectors.s3.layout import Extent, Place
 from connectors.s3.rotation import Group, Rules, group_end, is_full
@@ -188,6 +188,11 @@ class PartitionFiles:
             self._durable = end_offset
 
     def _take_by_rules(self, admitted: Admitted) -> None:
+        if admitted.prepared.is_inferred and admitted.facts.length > 1 and self._schema_with(admitted) is None:
+            # The file ends before the very row that does not fit, wherever its batch began.
+            for half in admitted.halves():
+                self._take_by_rules(half)
+            return
         self._check_schema(admitted)
         facts, start = admitted.facts, 0
         while start < facts.length:
@@ -236,10 +241,17 @@ class PartitionFiles:
             )
 
     def _schema_with(self, admitted: Admitted) -> _Schema | None:
+        """The schema of the topic's files with these rows; None where they need new files."""
+        current = self._schemas.get(admitted.topic)
         try:
-            return _Schema(merged_schema(self._schemas.get(admitted.topic), admitted.prepared))
+            merged = merged_schema(current, admitted.prepared)
         except SchemaError:
             return None
+        if current is None or merged is None or merged.equals(current):
+            return _Schema(merged)
+        files = (file for place, file in self._open.items() if place.topic == admitted.topic)
+        fits = all(file.encoder.can_become(merged) for file in files)
+        return _Schema(merged) if fits and can_hold(merged, admitted.prepared) else None
 
     def _write(self, admitted: Admitted, start: int, stop: int) -> None:
         if start == stop:

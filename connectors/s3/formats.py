@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
+from connectors.s3.inferred import large_ints, new_doubles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +48,9 @@ class Encoder(Protocol):
     def write(self, rows: pa.RecordBatch | pa.Array, schema: pa.Schema | None) -> None:
         """Append rows. `schema` holds all rows so far, see `merged_schema`."""
 
+    def can_become(self, schema: pa.Schema) -> bool:
+        """The rows so far lose nothing in this schema, which `merged_schema` made of theirs."""
+
     def end(self) -> Body:
         """End the file; the encoder is used no more."""
 
@@ -63,7 +67,11 @@ class Format(Protocol):
         """The media type of the objects."""
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The rows of a batch. SchemaError when the format cannot hold them."""
+        """The rows of a batch, which has some.
+
+        RejectedRowsError: the format cannot hold these. SchemaError: it cannot hold all of them together; those that it
+        cannot hold at all fail alone.
+        """
 
     def encoder(self) -> Encoder:
         """An empty file."""
@@ -84,3 +92,12 @@ def merged_schema(current: pa.Schema | None, new: Prepared) -> pa.Schema | None:
         return pa.unify_schemas([current, new.schema], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaError(f"The schema changed: {error}") from error
+
+
+def can_hold(schema: pa.Schema, new: Prepared) -> bool:
+    """The rows lose nothing in this schema, which `merged_schema` made of theirs and others'."""
+    import pyarrow as pa
+
+    assert new.schema is not None
+    changed = new_doubles(new.schema, schema)
+    return not changed or not isinstance(new.rows, pa.RecordBatch) or not changed & large_ints(new.rows)

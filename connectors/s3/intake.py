@@ -5,14 +5,18 @@ Changes nothing, so whatever it raises leaves the sink as it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Consumed
+from connectors.s3.blame import located
 from connectors.s3.formats import Format, Prepared
-from connectors.s3.partitioners import Partitioner
+from connectors.s3.inferred import narrowed
+from connectors.s3.layout import Layout, Place
+from connectors.s3.partitioners import Partitioner, Paths
 from connectors.s3.rotation import Facts
 from connectors.s3.sizes import row_sizes
 from connectors.s3.timestamps import TimestampExtractor
@@ -25,7 +29,7 @@ NO_TIME: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Rows to write, in the order of their offsets. bad: rows of the batch as it was put that are refused.
+    """Rows to write, in the order of their offsets; one schema holds all of them.
 
     timestamps_ms: Kafka's, int64 without nulls; NO_TIME where a record has none.
     """
@@ -35,7 +39,41 @@ class Admitted:
     prepared: Prepared
     facts: Facts
     timestamps_ms: pa.Int64Array
+
+    def halves(self) -> tuple[Admitted, Admitted]:
+        """Its rows in two parts of schemaless rows, each with no more schema than it needs."""
+        middle = self.facts.length // 2
+        return self._part(0, middle), self._part(middle, self.facts.length)
+
+    def _part(self, start: int, stop: int) -> Admitted:
+        consumed = replace(self.consumed, offsets=self.consumed.offsets.slice(start, stop - start))
+        rows = narrowed(self.prepared.rows.slice(start, stop - start))
+        prepared = replace(self.prepared, rows=rows, schema=rows.schema)
+        times = self.timestamps_ms.slice(start, stop - start)
+        return Admitted(self.topic, consumed, prepared, self.facts.part(start, stop), times)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What becomes of a batch: parts to write, in the order of their offsets, at least one; it may have no rows.
+
+    bad: rows of the batch as it was put that are refused, ascending.
+    """
+
+    parts: Sequence[Admitted]
     bad: Mapping[int, Exception]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known so far of a batch that is being admitted; all its parts were polled together."""
+
+    next_offset: int
+    parts: list[Admitted] = field(default_factory=list)
+    bad: dict[int, Exception] = field(default_factory=dict)
+
+    def refuse(self, first: int, rows: Mapping[int, Exception]) -> None:
+        self.bad |= {first + row: error for row, error in rows.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +82,45 @@ class Intake:
 
     format: Format
     partitioner: Partitioner
+    layout: Layout
     rotation_times: TimestampExtractor | None
     counts_bytes: bool
     ignores_nulls: bool
 
-    def admit(self, batch: Batch) -> Admitted:
-        """The rows of a sink batch that are written. SchemaError when the format cannot hold its values."""
+    def admit(self, batch: Batch) -> Admission:
+        """The rows of a sink batch that are written, and those that no file can hold.
+
+        Rows that contradict each other, as schemaless ones may, come in parts: so a row is refused for what it is
+        itself, whatever was polled together with it.
+        """
+        assert batch.consumed is not None
+        found = _Found(batch.consumed.next_offset)
+        if len(batch):
+            self._admit(batch, 0, found)
+        return Admission(found.parts or [_no_rows(batch)], dict(sorted(found.bad.items())))
+
+    def _admit(self, batch: Batch, first: int, found: _Found) -> None:
+        """Bisect down to the rows that fail by themselves. `first`: where the batch begins in the one that was put."""
+        try:
+            part, bad = self._admit_whole(batch, found.next_offset)
+        except RejectedRowsError as error:
+            found.refuse(first, error.rows)
+            for before, row in pairwise((-1, *sorted(error.rows), len(batch))):
+                if row - before > 1:
+                    self._admit(batch.slice(before + 1, row), first + before + 1, found)
+        except SchemaError as error:
+            if len(batch) == 1:
+                found.refuse(first, {0: located(error, batch)})
+                return
+            middle = len(batch) // 2
+            self._admit(batch.slice(0, middle), first, found)
+            self._admit(batch.slice(middle, len(batch)), first + middle, found)
+        else:
+            found.refuse(first, bad)
+            if part.facts.length:
+                found.parts.append(part)
+
+    def _admit_whole(self, batch: Batch, next_offset: int) -> tuple[Admitted, Mapping[int, Exception]]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -57,9 +128,9 @@ class Intake:
         prepared = self.format.prepare(batch)
         paths = self.partitioner.paths(batch)
         times = self.rotation_times.times(batch) if self.rotation_times is not None else None
-        bad = {**(times.bad if times is not None else {}), **paths.bad}
+        bad = {**(times.bad if times is not None else {}), **paths.bad, **self._long_keys(batch, paths)}
         nulls = set() if prepared.valid is None else set(pc.indices_nonzero(pc.invert(prepared.valid)).to_pylist())
-        bad = {row: error for row, error in sorted(bad.items()) if row not in nulls}
+        bad = {row: error for row, error in bad.items() if row not in nulls}
         kept = None
         if bad or nulls:
             kept = pa.array([row for row in range(len(batch)) if row not in bad and row not in nulls], pa.int64())
@@ -73,11 +144,33 @@ class Intake:
             epoch_ms=_take(times.epoch_ms, kept) if times is not None else None,
             sizes_end=_running_sum(rows) if self.counts_bytes else None,
         )
-        consumed = Consumed(
-            batch.consumed.topic_partition, _take(batch.consumed.offsets, kept), batch.consumed.next_offset
-        )
+        consumed = Consumed(batch.consumed.topic_partition, _take(batch.consumed.offsets, kept), next_offset)
         prepared = Prepared(rows, None, prepared.schema, is_inferred=prepared.is_inferred)
-        return Admitted(batch.topic, consumed, prepared, facts, _take(_timestamps(batch), kept), bad)
+        return Admitted(batch.topic, consumed, prepared, facts, _take(_timestamps(batch), kept)), bad
+
+    def _long_keys(self, batch: Batch, paths: Paths) -> Mapping[int, Exception]:
+        import pyarrow.compute as pc
+
+        assert batch.consumed is not None
+        consumed = batch.consumed
+        bad: dict[int, Exception] = {}
+        for code, path in enumerate(paths.names):
+            error = self.layout.refusal(Place(batch.topic, path), consumed.topic_partition, consumed.next_offset)
+            if error is not None:
+                codes = paths.codes
+                rows = range(len(batch)) if codes is None else pc.indices_nonzero(pc.equal(codes, code)).to_pylist()
+                bad |= dict.fromkeys(rows, error)
+        return bad
+
+
+def _no_rows(batch: Batch) -> Admitted:
+    """What moves the position and writes nothing."""
+    import pyarrow as pa
+
+    assert batch.consumed is not None
+    none = pa.array([], pa.int64())
+    consumed = Consumed(batch.consumed.topic_partition, none, batch.consumed.next_offset)
+    return Admitted(batch.topic, consumed, Prepared(pa.nulls(0), None), Facts(0, ()), none)
 
 
 def _timestamps(batch: Batch) -> pa.Int64Array:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 """Hive's name for the partition of null and of empty text (ConfVars.DEFAULTPARTITIONNAME)."""
+KEY_BYTES_MAX: Final = 1024
 _ESCAPED: Final = {c: f"%{ord(c):02X}" for c in "\"#%'*/:=?\\{[]^\x7f" + "".join(map(chr, range(1, 32)))}
 """What Hive writes as %XX in a directory (FileUtils.charToEscape)."""
 _ESCAPES: Final = str.maketrans(_ESCAPED)
@@ -87,6 +89,18 @@ class Layout:
         number = str(start_offset).zfill(self.pad_width)
         name = self.file_delim.join((partition.topic, str(partition.partition), number)) + self.extension
         return self.directory_delim.join((self.topics_dir, place.topic, place.path, name))
+
+    def refusal(self, place: Place, partition: TopicPartition, offset: int) -> ConnectError | None:
+        """Why a row with an offset up to this one cannot lie there: S3 takes keys of up to 1,024 bytes of UTF-8."""
+        size = len(self.key(place, partition, offset).encode())
+        if size <= KEY_BYTES_MAX:
+            return None
+        return ConnectError(
+            f"The object key would have {size} bytes, and S3 takes {KEY_BYTES_MAX}: its path begins "
+            f"{place.path[:100]!r}.",
+            key="partitioner.class",
+            fix="Choose another partition.field.name or path.format, or shorten the value with a transform.",
+        )
 
 
 def directory(name: str, value: str | None) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from connect.api.errors import SchemaError
+from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch
+from connectors.s3.blame import refusal
 from connectors.s3.formats import Prepared
+from connectors.s3.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,12 +43,16 @@ class ParquetFormat:
         return "application/vnd.apache.parquet"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The batch's Arrow columns."""
+        """The batch's Arrow columns. A struct without fields is refused: as the type of all rows, or in one."""
         array = batch.values.arrow()
-        rows = batch.arrow()
-        _check_writable(rows.schema)
+        is_inferred = batch.values.schema is None
+        if is_inferred and (empty := empty_structs(batch)):
+            raise RejectedRowsError(empty)
+        rows = narrowed(batch.arrow()) if is_inferred else batch.arrow()
+        for column in rows.schema:
+            _check_writable(batch, column.type, column.name)
         valid = array.is_valid() if array.null_count else None
-        return Prepared(rows, valid, rows.schema, is_inferred=batch.values.schema is None)
+        return Prepared(rows, valid, rows.schema, is_inferred=is_inferred)
 
     def encoder(self) -> ParquetEncoder:
         """An empty Parquet file."""
@@ -60,6 +66,7 @@ class ParquetEncoder:
         self._codec = codec
         self._schema: Any = None
         self._written_schema: Any = None
+        self._large_ints: frozenset[str] = frozenset()
         self._waiting: list[Any] = []
         self._waiting_bytes = 0
         self._waiting_rows = 0
@@ -80,6 +87,13 @@ class ParquetEncoder:
         if self._waiting_bytes >= ROW_GROUP_BYTES or self._waiting_rows >= ROW_GROUP_ROWS:
             self._write_row_group()
 
+    def can_become(self, schema: pa.Schema) -> bool:
+        """Whole numbers become doubles only where each one stays the same; everything else that widens does."""
+        changed = frozenset() if self._schema is None else new_doubles(self._schema, schema)
+        if not changed:
+            return True
+        return not changed & self._large_ints and not any(changed & large_ints(batch) for batch in self._waiting)
+
     def end(self) -> ParquetBody:
         """Write the footer."""
         self._write_row_group()
@@ -95,6 +109,7 @@ class ParquetEncoder:
         if self._waiting:
             table = pa.Table.from_batches([_fit(batch, self._schema) for batch in self._waiting], self._schema)
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            self._large_ints |= large_ints(table)
         self._waiting, self._waiting_bytes, self._waiting_rows = [], 0, 0
 
     def _open(self) -> None:
@@ -154,30 +169,14 @@ def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = []
     for field in schema:
         index = batch.schema.get_field_index(field.name)
-        try:
-            columns.append(pa.nulls(batch.num_rows, field.type) if index < 0 else batch.column(index).cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise SchemaError(
-                f"Values of {batch.column(index).type} do not fit {field.type}: {error}",
-                field=field.name,
-                fix="Give the topic a schema, or cast the field with a transform.",
-            ) from error
+        columns.append(pa.nulls(batch.num_rows, field.type) if index < 0 else batch.column(index).cast(field.type))
     return pa.record_batch(columns, schema=schema)
 
 
-def _check_writable(schema: pa.Schema) -> None:
-    for field in schema:
-        _check_type(field.type, field.name)
-
-
-def _check_type(kind: pa.DataType, path: str) -> None:
+def _check_writable(batch: Batch, kind: pa.DataType, path: str) -> None:
     import pyarrow as pa
 
     if pa.types.is_struct(kind) and kind.num_fields == 0:
-        raise SchemaError(
-            "Parquet cannot hold a struct without fields.",
-            field=path,
-            fix="Leave it out with the transform ReplaceField, or use JsonFormat.",
-        )
+        raise refusal(batch, empty_struct(path))
     for i in range(kind.num_fields):
-        _check_type(kind.field(i).type, f"{path}.{kind.field(i).name}")
+        _check_writable(batch, kind.field(i).type, f"{path}.{kind.field(i).name}")

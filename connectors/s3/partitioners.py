@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
+from connectors.s3.blame import refusal
 from connectors.s3.columns import field_column
 from connectors.s3.layout import directory
 from connectors.s3.path_format import PathFormat
@@ -33,7 +34,10 @@ class Partitioner(Protocol):
     """Decides paths."""
 
     def paths(self, batch: Batch) -> Paths:
-        """The path of each row of a sink batch."""
+        """The path of each row of a sink batch, which has some.
+
+        RejectedRowsError: these rows have none. SchemaError: some have none, and fail alone when they are asked alone.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +61,7 @@ class FieldPartitioner:
         """Field by field, each distinct value turned into its directory once."""
         import pyarrow.compute as pc
 
-        try:
-            parts = [self._directories(batch, name) for name in self.fields]
-        except SchemaError as error:
-            return Paths((), None, dict.fromkeys(range(len(batch)), error))
+        parts = [self._directories(batch, name) for name in self.fields]
         joined = pc.binary_join_element_wise(*parts, self.delimiter) if len(parts) > 1 else parts[0]
         encoded = joined.dictionary_encode()
         return Paths(encoded.dictionary.to_pylist(), encoded.indices)
@@ -69,7 +70,7 @@ class FieldPartitioner:
     def _directories(batch: Batch, name: str) -> pa.StringArray:
         import pyarrow as pa
 
-        encoded = _text(field_column(batch, name), name).dictionary_encode(null_encoding="encode")
+        encoded = _text(batch, name).dictionary_encode(null_encoding="encode")
         shown = [directory(name, value.as_py()) for value in encoded.dictionary]
         return pa.array(shown, pa.string()).take(encoded.indices)
 
@@ -115,16 +116,18 @@ class TimePartitioner:
         return pc.multiply(pc.divide(pc.subtract(local, shift), self.duration_ms), self.duration_ms)
 
 
-def _text(column: pa.Array, name: str) -> pa.StringArray:
+def _text(batch: Batch, name: str) -> pa.StringArray:
     import pyarrow as pa
     import pyarrow.types as t
 
+    column = field_column(batch, name)
     kind = column.type
     known = (t.is_boolean, t.is_integer, t.is_string, t.is_large_string, t.is_string_view, t.is_date, t.is_null)
     if not any(test(kind) for test in known):
-        raise SchemaError(
+        unfit = SchemaError(
             f"FieldPartitioner cannot make a directory of Arrow type {kind}.",
             field=name,
             fix="Name a field of booleans, whole numbers, text or dates in partition.field.name.",
         )
+        raise refusal(batch, unfit)
     return column.cast(pa.string())

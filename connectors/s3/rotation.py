@@ -39,6 +39,14 @@ class Facts:
     epoch_ms: pa.Int64Array | None = None
     sizes_end: Sequence[int] | None = None
 
+    def part(self, start: int, stop: int) -> Facts:
+        """The facts of rows start..stop-1."""
+        length = stop - start
+        sizes = None if self.sizes_end is None else [self.size_bytes(start, end) for end in range(start + 1, stop + 1)]
+        codes = None if self.codes is None else self.codes.slice(start, length)
+        times = None if self.epoch_ms is None else self.epoch_ms.slice(start, length)
+        return Facts(length, self.names, codes, times, sizes)
+
     def path(self, row: int) -> str:
         """The path of a row."""
         return self.names[0 if self.codes is None else self.codes[row].as_py()]

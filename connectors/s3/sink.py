@@ -12,7 +12,7 @@ from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
-from connectors.s3.build import intake_of, layout_of, rules_of, schedule_of
+from connectors.s3.build import intake_of, rules_of, schedule_of
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.files import EndedFile, PartitionFiles
 from connectors.s3.layout import Extent
@@ -54,7 +54,6 @@ class S3SinkTask:
         self._now_ms = now_ms
         self._intake = intake_of(config, now_ms)
         self._rules = rules_of(config)
-        self._layout = layout_of(config, self._intake.format)
         self._schedule = schedule_of(config)
         self._files: dict[TopicPartition, PartitionFiles] = {}
         self._since: dict[TopicPartition, OpenSince] = {}
@@ -81,15 +80,16 @@ class S3SinkTask:
         """
         assert batch.consumed is not None
         self._upload(deadline)
-        admitted = self._intake.admit(batch)
+        admission = self._intake.admit(batch)
         partition = batch.consumed.topic_partition
         for other, known in self._files.items():
             if other != partition:
                 # What was polled at once comes at once: no more of theirs is on its way.
                 known.settle()
         files = self._files.setdefault(partition, PartitionFiles(partition, self._rules, self._intake.format))
-        files.take(admitted)
-        self._note_rows(partition, admitted.facts.length)
+        for part in admission.parts:
+            files.take(part)
+        self._note_rows(partition, sum(part.facts.length for part in admission.parts))
         self._end_due()
         self._end_largest()
         try:
@@ -98,8 +98,8 @@ class S3SinkTask:
             # The rows are taken, so this call must not fail: the ended files are kept, and the next call says why.
             self._gauge("uploads_waiting", 1)
         self._report()
-        if admitted.bad:
-            raise RejectedRowsError(admitted.bad)
+        if admission.bad:
+            raise RejectedRowsError(admission.bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """End files that the clock ends, create the objects of all ended files, and say how far."""
@@ -214,7 +214,7 @@ class S3SinkTask:
         )
 
     def _key(self, file: EndedFile) -> str:
-        return self._layout.key(file.place, file.partition, file.extent.start_offset)
+        return self._intake.layout.key(file.place, file.partition, file.extent.start_offset)
 
     def _report(self) -> None:
         self._gauge("open_files", sum(files.open_files for files in self._files.values()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
+from connectors.s3.blame import refusal
 from connectors.s3.formats import Prepared
 from connectors.s3.json_lines import json_lines
 
@@ -76,17 +77,18 @@ class BytesFormat:
         return "application/gzip" if self.compression.is_gzip else "application/octet-stream"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The values as bytes. SchemaError for any other type."""
+        """The values as bytes; any other type is refused."""
         import pyarrow as pa
         import pyarrow.types as t
 
         array = batch.values.arrow()
         kinds = (t.is_binary, t.is_large_binary, t.is_binary_view, t.is_string, t.is_large_string, t.is_string_view)
         if not (t.is_null(array.type) or any(test(array.type) for test in kinds)):
-            raise SchemaError(
+            unfit = SchemaError(
                 f"ByteArrayFormat cannot write values of Arrow type {array.type} of topic {batch.topic}.",
                 fix="Set value.converter to org.apache.kafka.connect.converters.ByteArrayConverter.",
             )
+            raise refusal(batch, unfit)
         return _prepared(array.cast(pa.large_binary()))
 
     def encoder(self) -> TextEncoder:
@@ -127,6 +129,10 @@ class TextEncoder:
         first, last = ends[joined.offset], ends[joined.offset + len(joined)]
         text = memoryview(data)[first:last] if data is not None else b""
         self._data += self._gzip.compress(text) if self._gzip is not None else text
+
+    def can_become(self, schema: pa.Schema) -> bool:  # noqa: ARG002 - text has no schema
+        """Always."""
+        return True
 
     def end(self) -> TextBody:
         """Finish the compression."""

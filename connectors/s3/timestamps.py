@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
+from connectors.s3.blame import refusal
 from connectors.s3.columns import field_column
 
 if TYPE_CHECKING:
@@ -65,7 +66,13 @@ class FieldTime:
     def times(self, batch: Batch) -> Times:
         """The field as milliseconds."""
         column = field_column(batch, self.path)
-        return _checked(_milliseconds(column, self.path), column, f"Field {self.path!r} holds no time")
+        times = _milliseconds(column)
+        if times is None:
+            unfit = SchemaError(
+                f"Arrow type {column.type} is no time.", field=self.path, fix="Name a field with a time."
+            )
+            raise refusal(batch, unfit)
+        return _checked(times, column, f"Field {self.path!r} holds no time")
 
 
 def _checked(times: pa.Int64Array, given: pa.Array, what: str) -> Times:
@@ -77,7 +84,7 @@ def _checked(times: pa.Int64Array, given: pa.Array, what: str) -> Times:
     return Times(times, {row: SchemaError(f"{what} but a {type(given[row].as_py()).__name__}.") for row in rows})
 
 
-def _milliseconds(column: pa.Array, path: str) -> pa.Int64Array:
+def _milliseconds(column: pa.Array) -> pa.Int64Array | None:
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -89,7 +96,7 @@ def _milliseconds(column: pa.Array, path: str) -> pa.Int64Array:
         return column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False).cast(pa.int64())
     if t.is_string(column.type) or t.is_large_string(column.type) or t.is_string_view(column.type):
         return _parsed(column)
-    raise SchemaError(f"Arrow type {column.type} is no time.", field=path, fix="Name a field with a time.")
+    return None
 
 
 def _parsed(texts: pa.Array) -> pa.Int64Array:

@@ -11,7 +11,7 @@ import pytest
 import connectors.s3
 from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
-from connectors.s3.build import intake_of, layout_of, rules_of, schedule_of
+from connectors.s3.build import intake_of, rules_of, schedule_of
 from connectors.s3.classes import (
     BYTES_FORMAT,
     DAILY_PARTITIONER,
@@ -137,7 +137,7 @@ def test_keys_without_effect_are_known_and_are_not_settings():
 )
 def test_the_extension_tells_format_and_compression(others, extension):
     config = S3SinkConfig.parse({**SMALL, **others})
-    assert layout_of(config, intake_of(config, lambda: 0).format).extension == extension
+    assert intake_of(config, lambda: 0).layout.extension == extension
 
 
 def test_rules_and_schedule_are_off_unless_asked_for():

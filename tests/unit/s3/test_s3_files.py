@@ -62,6 +62,7 @@ class Life:
         self.intake = Intake(
             self.format,
             FieldPartitioner(("p",), "/"),
+            self.layout,
             RecordTime() if self.rules.interval_ms else None,
             counts_bytes=self.rules.size_bytes is not None,
             ignores_nulls=False,
@@ -70,8 +71,14 @@ class Life:
         self.read_to = self.committed
 
     def put(self, rows: list[Row], next_offset: int) -> None:
-        self.files.take(self.intake.admit(batch(rows, next_offset)))
+        self.take(batch(rows, next_offset))
         self.read_to = next_offset
+
+    def take(self, batch: Batch) -> None:
+        admission = self.intake.admit(batch)
+        assert not admission.bad
+        for part in admission.parts:
+            self.files.take(part)
 
     def upload(self, at_most: int = 1000) -> None:
         while at_most > 0 and (ready := self.files.to_create()):
@@ -250,8 +257,8 @@ def test_an_offset_in_the_middle_of_an_object_that_another_life_wrote_is_not_com
 
 def test_batches_of_one_poll_whose_offsets_interleave_end_behind_the_poll_only():
     life = Life(Bucket(), Rules(rows=2))
-    life.files.take(life.intake.admit(batch(rows(0, 2, 4), 6, "even")))
-    life.files.take(life.intake.admit(batch(rows(1, 3, 5), 6, "odd")))
+    life.take(batch(rows(0, 2, 4), 6, "even"))
+    life.take(batch(rows(1, 3, 5), 6, "odd"))
     assert life.flush() == 6
     assert sorted(life.bucket.objects) == ["topics/even/p=a/t+3+0000.json", "topics/odd/p=a/t+3+0001.json"]
 
@@ -266,7 +273,7 @@ def test_a_file_does_not_end_among_the_rows_that_were_made_of_one_record():
 def test_rows_of_one_file_that_come_out_of_order_are_refused_as_a_replay_would_cut_them_wrongly():
     life = Life(Bucket(), Rules(rows=9))
     for offsets in ((0, 2, 4), (1, 3, 5)):
-        life.files.take(life.intake.admit(batch(rows(*offsets), 6)))
+        life.take(batch(rows(*offsets), 6))
     with pytest.raises(ConnectError, match="t-3: offset 1 of topic t came after 4"):
         life.flush()
 
@@ -283,7 +290,7 @@ def test_a_changed_schema_starts_a_new_file():
     life = Life(Bucket(), Rules(rows=100), format=ParquetFormat("snappy"))
     life.put(rows(0, 1), 2)
     wider = pa.array([{"p": "a", "n": 2, "x": 1.5}])
-    life.files.take(life.intake.admit(Batch("t", Column.from_arrow(wider), consumed=Consumed(TP, pa.array([2]), 3))))
+    life.take(Batch("t", Column.from_arrow(wider), consumed=Consumed(TP, pa.array([2]), 3)))
     assert life.flush() == 2
     life.files.end_files()
     assert life.flush() == 3

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connect.api import schema as s
-from connect.api.errors import SchemaError
+from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
@@ -78,12 +78,12 @@ def test_field_paths_take_nested_fields_of_several_types():
     assert names_of(paths) == ["a.b=7/c=true", null, "a.b=7/c=true"]
 
 
-def test_a_field_that_does_not_exist_or_has_no_text_rejects_the_rows():
+def test_a_declared_field_that_does_not_exist_or_has_no_text_rejects_the_rows():
     schema = s.struct({"a": s.FLOAT64})
     for field, message in (("x", "no such field"), ("a", "cannot make a directory of Arrow type double")):
-        bad = FieldPartitioner((field,), "/").paths(batch([{"a": 1.0}, {"a": 2.0}], schema)).bad
-        assert set(bad) == {0, 1}
-        assert message in str(bad[0])
+        with pytest.raises(RejectedRowsError, match=message) as raised:
+            FieldPartitioner((field,), "/").paths(batch([{"a": 1.0}, {"a": 2.0}], schema))
+        assert set(raised.value.rows) == {0, 1}
 
 
 def test_time_paths_are_local_and_round_down_before_1970_too():
@@ -260,8 +260,10 @@ def test_values_that_are_no_bytes_are_refused_by_the_byte_format():
 
 
 def test_a_struct_without_fields_is_refused_by_parquet_with_its_path():
-    with pytest.raises(SchemaError, match=r"Field 'a\.b': Parquet cannot hold a struct without fields"):
-        ParquetFormat("none").prepare(batch([{"a": {"b": {}}}]))
+    words = r"Field 'a\.b': Parquet cannot hold a struct without fields"
+    with pytest.raises(RejectedRowsError, match=words) as raised:
+        ParquetFormat("none").prepare(batch([{"a": {"b": {"c": 1}}}, {"a": {"b": {}}}, {"a": {"b": {"c": None}}}]))
+    assert set(raised.value.rows) == {1}
 
 
 def test_schemaless_types_that_contradict_each_other_start_a_new_file():
