@@ -34,6 +34,8 @@ class _ConnectorRun:
     target: TargetState
     history: RestartHistory = field(default_factory=RestartHistory)
     state: State | None = None
+    tasks: int = 0
+    """How many tasks it has published."""
     waiting: list[Future[None]] = field(default_factory=list)
 
 
@@ -53,7 +55,8 @@ class ConnectorRuns:
             run = self._runs.get(name)
             if run is None or run.config != config or run.target is not target:
                 self._begin(name, _ConnectorRun(config, target), snapshot, was=run)
-            elif name in snapshot.inconsistent and run.state is State.RUNNING:
+            elif run.state is State.RUNNING and len(snapshot.tasks.get(name, {})) != run.tasks:
+                # They cannot all be read, or somebody stopped and resumed the connector between two looks at it.
                 self._begin(name, _ConnectorRun(config, target, run.history), snapshot, was=run)
         self._forget_statuses(snapshot)
 
@@ -129,6 +132,7 @@ class ConnectorRuns:
                 self._parts.configs.put_tasks(name, task_configs)
         except (ConnectError, TimeoutError) as error:
             return f"The tasks could not be written to the config topic: {error}"
+        run.tasks = len(task_configs)
         return None
 
     def _look_later(self, name: str, run: _ConnectorRun, again_s: float | None) -> None:

@@ -7,7 +7,7 @@ go, so only the balance needs moves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from connect.runtime.messages import TaskId
 
@@ -30,8 +30,11 @@ def place(tasks: Collection[TaskId], placed: Placement, owners: Mapping[int, str
     return result
 
 
-def moves(placed: Placement, owners: Mapping[int, str]) -> frozenset[TaskId]:
-    """The fewest tasks that must leave their slot so that no worker runs two tasks more than another."""
+def moves(placed: Placement, owners: Mapping[int, str], is_movable: Callable[[TaskId], bool]) -> frozenset[TaskId]:
+    """The fewest of the movable tasks that must leave their slot so that no worker runs two more than another.
+
+    Fewer when those that may not be moved are too many.
+    """
     by_worker: dict[str, list[TaskId]] = {worker: [] for worker in owners.values()}
     for task in sorted(placed):
         if placed[task] in owners:
@@ -45,7 +48,10 @@ def moves(placed: Placement, owners: Mapping[int, str]) -> frozenset[TaskId]:
             break
         # The connector with most tasks there can best spare one.
         crowd = Counter(task.connector for task in by_worker[most])
-        task = max(by_worker[most], key=lambda t: (crowd[t.connector], t))
+        candidates = [task for task in by_worker[most] if is_movable(task)]
+        if not candidates:
+            break
+        task = max(candidates, key=lambda t: (crowd[t.connector], t))
         by_worker[most].remove(task)
         leaving.add(task)
         counts[most] -= 1

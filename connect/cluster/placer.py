@@ -50,7 +50,7 @@ class Placer:
         released = [task for task in unplaced if self._is_released(task, view)]
         wanted = place([*placed, *released], placed, view.owners)
         if not unplaced and self._clock_s() - self._same_since_s >= SETTLED_S:
-            leaving = moves(placed, view.owners)
+            leaving = moves(placed, view.owners, lambda task: self._is_held(task, placed, view))
             wanted = {task: slot for task, slot in placed.items() if task not in leaving}
             if leaving:
                 _logger.info("tasks_moving", tasks=sorted(map(str, leaving)))
@@ -66,9 +66,16 @@ class Placer:
         if gone:
             self._configs.put(*(PlacementRecord(name, None) for name in sorted(gone)))
 
+    def _is_held(self, task: TaskId, placed: Mapping[TaskId, int], view: View) -> bool:
+        """Its worker has said that it has the task, so it will say when it has let go of it."""
+        status = self._statuses.tasks(task.connector).get(task.task)
+        if status is None or status.state is State.UNASSIGNED:
+            return False
+        return status.worker_id == view.owners.get(placed[task])
+
     def _is_released(self, task: TaskId, view: View) -> bool:
         status = self._statuses.tasks(task.connector).get(task.task)
-        return status is None or status.state in (State.UNASSIGNED, State.FAILED) or status.worker_id not in view.urls
+        return status is None or status.state is State.UNASSIGNED or status.worker_id not in view.urls
 
     def _write(self, snapshot: ConfigSnapshot, tasks: Collection[TaskId], wanted: Mapping[TaskId, int]) -> None:
         records = []

@@ -59,6 +59,8 @@ class Surroundings:
     keep_call_host_s: float
     host_count: int
     set_log_level: Callable[[str, str], None]
+    make_loop: Callable[[str, Callable[[], None]], EventLoop] = EventLoop
+    clock_s: Callable[[], float] = time.monotonic
 
 
 class Settler:
@@ -78,13 +80,13 @@ class Settler:
         self._session_key_ttl_ms = worker.inter_worker_key_ttl_ms
         self.parts = self._build(worker)
         self.connectors = ConnectorRuns(self.parts)
-        self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable)
+        self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable, clock_s=around.clock_s)
         self.fencing = Fencing(self.parts)
-        self._placer = Placer(self.parts.configs, self.parts.statuses)
+        self._placer = Placer(self.parts.configs, self.parts.statuses, around.clock_s)
 
     def _build(self, worker: WorkerConfig) -> Parts:
         around = self._around
-        loop = EventLoop("herder", self._settle)
+        loop = around.make_loop("herder", self._settle)
         configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker))
         limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
@@ -93,8 +95,8 @@ class Settler:
             configs=configs,
             statuses=StatusStore(around.status_log),
             membership=around.membership(configs),
-            supervisor=Supervisor(around.launch, limits, loop.post, self),
-            calls=ConnectorCalls(around.launch, loop.post, around.keep_call_host_s),
+            supervisor=Supervisor(around.launch, limits, loop.post, self, around.clock_s),
+            calls=ConnectorCalls(around.launch, loop.post, around.keep_call_host_s, around.clock_s),
             catalog=around.catalog,
             limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker), config_max_bytes(worker)),
             in_transactions=partial(uses_transactions, worker),

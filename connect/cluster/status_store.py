@@ -40,15 +40,25 @@ _logger = structlog.get_logger(__name__)
 
 
 def may_replace(new: Status, known: Status | None) -> bool:
-    """Whether a safe write goes ahead: another worker of a later generation has the last word."""
-    return known is None or known.worker_id == new.worker_id or known.generation <= new.generation
+    """Whether a status may be written over another one.
+
+    Generations tell when a worker last claimed slots, not which of two owners of a task is the later one. So
+    UNASSIGNED is what a worker says of itself alone; FAILED yields to another worker of a later generation.
+    """
+    if known is None or known.worker_id == new.worker_id:
+        return True
+    match new.state:
+        case State.UNASSIGNED:
+            return known.state is State.UNASSIGNED
+        case State.FAILED:
+            return known.generation <= new.generation
+        case _:
+            return True
 
 
 def overrides(read: Status | None, known: Status | None) -> bool:
-    """Whether a status just read counts: a late UNASSIGNED of an old owner does not undo the new owner's RUNNING."""
-    if read is None or known is None or read.state is not State.UNASSIGNED or known.state is not State.RUNNING:
-        return True
-    return read.worker_id == known.worker_id or known.generation < read.generation
+    """Whether a status just read counts: a late UNASSIGNED of an old owner does not undo what the new one says."""
+    return read is None or read.state is not State.UNASSIGNED or may_replace(read, known)
 
 
 class StatusStore:
@@ -59,6 +69,8 @@ class StatusStore:
         self._connectors: dict[str, Status] = {}
         self._tasks: dict[str, dict[int, Status]] = {}
         self._topics: dict[str, dict[str, TopicUse]] = {}
+        self._disputed: set[TaskId] = set()
+        """Tasks of whose statuses the last one in the topic does not count."""
         self._history = StateHistory()
         self._make_log = make_log
         self._opened: RecordLog | None = None
@@ -94,6 +106,16 @@ class StatusStore:
         with self._lock:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
+    def is_overruled(self, task: TaskId, said: Status) -> bool:
+        """The topic tells of a task, to whoever reads it now or later, something else than what was said."""
+        with self._lock:
+            known = self._tasks.get(task.connector, {}).get(task.task)
+            return (
+                task in self._disputed
+                or known is None
+                or (known.state, known.worker_id) != (said.state, said.worker_id)
+            )
+
     def names(self) -> frozenset[str]:
         """Every connector that anything is known of."""
         with self._lock:
@@ -117,15 +139,15 @@ class StatusStore:
             return self._history.rebalances()
 
     def put_connector(self, name: str, status: Status) -> None:
-        """Report a connector's status. UNASSIGNED and FAILED yield to a worker of a later generation."""
-        if not _is_safe(status) or may_replace(status, self.connector(name)):
+        """Report a connector's status, if `may_replace` lets it."""
+        if may_replace(status, self.connector(name)):
             self._send(ConnectorStatusRecord(name, status))
             self._note(name, None, status)
 
     def put_task(self, task: TaskId, status: Status) -> None:
-        """Report a task's status. UNASSIGNED and FAILED yield to a worker of a later generation."""
+        """Report a task's status, if `may_replace` lets it."""
         known = self._tasks.get(task.connector, {}).get(task.task)
-        if not _is_safe(status) or may_replace(status, known):
+        if may_replace(status, known):
             self._send(TaskStatusRecord(task, status))
             self._note(task.connector, task.task, status)
 
@@ -194,6 +216,9 @@ class StatusStore:
                 tasks = self._tasks.setdefault(task.connector, {})
                 if overrides(status, tasks.get(task.task)):
                     _set(tasks, task.task, status)
+                    self._disputed.discard(task)
+                else:
+                    self._disputed.add(task)
                 if not tasks:
                     del self._tasks[task.connector]
             case TopicRecord(connector, topic, use):
@@ -214,10 +239,6 @@ def _set(members: dict[_K, _V], key: _K, value: _V | None) -> None:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _is_safe(status: Status) -> bool:
-    return status.state in (State.UNASSIGNED, State.FAILED)
 
 
 def _report(record: StatusRecord, written: Future[None]) -> None:

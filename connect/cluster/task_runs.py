@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final, assert_never
@@ -19,6 +19,7 @@ from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.membership import View
 from connect.cluster.operations import TargetState
 from connect.cluster.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
+from connect.cluster.task_statuses import TaskStatuses
 from connect.runtime.condition import Condition
 from connect.runtime.messages import (
     AsksToWrite,
@@ -38,7 +39,7 @@ _logger = structlog.get_logger(__name__)
 class TaskRuns:
     """Owned by the herder's thread, which also hears the task hosts through it."""
 
-    def __init__(self, parts: Parts, *, tracks_topics: bool) -> None:
+    def __init__(self, parts: Parts, *, tracks_topics: bool, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts
         self._tracks_topics = tracks_topics
         self._running: dict[TaskId, Run] = {}
@@ -47,6 +48,7 @@ class TaskRuns:
         self._numbers = itertools.count(1)
         self._assigned: frozenset[TaskId] = frozenset()
         self._awaited = AwaitedRestarts()
+        self._statuses = TaskStatuses(parts, clock_s)
 
     def settle(self, snapshot: ConfigSnapshot, view: View) -> None:
         """Take the next steps towards the tasks that should run here."""
@@ -55,7 +57,8 @@ class TaskRuns:
         self._awaited.keep(self._assigned)
         for action in plan(desired, self._assigned, self._running):
             if not (isinstance(action, Start) and self._parts.awaits_fencing(snapshot, action.task.connector)):
-                self._do(action, snapshot)
+                self._do(action)
+        self._statuses.settle(snapshot, self._assigned, self._running)
         for task in [t for t in self._attempts if t not in desired]:
             del self._attempts[task]
             self._histories.pop(task, None)
@@ -99,25 +102,22 @@ class TaskRuns:
         match change.state:
             case None:
                 del self._running[task]
-                self._report_released(task, run)
             case State.FAILED if self._superseded(task, run, self._parts.configs.snapshot):
                 # Shut out by its successor, or hit by what the new configuration mends: nobody waits for this run.
                 _logger.info("task_ended", connector=task.connector, task=task.task, exception=change.trace)
                 del self._running[task]
-                self._report_released(task, run)
             case State.FAILED:
                 self._fail(task, run, change)
             case state:
                 self._histories[task] = replace(self._history(task), good_since_s=time.monotonic())
-                self._parts.statuses.put_task(task, self._parts.status(state, run.spec.connector_config))
+                self._statuses.say(task, state, run.spec.connector_config)
 
     def run_condition(self, change: TaskCondition) -> None:
         """A task host reports what holds a run up, or that its rows move again."""
         task = TaskId(change.connector, change.task)
         run = self._running.get(task)
         if run is not None and run.number == change.run and run.phase is Phase.LIVE:
-            config = run.spec.connector_config
-            self._parts.statuses.put_task(task, self._parts.status(change.state, config, condition=change.condition))
+            self._statuses.say(task, change.state, run.spec.connector_config, condition=change.condition)
 
     def run_built(self, built: TaskBuilt) -> None:
         """A task host has made what a run consists of."""
@@ -171,7 +171,7 @@ class TaskRuns:
                 desired[task] = TaskSpec(kind, config, task_config, attempt, target is TargetState.PAUSED)
         return desired
 
-    def _do(self, action: Action, snapshot: ConfigSnapshot) -> None:
+    def _do(self, action: Action) -> None:
         match action:
             case Start(task, spec):
                 self._start(task, spec)
@@ -181,10 +181,8 @@ class TaskRuns:
             case SetPaused(task, run, paused):
                 self._running[task] = replace(run, spec=replace(run.spec, paused=paused))
                 self._parts.supervisor.set_paused(task, run.number, paused)
-            case Forget(task, run):
+            case Forget(task):
                 del self._running[task]
-                if snapshot.has_task(task):
-                    self._report_released(task, run)
             case _:
                 assert_never(action)
 
@@ -197,12 +195,6 @@ class TaskRuns:
         )
         self._parts.supervisor.start(message, isolated=isolated)
 
-    def _report_released(self, task: TaskId, run: Run) -> None:
-        # The leader removes the statuses of tasks that are no more; nobody else may, or the order would be lost.
-        is_wanted_here = task in self._assigned and self._parts.membership.may_work
-        if not is_wanted_here and self._parts.configs.snapshot.has_task(task):
-            self._parts.statuses.put_task(task, self._parts.status(State.UNASSIGNED, run.spec.connector_config))
-
     def _fail(self, task: TaskId, run: Run, change: TaskState) -> None:
         _logger.error("task_failed", connector=task.connector, task=task.task, exception=change.trace)
         self._running[task] = replace(run, phase=Phase.FAILED)
@@ -212,7 +204,7 @@ class TaskRuns:
         heals = change.retriable and policy.allows(config)
         following = next_restart(policy, self._history(task), time.monotonic()) if heals else None
         condition = _failure(change, None if following is None else following.delay_s)
-        self._parts.statuses.put_task(task, self._parts.status(State.FAILED, config, change.trace, condition))
+        self._statuses.say(task, State.FAILED, config, change.trace, condition)
         if following is not None:
             self._histories[task] = following.history
             self._parts.loop.later(following.delay_s, f"restarting task {task}", lambda: self._heal(task, run.number))
@@ -226,7 +218,7 @@ class TaskRuns:
         self._attempts[task] = self._attempts.get(task, 0) + 1
         run = self._running.get(task)
         config = run.spec.connector_config if run is not None else {}
-        self._parts.statuses.put_task(task, self._parts.status(State.RESTARTING, config))
+        self._statuses.say(task, State.RESTARTING, config)
 
     def _history(self, task: TaskId) -> RestartHistory:
         return self._histories.get(task, RestartHistory())

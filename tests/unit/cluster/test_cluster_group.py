@@ -23,6 +23,7 @@ class Member:
 
     def __init__(self, listener):
         self.listener, self.events, self.left = listener, queue.Queue(), False
+        self.told = []
 
     def poll(self, timeout_s):
         try:
@@ -32,6 +33,7 @@ class Member:
         if what == "fail":
             raise RetriableError("away")
         getattr(self.listener, what)(frozenset(slots))
+        self.told.append(what)
 
     def close(self, deadline):
         self.left = True
@@ -159,6 +161,26 @@ def test_a_restart_of_anothers_task_is_sent_to_its_worker(pair):
         first.restart_task(task).result(5)
     assert refused.value.leader_url == "http://b:1"
     second.restart_task(task).result(5)
+
+
+def test_revoked_slots_are_kept_until_the_last_of_their_tasks_has_stopped(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: len(workers(second)) == 4)
+    cluster.world.silent_on = {StopTask}
+    cluster.deal("b", "revoked", {3, 4, 5})
+    eventually(lambda: len(stopping(cluster.world)) == 2)
+    for left in (2, 1):
+        second.ping().result(5)
+        eventually(lambda left=left: len([s for s in workers(first) if s == "b:1"]) == left)
+        assert "revoked" not in cluster.members["b"].told
+        host, message = stopping(cluster.world)[left - 1]
+        host.say(TaskState(message.connector, message.task, message.run, None))
+    eventually(lambda: "revoked" in cluster.members["b"].told)
+
+
+def stopping(world):
+    return [(host, m) for host in world.hosts for m in host.heard if isinstance(m, StopTask)]
 
 
 @pytest.mark.thorough

@@ -117,6 +117,18 @@ def test_stop_takes_the_tasks_away_and_resume_brings_them_back(world, herder):
     eventually(is_running(herder))
 
 
+def test_a_stop_and_a_resume_between_two_looks_bring_the_tasks_back(world, herder):
+    create(herder)
+    eventually(is_running(herder))
+
+    def stop_and_resume():
+        herder._parts.configs.put_target("s", TargetState.STOPPED)
+        herder._parts.configs.put_target("s", TargetState.STARTED)
+
+    herder._parts.loop.submit("stopping and resuming", stop_and_resume).result(5)
+    eventually(lambda: len(world.started()) == 4 and is_running(herder)())
+
+
 @pytest.mark.parametrize("initial", [TargetState.PAUSED, TargetState.STOPPED])
 def test_a_connector_created_at_rest_has_no_tasks_until_it_is_resumed(world, herder, initial):
     create(herder, initial=initial)

@@ -75,6 +75,21 @@ def test_a_move_takes_two_steps_with_the_stop_between_them(bench):
     assert [PAIR[bench.settle(PAIR)[number]] for number in leaving] == ["b", "b"]
 
 
+def test_a_task_that_its_worker_has_not_taken_up_yet_is_not_moved(bench):
+    """An UNASSIGNED from before would pass for its worker's word that it has let go."""
+    bench.publish(4)
+    placed = bench.settle(ALONE)
+    for number in placed:
+        bench.report(number, State.UNASSIGNED, "a")
+    bench.settle(PAIR)
+    bench.now_s += SETTLED_S
+    assert bench.settle(PAIR) == placed
+    bench.report(3, State.RUNNING, "a")
+    assert placed.keys() - bench.settle(PAIR).keys() == {3}
+    bench.report(3, State.FAILED, "a")
+    assert 3 not in bench.settle(PAIR)  # its worker may be about to restart it
+
+
 def test_a_task_whose_worker_is_gone_is_placed_at_once(bench):
     bench.publish(1)
     bench.report(0, State.RUNNING, "gone")

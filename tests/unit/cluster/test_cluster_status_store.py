@@ -92,6 +92,19 @@ def test_an_old_worker_has_no_say_over_a_later_generation(store, state):
     assert (store.tasks("s-1")[0].state is state) == (state is State.FAILED)
 
 
+def test_what_an_old_owner_says_late_is_no_news_whenever_it_claimed_its_slots(store, topic):
+    for state in (State.RUNNING, State.PAUSED, State.FAILED, State.RESTARTING):
+        said = status(state, worker="new:1", generation=1)
+        store.put_task(T, said)
+        store.put_task(T, status(State.UNASSIGNED, worker="old:1", generation=9))
+        topic.append(*encode(TaskStatusRecord(T, status(State.UNASSIGNED, "old:1", 9))))
+        assert store.tasks("s-1")[0] == said
+        # Whoever reads the compacted topic later would see the late one alone.
+        assert store.is_overruled(T, said)
+        store.put_task(T, said)
+        assert not store.is_overruled(T, said)
+
+
 def test_running_is_written_whatever_is_known(store):
     store.put_task(T, status(worker="new:1", generation=5))
     store.put_task(T, status(worker="old:1", generation=4))

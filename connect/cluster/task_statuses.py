@@ -1,0 +1,77 @@
+"""What this worker says of its tasks in the status topic, until the topic says what is so.
+
+What is so is compared with what was said and with what the topic says each time the worker settles. So no order of
+events can leave a task that nobody runs under the name of this worker, for which the leader would wait for ever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from connect.cluster.cluster_parts import Parts
+from connect.cluster.config_state import ConfigSnapshot
+from connect.cluster.operations import Status
+from connect.runtime.condition import Condition
+from connect.runtime.messages import State, TaskId
+
+SAY_AGAIN_S: Final = 5.0
+"""A status that was not read back after this time is written again."""
+
+
+class TaskStatuses:
+    """Owned by the herder's thread."""
+
+    def __init__(self, parts: Parts, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._parts = parts
+        self._clock_s = clock_s
+        self._said: dict[TaskId, Status] = {}
+        self._said_s: dict[TaskId, float] = {}
+
+    def say(
+        self,
+        task: TaskId,
+        state: State,
+        config: Mapping[str, str],
+        trace: str | None = None,
+        condition: Condition | None = None,
+    ) -> None:
+        """Report the state of a task; `config` is its connector's."""
+        status = self._parts.status(state, config, trace, condition)
+        self._said[task] = status
+        self._put(task, status)
+
+    def settle(self, snapshot: ConfigSnapshot, assigned: Collection[TaskId], running: Collection[TaskId]) -> None:
+        """Report tasks that this worker has let go of, and say again what the topic does not say.
+
+        `assigned`: the tasks that are to run here; `running`: those that have a run here, ended by itself or not.
+        """
+        for task in [task for task in self._said if not snapshot.has_task(task)]:
+            # The leader removes the statuses of tasks that are no more; nobody else may, or the order would be lost.
+            del self._said[task]
+            del self._said_s[task]
+        for name, tasks in snapshot.tasks.items():
+            known = self._parts.statuses.tasks(name)
+            for number in tasks:
+                task = TaskId(name, number)
+                if task not in assigned and task not in running:
+                    self._release(task, known.get(number), snapshot.connectors.get(name, {}))
+                elif task in self._said and self._parts.statuses.is_overruled(task, self._said[task]):
+                    self._say_again(task, self._said[task])
+
+    def _release(self, task: TaskId, known: Status | None, config: Mapping[str, str]) -> None:
+        said = self._said.get(task)
+        if said is not None and said.state is not State.UNASSIGNED:
+            self.say(task, State.UNASSIGNED, config)
+        elif known is not None and known.worker_id == self._parts.worker_id and known.state is not State.UNASSIGNED:
+            # A former life of this worker said it, or what this one said was not written.
+            self._say_again(task, self._parts.status(State.UNASSIGNED, config))
+
+    def _say_again(self, task: TaskId, status: Status) -> None:
+        if self._clock_s() - self._said_s.get(task, float("-inf")) >= SAY_AGAIN_S:
+            self._put(task, status)
+
+    def _put(self, task: TaskId, status: Status) -> None:
+        self._said_s[task] = self._clock_s()
+        self._parts.statuses.put_task(task, status)

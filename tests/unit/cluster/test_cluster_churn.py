@@ -1,0 +1,208 @@
+"""Restart, pause, stop, delete and change of configuration while tasks move: in the end each runs in one place."""
+
+from collections import Counter
+
+import pytest
+from stepped_cluster import SteppedCluster
+
+from connect.cluster.config_records import PlacementRecord, RestartRecord
+from connect.cluster.operations import NotFoundError, NotLeaderError, RequestError, TargetState
+from connect.cluster.placer import SETTLED_S
+from connect.runtime.messages import State, TaskId
+
+NAMES = ("c", "d")
+STEPS = 150
+SETTLE_TURNS = 400
+"""Turns of a second each in which a cluster has to come to rest."""
+ENOUGH = 10_000
+
+
+class Churn:
+    """A cluster, and what may happen to it next."""
+
+    def __init__(self, seed):
+        self.cluster = SteppedCluster(3, seed)
+        self.random = self.cluster.random
+        self.moving = None
+        for number, worker in enumerate(self.cluster.workers[:2]):
+            worker.membership.hold(frozenset(range(number * 3, number * 3 + 3)))
+        self.rest()
+        for name in NAMES:
+            self._ask_leader(lambda requests, name=name: requests.create(name, config(4), None, "test"))
+        self.rest()
+
+    def step(self):
+        """One thing that can happen, drawn."""
+        chance = self.random.random()
+        if chance < 0.35:
+            self._turn()
+        elif chance < 0.6:
+            self._answer()
+        elif chance < 0.8:
+            self._read()
+        elif chance < 0.87:
+            self.cluster.clock.now_s += self.random.choice((0.1, 1.0, SETTLED_S))
+        elif chance < 0.92:
+            self._deal()
+        elif chance < 0.94:
+            self._fail()
+        else:
+            self._request()
+
+    def rest(self):
+        """Let everything that is under way come to its end."""
+        quiet = 0
+        for _ in range(SETTLE_TURNS):
+            written = len(self.cluster.configs.records), len(self.cluster.statuses.records)
+            self.cluster.clock.now_s += 1.0
+            for log in self.cluster.logs():
+                log.catch_up()
+            for worker in self.cluster.workers:
+                worker.loop.turn(ENOUGH)
+                for host in worker.talking():
+                    while host.heard:
+                        host.answer()
+                worker.loop.turn(ENOUGH)
+            self._hand_over()
+            same = written == (len(self.cluster.configs.records), len(self.cluster.statuses.records))
+            quiet = quiet + 1 if same else 0
+            if quiet > 2 * SETTLED_S and self.moving is None:
+                return
+
+    def leader(self):
+        return next((w for w in self.cluster.workers if w.membership.view.leads), None)
+
+    def _turn(self):
+        self.random.choice(self.cluster.workers).loop.turn(self.random.choice((1, 1, 2, 3, ENOUGH)))
+        self._hand_over()
+
+    def _answer(self):
+        talking = [host for worker in self.cluster.workers for host in worker.talking()]
+        if talking:
+            self.random.choice(talking).answer()
+
+    def _read(self):
+        self.random.choice(self.cluster.logs()).catch_up()
+
+    def _fail(self):
+        running = [(h, t) for w in self.cluster.workers for h in w.live_hosts() for t in h.runs]
+        if running:
+            host, task = self.random.choice(running)
+            host.fail(task)
+
+    def _deal(self):
+        """The group takes slots from one worker for another; it gets them when their tasks have ended."""
+        if self.moving is not None:
+            return
+        giving, taking = self.random.sample(self.cluster.workers, 2)
+        held = sorted(giving.membership.held)
+        if held:
+            slots = frozenset(self.random.sample(held, self.random.randint(1, len(held))))
+            giving.membership.revoke(slots)
+            self.moving = giving, taking, slots, giving.request(lambda: None)
+
+    def _hand_over(self):
+        if self.moving is not None:
+            giving, taking, slots, heard = self.moving
+            if heard.done() and giving.settler.tasks.has_released():
+                taking.membership.hold(slots)
+                self.moving = None
+
+    def _request(self):
+        name = self.random.choice(NAMES)
+        draw = self.random.randrange(9)
+        if draw < 3:
+            flags = self.random.choice(((True, False), (True, True), (False, False)))
+            self._ask_leader(lambda requests: requests.restart(RestartRecord(name, *flags)))
+        elif draw < 5:
+            self._restart_task(TaskId(name, self.random.randrange(4)))
+        elif draw < 7:
+            target = self.random.choice((TargetState.PAUSED, TargetState.STARTED, TargetState.STOPPED))
+            self._ask_leader(lambda requests: requests.set_target(name, target))
+        elif draw == 7:
+            changed = config(self.random.randint(1, 6), x=str(self.random.random()))
+            self._ask_leader(lambda requests: requests.save(name, changed, "test"))
+        else:
+            self._ask_leader(lambda requests: requests.delete(name))
+
+    def _ask_leader(self, call):
+        leader = self.leader()
+        if leader is not None:
+            leader.request(lambda: call(leader.requests)).add_done_callback(check_refusal)
+
+    def _restart_task(self, task):
+        worker = self.random.choice(self.cluster.workers)
+
+        def step():
+            worker.requests.check_task(task, owned=worker.settler.tasks.owns(task))
+            worker.settler.tasks.restart_awaited(task)
+
+        worker.request(step).add_done_callback(check_refusal)
+
+
+def config(tasks, **keys):
+    return {"connector.class": "Source", "tasks.max": str(tasks), **keys}
+
+
+def check_refusal(future):
+    error = future.exception()
+    if not isinstance(error, NotFoundError | NotLeaderError | RequestError | None):
+        raise error
+
+
+def assert_all_run_once(churn):
+    leader = churn.leader()
+    snapshot, owners = leader.settler.parts.configs.snapshot, leader.membership.view.owners
+    load = Counter(dict.fromkeys(owners.values(), 0))
+    for name in snapshot.connectors:
+        target = snapshot.target(name)
+        if target is TargetState.STOPPED:
+            assert not snapshot.tasks.get(name)
+            continue
+        wanted = State.PAUSED if target is TargetState.PAUSED else State.RUNNING
+        # Paused before it ever ran, or while it was stopped: it is asked for its tasks when it is resumed.
+        assert snapshot.tasks.get(name) or target is TargetState.PAUSED
+        for number in snapshot.tasks.get(name, {}):
+            task = TaskId(name, number)
+            owner = owners[snapshot.placements[task]] if task in snapshot.placements else None
+            statuses = leader.settler.parts.statuses.tasks(name)
+            assert churn.cluster.places(task) == [(owner, wanted)], f"{task}: {statuses}"
+            load[owner] += 1
+            for worker in churn.cluster.workers:
+                status = worker.settler.parts.statuses.tasks(name)[number]
+                assert (status.state, status.worker_id) == (wanted, owner)
+    assert max(load.values()) - min(load.values()) < 2
+    running = {t for w in churn.cluster.workers for h in w.live_hosts() for t in h.runs}
+    assert running == {TaskId(n, i) for n in snapshot.connectors for i in snapshot.tasks.get(n, {})}
+
+
+def test_a_restart_that_meets_a_move_leaves_the_task_to_the_leader():
+    """The run ends after the placement was taken away, and before its worker has settled on that."""
+    churn = Churn(0)
+    task = TaskId("c", 1)
+    leader, owner = churn.cluster.workers[:2]
+    assert churn.cluster.places(task) == [(owner.id, State.RUNNING)]
+    restarted = owner.request(lambda: owner.settler.tasks.restart_awaited(task))
+    owner.loop.turn(ENOUGH)
+    assert restarted.done()
+    placed = [leader.settler.parts.configs.snapshot.placements.get(TaskId("c", n)) for n in range(4)]
+    leader.settler.parts.configs.put(PlacementRecord("c", [None if n == 1 else slot for n, slot in enumerate(placed)]))
+    for log in churn.cluster.logs():
+        log.catch_up()
+    for host in owner.talking():
+        host.answer()
+    owner.loop.turn(ENOUGH)
+    churn.rest()
+    assert_all_run_once(churn)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(60), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(60, 260))]
+)
+def test_after_all_that_can_happen_each_task_runs_in_one_place_as_wanted(seed):
+    churn = Churn(seed)
+    assert_all_run_once(churn)
+    for _ in range(STEPS):
+        churn.step()
+    churn.rest()
+    assert_all_run_once(churn)
