@@ -118,7 +118,9 @@ class Assembly:
         self._zone = zone(config.db_timezone)
         self._label = QUERY if table is None else f"table {table.full}"
         self._order: tuple[str, ...] = ()
-        safe = config.offset_mode == "safe" and config.mode != "bulk" and database.dialect_name != "sqlite"
+        # SQLite has one writer at a time: ids are in the order of commits.
+        by_order = config.mode == "bulk" or (database.dialect_name == "sqlite" and config.mode == "incrementing")
+        safe = config.offset_mode == "safe" and not by_order
         self.horizon: Horizon | None = None
         if safe:
             self.horizon = horizon(database.dialect_name, config.settle_time_ms, config.safe_horizon_max_ms)

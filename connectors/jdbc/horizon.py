@@ -9,11 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
+from connectors.jdbc import sqlite_writers
 from connectors.jdbc.database import Database
 from connectors.jdbc.forms import clock_of
 from connectors.jdbc.innodb import open_writes
@@ -216,6 +219,58 @@ class MariaDbHorizon(_Limited):
         return {name: min(running.get(name, at), at) for name, at in (running | began).items()}
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a connection to SQLite saw. `version`: another one once somebody else has committed since."""
+
+    version: int
+    now_us: int
+
+
+class SqliteHorizon(_Limited):
+    """SQLite: its one writer, who is seen by its lock and whose beginning is after the last commit before it."""
+
+    def __init__(self, settle_us: int, longest_us: int) -> None:
+        super().__init__(settle_us, longest_us)
+        self._looks: WeakKeyDictionary[sa.Connection, _Look] = WeakKeyDictionary()
+        self._begun_us = 0
+        self._fallback: SettleTime | None = None
+
+    def observe(self, database: Database) -> Observation:
+        """Look for a writer, after the clock was read; where none can be seen fall back on a settle time and say so."""
+        if self._fallback is not None:
+            return self._fallback.observe(database)
+        now = moment_us(database.scalar(sa.select(clock_of("sqlite")), _DOING))
+        version = int(database.scalar(sa.text("PRAGMA data_version"), _DOING))
+        file = database.scalar(sa.text("SELECT file FROM pragma_database_list WHERE name = 'main'"), _DOING)
+        database.end_transaction()
+        self.watch_clock(now)
+        before = self._looks.get(database.connection)
+        if before is not None and before.version != version:
+            # Who was writing then has ended, and who is writing now began later.
+            self._begun_us = max(self._begun_us, before.now_us)
+        self._looks[database.connection] = _Look(version, now)
+        try:
+            is_writing = sqlite_writers.is_writing(Path(str(file)))
+        except OSError as error:
+            return self._without_locks(database, error)
+        if not is_writing:
+            self._begun_us = now
+            return self._of(now, {})
+        return self._of(now, {"The write transaction": max(self._begun_us, now - self._longest_us)})
+
+    def _without_locks(self, database: Database, error: OSError) -> Observation:
+        settle_us = max(self._settle_us, _UNKNOWN_SETTLE_MS * 1000)
+        _log.warning(
+            "Whether SQLite's database is being written cannot be seen (%s), so rows younger than %d ms are left for "
+            "a later read, and rows of longer transactions can be lost: let the worker read the database's files.",
+            error.strerror,
+            settle_us // 1000,
+        )
+        self._fallback = SettleTime(settle_us)
+        return self._fallback.observe(database)
+
+
 _MARIADB_STATEMENTS = """
 SELECT id, {age_ms}, user = 'system user' FROM information_schema.processlist
 WHERE command NOT IN ('Sleep', 'Daemon') AND command NOT LIKE 'Binlog Dump%' AND id <> CONNECTION_ID()
@@ -236,4 +291,6 @@ def horizon(dialect: str, wanted_ms: int | None, longest_ms: int) -> Horizon:
         return PostgresHorizon(settle_us, longest_ms * 1000)
     if dialect in {"mysql", "mariadb"}:
         return MariaDbHorizon(settle_us, longest_ms * 1000)
+    if dialect == "sqlite":
+        return SqliteHorizon(settle_us, longest_ms * 1000)
     return SettleTime(settle_us)
