@@ -36,12 +36,22 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
         given = read_worker_file(file, overrides)
         config = worker_config(given.properties, Catalog.installed())
     except ConfigError as error:
+        if log_format == "json":
+            sys.exit(_told(error))
         raise click.ClickException(str(error)) from error
-    sys.exit(run_worker(config, given.notes))
+    sys.exit(run_worker(config, given.notes, json_only=log_format == "json"))
 
 
-def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
-    """Run a worker until SIGTERM or SIGINT; the exit code."""
+def _told(error: Exception) -> int:
+    """Log why there is no worker; the exit code."""
+    import structlog
+
+    structlog.get_logger(__name__).error("worker_not_started", error=str(error))
+    return 1
+
+
+def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bool = False) -> int:
+    """Run a worker until SIGTERM or SIGINT; the exit code. `json_only`: whatever it says is a line of the log."""
     with loading():
         import structlog
 
@@ -53,11 +63,18 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
     share_heaps()
     if notes:
         structlog.get_logger(__name__).info("worker_file_notes", notes=list(notes))
+    logger = structlog.get_logger(__name__)
+
+    def refuse(error: Exception) -> int:
+        if json_only:
+            return _told(error)
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+
     try:
         worker = Worker(config)
     except ConnectError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
+        return refuse(error)
     asked = threading.Event()
 
     def stop() -> None:
@@ -68,12 +85,14 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = ()) -> int:
     try:
         url = worker.start()
         if not asked.is_set():
-            sys.stdout.write(f"Connect worker ready: {url}\n")
-            sys.stdout.flush()
+            if json_only:
+                logger.info("worker_ready", url=url)
+            else:
+                sys.stdout.write(f"Connect worker ready: {url}\n")
+                sys.stdout.flush()
         asked.wait()
     except StartError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
+        return refuse(error)
     finally:
         worker.stop()
     return 0

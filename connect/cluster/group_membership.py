@@ -35,6 +35,10 @@ class GroupMember(Protocol):
     def poll(self, timeout_s: float) -> None:
         """Serve the group; tells its listener of slots. ConnectError, RetriableError."""
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the brokers were last not reached; None when nothing is known against them."""
+
     def close(self, deadline: Deadline) -> None:
         """Leave the group."""
 
@@ -69,6 +73,7 @@ class GroupMembership:
         self._worker_id = ""
         self._held: frozenset[int] = frozenset()
         self._claimed: frozenset[int] | None = None
+        self._member: GroupMember | None = None
         self._is_member = False
         self._is_out = False
         self._generation = 0
@@ -91,6 +96,12 @@ class GroupMembership:
     def may_work(self) -> bool:
         """Tasks may run on this worker now: the lease of its hosts is good."""
         return self._lease.is_good
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the brokers were last not reached, in words; None when they are, as far as is known."""
+        member = self._member
+        return None if member is None else member.trouble
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group on a thread of its own."""
@@ -156,7 +167,7 @@ class GroupMembership:
             pause_s = RETRY_S
 
     def _serve(self) -> None:
-        member = self._join(self._worker_id, self)
+        member = self._member = self._join(self._worker_id, self)
         try:
             while not self._stopping.is_set():
                 try:

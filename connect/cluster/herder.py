@@ -127,6 +127,16 @@ class Herder:
         """The worker lost its place in the group, and with it its tasks."""
         return self._parts.membership.is_out
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Kafka does not hear this worker, so its tasks have ended; see `kafka_trouble`."""
+        return not self._parts.membership.may_work
+
+    @property
+    def kafka_trouble(self) -> str | None:
+        """Why the brokers were last not reached."""
+        return self._parts.membership.trouble
+
     def require_leader(self) -> None:
         """NotLeaderError, as far as this worker knows."""
         self._requests.require_leader()

@@ -60,6 +60,10 @@ class Membership(Protocol):
     def may_work(self) -> bool:
         """Tasks may run on this worker now: no other one can have been given its slots unheard."""
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the brokers were last not reached, in words; None when they are, as far as is known."""
+
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group."""
 
@@ -90,6 +94,11 @@ class Alone:
     def may_work(self) -> bool:
         """There is no other one."""
         return True
+
+    @property
+    def trouble(self) -> str | None:
+        """No broker is needed for it."""
+        return None
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Take everything."""

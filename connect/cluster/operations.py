@@ -182,6 +182,14 @@ class Operations(Protocol):
     def is_out(self) -> bool:
         """The worker lost its place in the group, and with it its tasks."""
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Kafka does not hear this worker, so its tasks have ended."""
+
+    @property
+    def kafka_trouble(self) -> str | None:
+        """Why the brokers were last not reached, in words; None when they are, as far as is known."""
+
     def expect_work(self) -> None:
         """Somebody asks for something: prepare for more. Returns at once."""
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+import structlog
+
 from connect.api.deadline import Deadline
 from connect.cluster.cluster_parts import Parts, connector_config
 from connect.cluster.config_records import ConnectorRecord, LoggerRecord, RestartRecord, encode
@@ -22,6 +24,12 @@ from connect.cluster.supervisor import KILL_GRACE_S
 from connect.runtime.messages import TaskId
 
 TOPICS_TIMEOUT_S: Final = 30.0
+_TARGETS: Final = {
+    TargetState.STARTED: "connector_resumed",
+    TargetState.PAUSED: "connector_paused",
+    TargetState.STOPPED: "connector_stopped",
+}
+_logger = structlog.get_logger(__name__)
 
 
 class Requests:
@@ -40,6 +48,7 @@ class Requests:
         self._check_free(name, reserved=reserved)
         self._check_size(name, config)
         self._parts.configs.put_connector(name, {**config, "name": name}, initial, who)
+        _logger.info("connector_created", connector=name, who=who)
         return Saved(created=True, info=self._parts.info(name))
 
     def reserve(self, name: str) -> None:
@@ -62,6 +71,7 @@ class Requests:
         self._check_size(name, new)
         if new != known:
             self._parts.configs.put_connector(name, new, who=who)
+            _logger.info("connector_created" if known is None else "connector_changed", connector=name, who=who)
         return Saved(created=known is None, info=self._parts.info(name))
 
     def delete(self, name: str) -> None:
@@ -70,6 +80,7 @@ class Requests:
         connector_config(self._parts.configs.snapshot, name)
         elsewhere = self._runs_elsewhere(name)
         self._parts.configs.remove_connector(name)
+        _logger.info("connector_deleted", connector=name)
         self._note_stopping(name, elsewhere=elsewhere)
         self._parts.statuses.forget(name)
 
@@ -81,6 +92,7 @@ class Requests:
             self.require_leader()
         elsewhere = self._runs_elsewhere(name)
         self._parts.configs.put_target(name, target)
+        _logger.info(_TARGETS[target], connector=name)
         if target is TargetState.STOPPED:
             self._note_stopping(name, elsewhere=elsewhere)
 
@@ -117,6 +129,7 @@ class Requests:
         kind = self._parts.catalog.kind(self._parts.configs.snapshot.connectors[name])
         status = ConnectorStatus(name, state, self._parts.statuses.tasks(name), kind)
         self._parts.configs.put(request)
+        _logger.info("connector_restarted", connector=name, tasks=request.include_tasks, failed=request.only_failed)
         return as_restarting(status, request)
 
     def check_task(self, task: TaskId, *, owned: bool) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import structlog
+
 from connect.api.deadline import Deadline
 from connect.cluster.auto_restart import RestartPolicy
 from connect.cluster.cluster_parts import ConnectorCatalog, Limits, Parts
@@ -43,6 +45,7 @@ PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _REQUEST_MAX_BYTES: Final = 1_048_576
 _ROOM_BYTES: Final = 4096
 """What a task's and a version's record hold beyond the configuration itself."""
+_logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Settler:
         self._leaving = threading.Event()
         self._joined = threading.Event()
         self._led = False
+        self._workers: frozenset[str] = frozenset()
         self._expects_work = False
         self._session_key_ttl_ms = worker.inter_worker_key_ttl_ms
         self.parts = self._build(worker)
@@ -223,7 +227,9 @@ class Settler:
         if view.leads:
             snapshot = self._lead(snapshot, view)
         else:
-            self._led = False
+            if self._led:
+                _logger.info("leadership_lost", leader=view.leader_url)
+            self._led, self._workers = False, frozenset()
             self.parts.configs.disclaim()
             self.connectors.release()
             self.fencing.release()
@@ -245,6 +251,8 @@ class Settler:
             if gone:
                 self.parts.configs.put(*gone)
             self._led = True
+            _logger.info("leadership_taken", workers=sorted(view.urls))
+        self._tell_workers(frozenset(view.urls))
         if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):
             self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))
         self.parts.statuses.put_rebalance(view.generation, self.parts.worker_id, view.urls)
@@ -252,6 +260,14 @@ class Settler:
         self.fencing.settle(self.parts.configs.snapshot)
         self._placer.settle(self.parts.configs.snapshot, view)
         return self.parts.configs.snapshot
+
+    def _tell_workers(self, present: frozenset[str]) -> None:
+        for worker in sorted(self._workers - present):
+            _logger.info("worker_lost", worker=worker, left=len(present))
+        if self._workers:
+            for worker in sorted(present - self._workers):
+                _logger.info("worker_joined", worker=worker, present=len(present))
+        self._workers = present
 
     def _carry_out_restarts(self, view: View) -> None:
         if not self._pending_restarts:

@@ -109,6 +109,8 @@ class TaskRuns:
             case State.FAILED:
                 self._fail(task, run, change)
             case state:
+                if self._history(task).good_since_s is None:
+                    _logger.info("task_started", connector=task.connector, task=task.task, state=state.value)
                 self._histories[task] = replace(self._history(task), good_since_s=time.monotonic())
                 self._statuses.say(task, state, run.spec.connector_config)
 

@@ -10,8 +10,9 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client_log import client_logger
+from connect.kafka.contact import NOT_KAFKA, Contact
 from connect.kafka.errors import translate, translated
 
 Answer = Future[Any] | dict[Any, Future[Any]]
@@ -30,17 +31,29 @@ class PatientAdmin:
     """An admin client whose calls are made again while their errors may pass; may be used from any thread."""
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
+        self._contact = Contact()
         with translated("making an admin client"):
-            self.client = AdminClient(dict(settings), logger=client_logger("admin"))
+            own: dict[str, Any] = {**settings, "error_cb": self._contact.on_error}
+            self.client = AdminClient(own, logger=client_logger("admin"))
 
     def metadata(self, deadline: Deadline, doing: str) -> ClusterMetadata:
+        """The brokers and topics. RetriableError says why no broker answered in time, as far as the client knows."""
         while True:
             try:
-                return self.client.list_topics(timeout=min(_CALL_S, max(0.1, deadline.remaining_s)))
+                found = self.client.list_topics(timeout=min(_CALL_S, max(0.1, deadline.remaining_s)))
             except KafkaException as error:
                 ours = translate(error.args[0], doing)
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
-                    raise ours from error
+                    raise self._with_cause(ours) from error
+            else:
+                self._contact.met()
+                return found
+
+    def _with_cause(self, error: ConnectError) -> ConnectError:
+        self.client.poll(_POLL_S)  # what the client heard meanwhile
+        if type(error) is not RetriableError:
+            return error
+        return RetriableError(f"{self._contact.trouble or NOT_KAFKA} ({error})")
 
     def call(
         self,

@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client_log import client_logger
+from connect.kafka.contact import Contact
 from connect.kafka.errors import translate, translated
 
 Settings = Mapping[str, str | int | float | bool]
@@ -41,9 +42,11 @@ class MembershipConsumer:
     def __init__(self, topic: str, settings: Settings, listener: GroupListener) -> None:
         self._listener = listener
         self._nudged_s = 0.0
+        self._contact = Contact()
         self._consumer: Consumer | None = None
         with translated(f"joining the group of topic {topic}"):
-            self._consumer = Consumer({**settings, **_PROTOCOL}, logger=client_logger("membership"))
+            own = {**settings, **_PROTOCOL, "error_cb": self._contact.on_error}
+            self._consumer = Consumer(own, logger=client_logger("membership"))
             self._consumer.subscribe(
                 [topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
             )
@@ -69,6 +72,11 @@ class MembershipConsumer:
         ours = translate(error, "serving the group of workers")
         raise ours if isinstance(ours, RetriableError) or error.fatal() else ConnectError(str(ours))
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the brokers were last not reached; None since the member got its partitions."""
+        return self._contact.trouble
+
     def _nudge(self, consumer: Consumer) -> None:
         """librdkafka sends heartbeats when its main thread is awake, which may be twice a second: this wakes it."""
         now_s = time.monotonic()
@@ -84,6 +92,7 @@ class MembershipConsumer:
             consumer.close()
 
     def _on_assign(self, consumer: Consumer, partitions: Sequence[KafkaPartition]) -> None:
+        self._contact.met()
         consumer.incremental_assign(list(partitions))
         if partitions:
             consumer.pause(list(partitions))

@@ -11,6 +11,7 @@ from aiohttp import web
 from connect.api.errors import ConfigError, ConnectError
 from connect.cluster.operations import RequestError
 from connect.rest.answers import json_answer
+from connect.rest.client_errors import CLIENT_ERRORS, first_line
 from connect.rest.context import ENDS_AT, context_of
 from connect.rest.forward import forwarding
 
@@ -37,6 +38,9 @@ async def errors_to_http(request: web.Request, handler: Answer) -> web.StreamRes
         return error_answer(400, str(error))
     except ConnectError as error:
         return error_answer(500, str(error))
+    except CLIENT_ERRORS as error:
+        log.info("%s %s was given up by its client: %s", request.method, request.rel_url.raw_path, first_line(error))
+        return error_answer(400, "The request did not arrive whole.")
     except Exception as error:
         log.exception("%s %s failed.", request.method, request.rel_url.raw_path)
         text = f"The worker failed with {type(error).__name__}; its log has the trace."

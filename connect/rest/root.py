@@ -13,6 +13,10 @@ OUT = (
     "Worker has lost its place in the group of workers, so its tasks run on others: the brokers do not hear it, or its "
     "rights were taken. It joins again by itself."
 )
+CUT_OFF = (
+    "No Kafka broker hears this worker, so it has ended its tasks: another worker may have been given them. They go on "
+    "by themselves once Kafka is reached."
+)
 
 
 async def root(request: web.Request) -> web.Response:
@@ -28,8 +32,9 @@ async def health(request: web.Request) -> web.Response:
     operations = context.operations
     if not operations.started:
         return _health("starting", f"Worker is still starting up. {stage_text(operations.stage)}", 503)
-    if operations.is_out:
-        return _health("unhealthy", OUT, 500)
+    if operations.is_out or operations.is_cut_off:
+        text = OUT if operations.is_out else CUT_OFF
+        return _health("unhealthy", f"{operations.kafka_trouble or ''} {text}".strip(), 500)
     try:
         await within(operations.ping(), context.health_timeout_s)
     except WaitTimeoutError:

@@ -12,6 +12,7 @@ from aiohttp import web
 from connect.cluster.operations import Operations
 from connect.plugins import Catalog
 from connect.rest.app import admin_app, rest_app
+from connect.rest.client_errors import client_errors_in_one_line
 from connect.rest.context import RestContext
 from connect.rest.listeners import Bound, bind
 from connect.runtime.worker_config import WorkerConfig
@@ -99,6 +100,7 @@ class HttpThread:
             self._loop.close()
 
     async def _serve(self) -> None:
+        client_errors_in_one_line()
         served = [(self._app, self._bound.main)]
         if self._admin is not None:
             served.append((self._admin, self._bound.admin or ()))

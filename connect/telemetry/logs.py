@@ -48,6 +48,7 @@ def set_up_logs(log_format: Format | None = None, level: str | None = None) -> N
     stream.setFormatter(
         structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=_rendering(log_format))
     )
+    logging.captureWarnings(True)  # else they are lines of another form
     root = logging.getLogger()
     root.handlers[:] = [stream]
     root.setLevel(level)

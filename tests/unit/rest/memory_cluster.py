@@ -89,6 +89,8 @@ class MemoryOperations:
             raise NotLeaderError(self.cluster.leader_url)
 
     is_out = False
+    is_cut_off = False
+    kafka_trouble = None
 
     def expect_work(self) -> None:
         """Nothing to prepare."""
