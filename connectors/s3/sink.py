@@ -5,19 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RejectedRowsError, RetriableError
+from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connectors.s3.build import intake_of, rules_of, schedule_of
 from connectors.s3.config import S3SinkConfig
-from connectors.s3.files import EndedFile, PartitionFiles
-from connectors.s3.layout import Extent
+from connectors.s3.files import PartitionFiles
 from connectors.s3.schedule import OpenSince
-from connectors.s3.store import Bucket, Upload
+from connectors.s3.store import Bucket
+from connectors.s3.uploads import Uploads
 
 _log = logging.getLogger(__name__)
 
@@ -58,13 +57,15 @@ class S3SinkTask:
         self._files: dict[TopicPartition, PartitionFiles] = {}
         self._since: dict[TopicPartition, OpenSince] = {}
         self._bucket: Bucket | None = None
+        self._uploads: Uploads | None = None
         self._ctx: SinkContext | None = None
-        self._created = 0
+        self._claimed: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Build the client; the first upload connects."""
         self._ctx = ctx
         self._bucket = Bucket(self._config)
+        self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format.content_type)
         for weakness in self._config.weaknesses() if self._config.exactly_once is None else ():
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
 
@@ -76,10 +77,11 @@ class S3SinkTask:
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Buffer the rows, and create the objects of files that ended.
 
-        Files that could not be uploaded wait; the next call tries them again before it takes more.
+        While files are on their way, nothing more is taken: RetriableError when the deadline is over before.
         """
         assert batch.consumed is not None
-        self._upload(deadline)
+        assert self._uploads is not None
+        self._wait_for_uploads(self._uploads, deadline)
         admission = self._intake.admit(batch)
         partition = batch.consumed.topic_partition
         for other, known in self._files.items():
@@ -92,30 +94,44 @@ class S3SinkTask:
         self._note_rows(partition, sum(part.facts.length for part in admission.parts))
         self._end_due()
         self._end_largest()
-        try:
-            self._upload(deadline)
-        except RetriableError:
-            # The rows are taken, so this call must not fail: the ended files are kept, and the next call says why.
-            self._gauge("uploads_waiting", 1)
-        self._report()
+        # The rows are taken, so an upload that fails for now must not fail this call: the next one says why.
+        self._uploads.advance(self._files, deadline)
+        self._report(self._uploads)
         if admission.bad:
             raise RejectedRowsError(admission.bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """End files that the clock ends, create the objects of all ended files, and say how far."""
+        """End files that the clock ends, create objects of ended files as far as they come, and say how far.
+
+        An upload that needs longer goes on behind the deadline, and the next call finds it. RetriableError: nothing is
+        durable that the last call did not claim.
+        """
+        assert self._uploads is not None
+        assert self._ctx is not None
         for files in self._files.values():
             files.settle()
         self._end_due()
-        self._upload(deadline)
-        self._report()
-        durable = {partition: files.durable_offset() for partition, files in self._files.items()}
-        return {partition: offset for partition, offset in durable.items() if offset is not None}
+        failure = self._uploads.advance(self._files, deadline)
+        self._report(self._uploads)
+        known = {partition: files.durable_offset() for partition, files in self._files.items()}
+        durable = {partition: offset for partition, offset in known.items() if offset is not None}
+        if failure is not None and durable == self._claimed:
+            raise failure
+        if failure is not None:
+            _log.warning("Some objects could not be created and are tried again: %s", failure)
+        if failure is None and self._uploads.under_way:
+            self._ctx.request_flush()
+        self._claimed = durable
+        return durable
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget what is buffered: the next owner reads it again."""
+        """Forget what is buffered, on its way too: the next owner reads it again."""
+        if self._uploads is not None:
+            self._uploads.give_up(partitions)
         for partition in partitions:
             self._files.pop(partition, None)
             self._since.pop(partition, None)
+            self._claimed.pop(partition, None)
 
     def close(self) -> None:
         """Release the client; idempotent."""
@@ -123,7 +139,7 @@ class S3SinkTask:
         self._since.clear()
         if self._bucket is not None:
             self._bucket.close()
-            self._bucket = None
+            self._bucket, self._uploads = None, None
 
     def _note_rows(self, partition: TopicPartition, rows: int) -> None:
         if not rows:
@@ -153,86 +169,21 @@ class S3SinkTask:
             largest = max(self._files.values(), key=lambda files: files.open_bytes)
             largest.end_files()
 
-    def _upload(self, deadline: Deadline) -> None:
-        while ready := [file for files in self._files.values() for file in files.to_create()]:
-            self._create(ready, deadline)
-
-    def _create(self, ready: Sequence[EndedFile], deadline: Deadline) -> None:
-        assert self._bucket is not None
-        made = self._bucket.create([self._object(file) for file in ready], deadline)
-        conflicts = []
-        for file, result in zip(ready, made, strict=True):
-            if result is True:
-                self._created += 1
-                self._files[file.partition].created(file)
-            elif result is False:
-                conflicts.append(file)
-        self._resolve(conflicts, deadline)
-        _raise_worst([result for result in made if isinstance(result, ConnectError)])
-
-    def _resolve(self, conflicts: Sequence[EndedFile], deadline: Deadline) -> None:
-        if not conflicts:
-            return
-        assert self._bucket is not None
-        keys = [self._key(file) for file in conflicts]
-        failed = []
-        for file, key, answer in zip(conflicts, keys, self._bucket.metadata(keys, deadline), strict=True):
-            if isinstance(answer, ConnectError):
-                failed.append(answer)
-                continue
-            self._files[file.partition].found(file, self._checked(file, key, Extent.of(answer)))
-        _raise_worst(failed)
-
-    def _checked(self, file: EndedFile, key: str, extent: Extent | None) -> Extent:
-        if extent is None or (extent.partition, extent.start_offset) != (file.partition, file.extent.start_offset):
-            raise ConnectError(
-                f"s3://{self._bucket_name}/{key} is there already and was not written by this sink for these records: "
-                "its metadata kconnect-* is missing or names others.",
-                key="topics.dir",
-                fix="Move the object away, or give this connector a topics.dir of its own.",
+    def _wait_for_uploads(self, uploads: Uploads, deadline: Deadline) -> None:
+        failure = uploads.advance(self._files, deadline)
+        if failure is None and uploads.under_way:
+            failure = RetriableError(
+                f"{uploads.under_way} objects are still on their way to s3://{self._config.bucket}."
             )
-        ours, theirs = file.extent.start_ms, extent.start_ms
-        if ours is not None and theirs is not None and ours != theirs:
-            raise ConnectError(
-                f"s3://{self._bucket_name}/{key} holds other records with these offsets: its first one is of "
-                f"{_moment(theirs)}, ours of {_moment(ours)}. The topic was made anew, or is of another Kafka cluster.",
-                key="topics.dir",
-                fix="Give this connector a topics.dir of its own, or move the objects of the former topic away.",
-            )
-        return extent
+        if failure is not None:
+            raise failure
 
-    @property
-    def _bucket_name(self) -> str:
-        return self._config.bucket
-
-    def _object(self, file: EndedFile) -> Upload:
-        return Upload(
-            self._key(file),
-            memoryview(file.body.data).cast("B"),
-            file.extent.metadata(),
-            self._intake.format.content_type,
-        )
-
-    def _key(self, file: EndedFile) -> str:
-        return self._intake.layout.key(file.place, file.partition, file.extent.start_offset)
-
-    def _report(self) -> None:
+    def _report(self, uploads: Uploads) -> None:
         self._gauge("open_files", sum(files.open_files for files in self._files.values()))
         self._gauge("buffered_bytes", sum(files.buffered_bytes for files in self._files.values()))
-        self._gauge("objects_created", self._created)
+        self._gauge("objects_created", uploads.created)
+        self._gauge("uploads_under_way", uploads.under_way)
 
     def _gauge(self, name: str, value: float) -> None:
         if self._ctx is not None:
             self._ctx.gauge(name, value)
-
-
-def _moment(ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, OSError, ValueError):
-        return f"{ms} ms since 1970"
-
-
-def _raise_worst(errors: Sequence[ConnectError]) -> None:
-    if errors:
-        raise min(errors, key=lambda error: isinstance(error, RetriableError))

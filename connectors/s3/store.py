@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
@@ -18,6 +18,8 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.s3.config import S3SinkConfig
 
 T = TypeVar("T")
+Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
+"""An object being created: None once it was made, the metadata of the object that was there, or what went wrong."""
 _log = logging.getLogger(__name__)
 _CONCURRENT_REQUESTS: Final = 8
 _STOP_CHECK_S: Final = 0.1
@@ -40,7 +42,10 @@ class Upload:
 
 
 class Bucket:
-    """One bucket. Owned by the task thread; its requests run side by side on a loop of its own."""
+    """One bucket. Owned by the task thread; its requests run side by side on a loop of its own.
+
+    The client sends and receives in threads of its own, so what was started goes on while nobody runs the loop.
+    """
 
     def __init__(self, config: S3SinkConfig) -> None:
         self.name = config.bucket
@@ -48,18 +53,28 @@ class Bucket:
         self._mode = "create" if config.conditional_writes else "overwrite"
         self._store = _open_store(config)
         self._loop = asyncio.new_event_loop()
+        self._free = asyncio.Semaphore(_CONCURRENT_REQUESTS)
 
     def close(self) -> None:
-        """Release the loop; idempotent."""
-        self._loop.close()
+        """Give up what is under way and release the loop; idempotent."""
+        if not self._loop.is_closed():
+            self.give_up(asyncio.all_tasks(self._loop))
+            self._loop.close()
 
-    def create(self, uploads: Sequence[Upload], deadline: Deadline) -> list[bool | ConnectError]:
-        """Create objects side by side: True when made, False when an object was there, or what went wrong with it."""
-        return self._all([self._creating(upload) for upload in uploads], deadline)
+    def start_create(self, upload: Upload) -> Started:
+        """Begin to create an object. It goes on in the background, also while nobody waits for it."""
+        return self._loop.create_task(self._bounded(self._creating_or_asking(upload)))
 
-    def metadata(self, keys: Sequence[str], deadline: Deadline) -> list[Mapping[str, str] | ConnectError]:
-        """The user metadata of objects, or what went wrong."""
-        return self._all([self._asking(key) for key in keys], deadline)
+    def wait_for_one(self, started: Collection[Started], deadline: Deadline) -> None:
+        """Return as soon as one of these has ended, and when the deadline is over."""
+        self._loop.run_until_complete(self._ended(started, deadline, asyncio.FIRST_COMPLETED))
+
+    def give_up(self, started: Collection[asyncio.Task[Any]]) -> None:
+        """End these now. What was sent already may still come into being."""
+        for task in started:
+            task.cancel()
+        if started:
+            self._loop.run_until_complete(asyncio.wait(started))
 
     def check(self, prefix: str, deadline: Deadline) -> None:
         """Find out whether the bucket is there, may be written, and refuses a second create; else a ConfigError.
@@ -106,6 +121,12 @@ class Bucket:
 
         return call
 
+    def _creating_or_asking(self, upload: Upload) -> Callable[[], Awaitable[Mapping[str, str] | None]]:
+        async def call() -> Mapping[str, str] | None:
+            return None if await self._creating(upload)() else await self._asking(upload.key)()
+
+        return call
+
     def _asking(self, key: str) -> Callable[[], Awaitable[Mapping[str, str]]]:
         async def call() -> Mapping[str, str]:
             try:
@@ -141,32 +162,37 @@ class Bucket:
         return self._loop.run_until_complete(self._gather(calls, deadline))
 
     async def _gather(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
-        from obstore.exceptions import BaseError
-
-        free = asyncio.Semaphore(_CONCURRENT_REQUESTS)
-
-        async def bounded(call: Callable[[], Awaitable[T]]) -> T | ConnectError:
-            async with free:
-                try:
-                    return await call()
-                except asyncio.CancelledError:
-                    return RetriableError(f"Bucket {self.name} at {self._endpoint} did not answer in time.")
-                except (BaseError, OSError) as error:
-                    return self._translated(error)
-
-        tasks = [asyncio.ensure_future(bounded(call)) for call in calls]
-        pending = set(tasks)
-        while pending and not deadline.expired:
-            # Stop is an event of another thread, so the loop looks for it.
-            _, pending = await asyncio.wait(pending, timeout=min(_STOP_CHECK_S, deadline.remaining_s))
-        for task in pending:
+        tasks = [asyncio.ensure_future(self._bounded(call)) for call in calls]
+        await self._ended(tasks, deadline, asyncio.ALL_COMPLETED)
+        for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
         return [self._answer(result) for result in results]
 
+    async def _bounded(self, call: Callable[[], Awaitable[T]]) -> T | ConnectError:
+        from obstore.exceptions import BaseError
+
+        async with self._free:
+            try:
+                return await call()
+            except ConnectError as error:
+                return error
+            except (BaseError, OSError) as error:
+                return self._translated(error)
+
+    @staticmethod
+    async def _ended(tasks: Collection[asyncio.Task[Any]], deadline: Deadline, when: str) -> None:
+        pending = set(tasks)
+        while pending and not deadline.expired:
+            # Stop is an event of another thread, so the loop looks for it.
+            timeout_s = min(_STOP_CHECK_S, deadline.remaining_s)
+            done, pending = await asyncio.wait(pending, timeout=timeout_s, return_when=when)
+            if done and when == asyncio.FIRST_COMPLETED:
+                return
+
     def _answer(self, result: T | ConnectError | BaseException) -> T | ConnectError:
-        if isinstance(result, asyncio.CancelledError):  # it had not begun when the time was up
-            return RetriableError(f"Bucket {self.name} at {self._endpoint}: the time for requests is used up.")
+        if isinstance(result, asyncio.CancelledError):
+            return RetriableError(f"Bucket {self.name} at {self._endpoint} did not answer in time.")
         if isinstance(result, BaseException) and not isinstance(result, ConnectError):
             raise result
         return result

@@ -16,5 +16,6 @@ def store() -> Iterator[Store]:
         thread.start()
         yield server
         server.ended.set()
+        server.released.set()
         server.shutdown()
         thread.join()

@@ -15,7 +15,7 @@ EMPTY_LIST = b'<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTrun
 
 
 class Store(ThreadingHTTPServer):
-    """Keeps objects in a dict; `faults` are used up one per PUT."""
+    """Keeps objects in a dict; `faults` are used up one per PUT. A slow one is answered once `released` is set."""
 
     daemon_threads = True
 
@@ -24,6 +24,8 @@ class Store(ThreadingHTTPServer):
         self.objects: dict[str, tuple[bytes, dict[str, str]]] = {}
         self.is_conditional = True
         self.faults: list[str] = []
+        self.puts = 0
+        self.released = threading.Event()
         self.ended = threading.Event()
 
 
@@ -33,10 +35,13 @@ class Requests(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.puts += 1
         fault = self.server.faults.pop(0) if self.server.faults else ""
         if fault == "silence":
             self.server.ended.wait()
             return
+        if fault == "slow":
+            self.server.released.wait()
         if fault == "503":
             self.answer(503, b"<Error><Code>SlowDown</Code></Error>")
             return

@@ -32,13 +32,13 @@ class Consumer:
 
     def __init__(self, log, committed, control):
         self.log, self.committed, self.control = log, committed, control
-        self.position = committed.get(TP, 0)
+        self.next_offset = committed.get(TP, 0)
 
     def subscribe(self, topics, assigned, revoked, lost):
         assigned([TP])
 
     def poll(self, most, deadline):
-        at, self.position = self.position, len(self.log)
+        at, self.next_offset = self.next_offset, len(self.log)
         if at == len(self.log):
             self.control.ask_to_stop()
             return []
@@ -60,6 +60,9 @@ class Consumer:
 
 class Context:
     def gauge(self, name, value):
+        pass
+
+    def request_flush(self):
         pass
 
 

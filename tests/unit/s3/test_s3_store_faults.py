@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -25,7 +26,9 @@ def rows(start: int, stop: int, place: TopicPartition = TP, at_ms: int | None = 
     return Batch("t", values, timestamps_ms=times, consumed=consumed)
 
 
-def open_task(store: Store, gauges: dict[str, float] | None = None, **others: str) -> S3SinkTask:
+def open_task(
+    store: Store, gauges: dict[str, float] | None = None, now_ms: Callable[[], int] = lambda: 0, **others: str
+) -> S3SinkTask:
     class Context:
         connector, task = "s3", 0
 
@@ -37,9 +40,10 @@ def open_task(store: Store, gauges: dict[str, float] | None = None, **others: st
             raise AssertionError
 
         def request_flush(self) -> None:
-            raise AssertionError
+            if gauges is not None:
+                gauges["flushes_requested"] = gauges.get("flushes_requested", 0) + 1
 
-    task = S3SinkTask(config(store, **others))
+    task = S3SinkTask(config(store, **others), now_ms=now_ms)
     task.open(Context())
     return task
 
@@ -106,35 +110,71 @@ def test_a_create_that_met_another_one_under_way_is_tried_again(store):
 
 def test_a_silent_store_holds_a_call_no_longer_than_its_deadline(store):
     store.faults = ["silence"]
-    task = open_task(store)
-    task.put(rows(0, 2), Deadline.after(10))
+    task = open_task(store, s3_request_timeout_ms="1000")
     began = time.monotonic()
-    with pytest.raises(RetriableError, match="did not answer in time"):
-        task.flush(Deadline.after(0.5))
-    assert time.monotonic() - began < 2
+    task.put(rows(0, 2), Deadline.after(0.2))
+    assert task.flush(Deadline.after(0.2)) == {}
+    assert time.monotonic() - began < 1
+    with pytest.raises(RetriableError, match="not reachable"):
+        task.flush(Deadline.after(10))
     assert task.flush(Deadline.after(10)) == {TP: 2}
+    task.close()
+
+
+def test_an_upload_that_needs_longer_than_a_flush_is_begun_once_and_lands(store):
+    store.faults = ["slow"]
+    gauges: dict[str, float] = {}
+    task = open_task(store, gauges)
+    task.put(rows(0, 2), Deadline.after(0.2))
+    for _ in range(3):
+        assert task.flush(Deadline.after(0.1)) == {}
+    assert gauges["flushes_requested"] == 3
+    with pytest.raises(RetriableError, match="1 objects are still on their way to s3://bucket"):
+        task.put(rows(2, 4), Deadline.after(0.1))
+    store.released.set()
+    assert task.flush(Deadline.after(10)) == {TP: 2}
+    assert (store.puts, [body for body, _ in store.objects.values()]) == (1, [b"0\n1\n"])
+    task.close()
+
+
+@pytest.mark.parametrize("fault", ["slow", "503"])
+def test_what_is_durable_is_claimed_while_another_file_is_not(store, fault):
+    clock = [0]
+    task = open_task(store, now_ms=lambda: clock[0], rotate_schedule_interval_ms="1000")
+    other = TopicPartition("t", 1)
+    task.put(rows(0, 1), Deadline.after(10))
+    task.put(rows(0, 1, other), Deadline.after(10))
+    clock[0], store.faults = 1000, [fault]
+    first = task.flush(Deadline.after(2))
+    assert first in ({TP: 1}, {other: 1})
+    store.released.set()
+    assert task.flush(Deadline.after(10)) == {TP: 1, other: 1}
+    assert len(store.objects) == 2
     task.close()
 
 
 def test_stop_ends_a_wait_for_a_silent_store_early(store):
     store.faults = ["silence"]
     task = open_task(store)
-    task.put(rows(0, 2), Deadline.after(10))
     stop = threading.Event()
     timer = threading.Timer(0.3, stop.set)
     timer.start()
     began = time.monotonic()
-    with pytest.raises(RetriableError):
-        task.flush(Deadline.after(60, stop))
+    task.put(rows(0, 2), Deadline.after(60, stop))
+    assert task.flush(Deadline.after(60, stop)) == {}
+    task.close()
     assert time.monotonic() - began < 5
     timer.join()
-    task.close()
 
 
 def test_revoked_rows_are_never_written(store):
     task = open_task(store)
     task.assigned([TP])
-    task.put(rows(0, 2), Deadline.after(10))
+    task.put(rows(0, 2), Deadline.after(0))
+    task.revoked([TP])
+    assert task.flush(Deadline.after(10)) == {}
+    task.assigned([TP])
+    task.put(rows(0, 1), Deadline.after(10))
     task.revoked([TP])
     assert task.flush(Deadline.after(10)) == {}
     assert store.objects == {}
