@@ -34,9 +34,7 @@ from pydantic.fields import FieldInfo
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.javatext.numbers import parse_real, parse_whole
-
-HIDDEN: Final = "[hidden]"
-"""What a secret looks like wherever a person could see it (Kafka's Password.HIDDEN)."""
+from connect.api.secrets import HIDDEN, Credentials, masked
 
 Importance = Literal["high", "medium", "low"]
 Width = Literal["none", "short", "medium", "long"]
@@ -94,26 +92,28 @@ def _parse_double(value: object) -> object:
         raise ValueError("Not a number of type DOUBLE") from None
 
 
-def _parse_list(value: object) -> object:
+def parse_list(value: object) -> object:
+    """A LIST as ConfigDef reads its text."""
     if isinstance(value, str):
         text = value.strip(_BLANK)
         return tuple(_COMMA.split(text)) if text else ()
     return value
 
 
-def _parse_text(value: object) -> object:
+def parse_text(value: object) -> object:
+    """A STRING as ConfigDef reads it: trimmed."""
     return value.strip(_BLANK) if isinstance(value, str) else value
 
 
 Boolean = Annotated[bool, ConfigType.BOOLEAN, BeforeValidator(_parse_boolean)]
-String = Annotated[str, ConfigType.STRING, BeforeValidator(_parse_text)]
+String = Annotated[str, ConfigType.STRING, BeforeValidator(parse_text)]
 Int = Annotated[int, ConfigType.INT, BeforeValidator(_parse_whole("INT", 32))]
 Short = Annotated[int, ConfigType.SHORT, BeforeValidator(_parse_whole("SHORT", 16))]
 Long = Annotated[int, ConfigType.LONG, BeforeValidator(_parse_whole("LONG", 64))]
 Double = Annotated[float, ConfigType.DOUBLE, BeforeValidator(_parse_double)]
-ListOf = Annotated[tuple[str, ...], ConfigType.LIST, BeforeValidator(_parse_list)]
-ClassName = Annotated[str, ConfigType.CLASS, BeforeValidator(_parse_text)]
-Password = Annotated[SecretStr, ConfigType.PASSWORD, BeforeValidator(_parse_text)]
+ListOf = Annotated[tuple[str, ...], ConfigType.LIST, BeforeValidator(parse_list)]
+ClassName = Annotated[str, ConfigType.CLASS, BeforeValidator(parse_text)]
+Password = Annotated[SecretStr, ConfigType.PASSWORD, BeforeValidator(parse_text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +217,13 @@ class KeyDefinition:
     recommended_values: tuple[str, ...]
     internal: bool
     from_worker: bool = False
+    has_credentials: bool = False
+
+    def shown(self, text: str | None) -> str | None:
+        """A value of this setting as a person may see it."""
+        if text is None or self.type is not ConfigType.PASSWORD:
+            return masked(text) if text and self.has_credentials else text
+        return HIDDEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +303,7 @@ class Config(BaseModel):
         values = []
         for definition in cls.definitions():
             given = properties.get(definition.name)
-            text = definition.default if given is None else given
-            if text is not None and definition.type is ConfigType.PASSWORD:
-                text = HIDDEN
+            text = definition.shown(definition.default if given is None else given)
             found = tuple(errors.pop(definition.name, ()))
             values.append(KeyValue(definition.name, text, found, definition.recommended_values))
         values.extend(KeyValue(name, properties.get(name), tuple(found)) for name, found in errors.items())
@@ -349,6 +354,7 @@ def _definition(info: FieldInfo) -> KeyDefinition:
         recommended_values=choices,
         internal=bool(extra.get("internal")),
         from_worker=bool(extra.get("from_worker")),
+        has_credentials=any(isinstance(m, Credentials) for m in marks),
     )
 
 
@@ -368,7 +374,7 @@ def text_of(value: object) -> str | None:
 
 
 def _problems(cls: type[Config], given: Mapping[str, str], error: ValidationError) -> Iterator[ConfigProblem]:
-    secret = {d.name for d in cls.definitions() if d.type is ConfigType.PASSWORD}
+    declared = {d.name: d for d in cls.definitions()}
     for detail in error.errors(include_input=False, include_url=False):
         name = str(detail["loc"][0]) if detail["loc"] else ""
         if detail["type"] == "missing":
@@ -376,5 +382,6 @@ def _problems(cls: type[Config], given: Mapping[str, str], error: ValidationErro
             continue
         cause = detail.get("ctx", {}).get("error")
         why = str(cause) if cause is not None else detail["msg"]
-        shown = HIDDEN if name in secret else given.get(name, "null")
+        value = given.get(name, "null")
+        shown = declared[name].shown(value) if name in declared else value
         yield ConfigProblem(name, f"Invalid value {shown} for configuration {name}: {why}")

@@ -12,6 +12,7 @@ from connect.cluster.operations import RequestError
 from connect.cluster.validation import Validator
 from connect.cluster.validation_infos import ConfigInfos
 from connect.runtime.clients import Clients
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 
 def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, A
     try:
         infos = Validator(clients.catalog, clients.worker, clients.resolve).validate(config)
     except RequestError as error:
-        return {"status": error.status, "message": clients.providers.hide(error.message)}
+        return {"status": error.status, "message": SECRET_TEXTS.hide(error.message)}
     return {"infos": infos.as_json()}
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from connect.api.config import HIDDEN
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
+from connect.api.secrets import HIDDEN, hidden_in
 from connect.cluster.operations import RequestError
 from connect.cluster.validation_clients import OverrideValueError, client_overrides
 from connect.cluster.validation_definitions import framework_config, framework_definitions, plugin_definitions
@@ -31,7 +31,7 @@ from connect.cluster.validation_plugins import (
     shown_in_forms,
     version_error,
 )
-from connect.cluster.validation_rules import broken_rules
+from connect.cluster.validation_rules import broken_rules, comma_separated
 from connect.plugins import Catalog
 from connect.runtime.connector_config import (
     COMMON,
@@ -86,6 +86,8 @@ class Validator:
         plugin = self.plugin(config)
         raw = {key: value for key, value in config.items() if value is not None}
         given, unreadable = self._resolved(raw)
+        given, unnamed = _with_named_aliases(raw, given)
+        unreadable = {**unreadable, **unnamed}
         framework = self._framework(plugin, given)
         transforms = dict(embedded(self.catalog, TRANSFORMS, given, self.worker.originals))
         predicates = dict(embedded(self.catalog, PREDICATES, given, self.worker.originals))
@@ -193,7 +195,7 @@ class Validator:
             elif key in trusted:
                 value = replace(value, value=raw[key], errors=())
             else:
-                value = replace(value, errors=tuple(_without(secrets, error) for error in value.errors))
+                value = replace(value, errors=tuple(hidden_in(error, secrets) for error in value.errors))
             configs.append(replace(info, value=value))
         return replace(found, configs=tuple(configs))
 
@@ -201,6 +203,25 @@ class Validator:
         names = "|".join(re.escape(name) for name in self.worker.config_providers)
         pattern = re.compile(rf"\$\{{(?:{names}):[^}}]*\}}") if names else None
         return [key for key, value in raw.items() if pattern and pattern.search(value)]
+
+
+def _with_named_aliases(
+    raw: Mapping[str, str], given: Mapping[str, str]
+) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
+    """The configuration without aliases of which only a config provider knows, as names of keys would tell them.
+
+    Beside it the errors of the keys that gave such aliases.
+    """
+    found, errors = dict(given), {}
+    for key in ("transforms", "predicates", "topic.creation.groups"):
+        if raw.get(key) == given.get(key):
+            continue
+        prefix = f"{key.removesuffix('groups')}" if key.endswith(".groups") else f"{key}."
+        aliases = comma_separated(given.get(key))
+        named = [alias for alias in aliases if any(name.startswith(f"{prefix}{alias}.") for name in raw)]
+        if named != aliases:
+            found[key], errors[key] = ",".join(named), (PROVIDED_VALUE.format(key),)
+    return found, errors
 
 
 def _merged(infos: list[Info], *, definitions_infos: list[Info]) -> list[Info]:
@@ -216,9 +237,3 @@ def with_nulls(found: ConfigInfos, config: Mapping[str, str | None]) -> ConfigIn
     declared = {info.value.name for info in found.configs}
     nulls = [key for key, value in config.items() if value is None and key not in declared]
     return found.with_errors(dict.fromkeys(nulls, (NULL_VALUE,)))
-
-
-def _without(secrets: Iterable[str], text: str) -> str:
-    for secret in secrets:
-        text = text.replace(secret, HIDDEN) if len(secret) > 2 else text
-    return text

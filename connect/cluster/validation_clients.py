@@ -11,8 +11,9 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from connect.api.config import HIDDEN, Boolean, ConfigType, Double, Int, Long, Short
+from connect.api.config import Boolean, ConfigType, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
+from connect.api.secrets import HIDDEN
 from connect.cluster.validation_infos import Definition, Info, Value
 from connect.cluster.validation_rules import DLQ
 from connect.kafka.settings import WORKERS_ALONE

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from connect.api.config import HIDDEN, Config, ConfigType, KeyValue
+from connect.api.config import Config, ConfigType, KeyValue
 from connect.api.plugin import Plugin, PluginKind
+from connect.api.secrets import HIDDEN
 from connect.cluster.validation_definitions import embedded_definitions, plugin_definitions
 from connect.cluster.validation_infos import Definition, Info, Value
 from connect.cluster.validation_rules import comma_separated

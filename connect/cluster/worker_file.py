@@ -15,8 +15,10 @@ from connect.cluster.validation_clients import POLICIES, policy_name
 from connect.cluster.validation_plugins import CONVERTERS, class_error
 from connect.plugins import Catalog
 from connect.runtime.config_providers import config_providers
+from connect.runtime.config_secrets import secret_texts
 from connect.runtime.java_properties import parse_properties
 from connect.runtime.worker_config import BASIC_AUTH_CLASS, WorkerConfig
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 BASIC_AUTH: Final = BASIC_AUTH_CLASS.rpartition(".")[2]
 _PLUGINS: Final = "plug-ins are Python packages: pip install them next to the worker"
@@ -115,6 +117,7 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
     except ConfigError as error:
         # A value that could not be looked up is broken for that alone.
         problems += [problem for problem in error.problems if problem.key not in unknown]
+    SECRET_TEXTS.add(secret_texts(catalog, resolved))
     if problems:
         raise ConfigError(problems)
     return config

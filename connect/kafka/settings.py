@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
-from connect.api.config import HIDDEN
+from connect.api.secrets import HIDDEN
 from connect.kafka.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
 
 Value = str | int | float | bool

@@ -21,7 +21,16 @@ CLASS = "connector.class"
 
 
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
-    """Everything that is wrong. What cannot be tried counts as an error of `connector.class`, never as a failure."""
+    """Everything that is wrong, in texts without secrets. What cannot be tried counts as an error of `connector.class`,
+    never as a failure."""
+    secrets = context_of(request).secrets
+    try:
+        return secrets.mask_infos(await _checked(request, config), config)
+    except RequestError as error:
+        raise RequestError(error.status, secrets.hide(error.message, config)) from error
+
+
+async def _checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
     context = context_of(request)
     given = {key: value for key, value in config.items() if value is not None}
     timeout_s = min(context.check_timeout_s, remaining_s(request) / 2)

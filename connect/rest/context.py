@@ -21,14 +21,12 @@ KAFKA_VERSION: Final = "4.1.0"
 
 @dataclass(frozen=True)
 class RestContext:
-    """`worker_id` is this worker's `host:port`. Times are in seconds. `mask_secrets` False shows inline passwords,
-    as Kafka Connect does."""
+    """`worker_id` is this worker's `host:port`. Times are in seconds."""
 
     operations: Operations
     catalog: Catalog
     worker: WorkerConfig
     worker_id: str = ""
-    mask_secrets: bool = True
     check_timeout_s: float = 30.0
     health_timeout_s: float = 10.0
     leader_wait_s: float = 15.0
@@ -39,7 +37,8 @@ class RestContext:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "validator", Validator(self.catalog, self.worker))
-        object.__setattr__(self, "secrets", Secrets(self.catalog, self.worker.config_providers, self.mask_secrets))
+        secrets = Secrets(self.catalog, self.worker.config_providers, self.worker.rest_mask_secrets)
+        object.__setattr__(self, "secrets", secrets)
 
     @property
     def request_timeout_s(self) -> float:

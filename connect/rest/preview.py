@@ -45,7 +45,7 @@ async def _planned(request: web.Request, name: str, config: Mapping[str, str]) -
     except (WaitTimeoutError, TimeoutError):
         return _NOT_PLANNED | {"plan_error": f"The connector's task plan was not ready in {timeout_s:.0f} s."}
     except (ConnectError, RequestError) as error:
-        return _NOT_PLANNED | {"plan_error": str(error)}
+        return _NOT_PLANNED | {"plan_error": context.secrets.hide(str(error), config)}
     classes = {key: config[key] for key in ("connector.class",) if key in config}
     tasks = [_masked(task, classes, context.secrets) for task in plan.tasks]
     return {"tasks": tasks, "new_topics": list(plan.new_topics), "plan_error": None}

@@ -1,39 +1,29 @@
-"""Which values of a configuration no answer may show, and how `[hidden]` finds its way back. Pure.
+"""What answers show in place of secrets, and how `[hidden]` finds its way back. Pure.
 
 Kafka Connect shows inline passwords to whoever reads a configuration. Here they are masked; a client that reads a
-configuration, changes a key and writes it back sends the mask, which then stands for the stored value.
+configuration, changes a key and writes it back sends the mask, which then stands for the stored value. Of a URL only
+the secret parts are masked.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
-from connect.api.config import HIDDEN, Config, ConfigType
 from connect.api.errors import ConfigProblem
-from connect.api.plugin import PluginKind
-from connect.cluster.validation_clients import PASSWORDS
-from connect.cluster.validation_rules import comma_separated
-from connect.plugins import CONNECTORS, Catalog
-from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
-
-_SUSPECT: Final = re.compile(
-    r"passw|passphrase|secret|token|credential|user\.info|jaas\.config|(private|api|access|secret).?key", re.IGNORECASE
-)
-_OVERRIDES: Final = re.compile(r"(?:producer|consumer|admin)\.override\.")
-_CONVERTERS: Final = {
-    "key": PluginKind.CONVERTER, "value": PluginKind.CONVERTER, "header": PluginKind.HEADER_CONVERTER,
-}  # fmt: skip
+from connect.api.secrets import HIDDEN, hidden_in, is_masked, masked, restored
+from connect.cluster.validation_infos import ConfigInfos, Info
+from connect.plugins import Catalog
+from connect.runtime.config_secrets import secret_keys, secret_texts
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """Masks by declaration (type PASSWORD) and, for keys that nobody declares, by name.
+    """Masks what `connect.runtime.config_secrets` calls secret.
 
-    A value that only refers to a config provider (`${file:/path:key}`) is no secret.
+    A value that only refers to a config provider (`${file:/path:key}`) is no secret. `masked` False: values are shown
+    as they are stored, as in Kafka Connect; errors are not.
     """
 
     catalog: Catalog
@@ -42,8 +32,21 @@ class Secrets:
 
     def mask(self, config: Mapping[str, str]) -> dict[str, str]:
         """The configuration as an answer may show it."""
-        hidden = self._secret_keys(config) if self.masked else set()
-        return {key: HIDDEN if key in hidden else value for key, value in config.items()}
+        if not self.masked:
+            return dict(config)
+        hidden = self._secret_keys(config)
+        return {key: HIDDEN if key in hidden else masked(value) for key, value in config.items()}
+
+    def mask_infos(self, infos: ConfigInfos, config: Mapping[str, str | None]) -> ConfigInfos:
+        """The answer of a validation without the configuration's secrets, in values and in errors."""
+        given = {key: value for key, value in config.items() if value is not None}
+        hidden, texts = self._secret_keys(given), self._texts(given)
+        configs = tuple(self._without(info, hidden, texts) for info in infos.configs)
+        return replace(infos, configs=configs)
+
+    def hide(self, text: str, config: Mapping[str, str | None]) -> str:
+        """A message about a configuration, without its secrets."""
+        return masked(hidden_in(text, self._texts({key: value for key, value in config.items() if value is not None})))
 
     def restore(
         self, config: Mapping[str, str | None], stored: Mapping[str, str] | None
@@ -52,53 +55,35 @@ class Secrets:
         if not self.masked:
             return dict(config), ()
         given = {key: value for key, value in config.items() if value is not None}
-        sent = {key for key in self._secret_keys(given) if given[key] == HIDDEN}
+        whole = {key for key in self._secret_keys(given) if given[key] == HIDDEN}
         known = stored or {}
-        restored = {key: known.get(key, value) if key in sent else value for key, value in config.items()}
-        return restored, tuple(_nothing_stored(key) for key in config if key in sent and key not in known)
+        found = {
+            key: known.get(key, value) if key in whole else value and restored(value, known.get(key, ""))
+            for key, value in config.items()
+        }
+        problems = [
+            _nothing_stored(key)
+            for key, value in found.items()
+            if value is not None and (is_masked(value) or (key in whole and key not in known))
+        ]
+        return found, tuple(problems)
+
+    def _without(self, info: Info, hidden: Collection[str], texts: Collection[str]) -> Info:
+        value = info.value.value
+        if self.masked and value:
+            value = HIDDEN if info.value.name in hidden else masked(value)
+        errors = tuple(masked(hidden_in(error, texts)) for error in info.value.errors)
+        return replace(info, value=replace(info.value, value=value, errors=errors))
 
     def _secret_keys(self, config: Mapping[str, str]) -> set[str]:
-        declared: dict[str, ConfigType] = {}
-        for types in self._declared(config):
-            declared |= types
-        return {
-            key
-            for key, value in config.items()
-            if value and _is_secret(key, declared.get(key)) and not self._only_refers(value)
-        }
+        return {key for key in secret_keys(self.catalog, config) if not self._only_refers(config[key])}
+
+    def _texts(self, config: Mapping[str, str]) -> set[str]:
+        return {text for text in secret_texts(self.catalog, config) if not self._only_refers(text)}
 
     def _only_refers(self, value: str) -> bool:
         names = "|".join(re.escape(name) for name in self.providers)
         return bool(names) and re.fullmatch(rf"\s*(?:\$\{{(?:{names}):[^}}]*\}}\s*)+", value) is not None
-
-    def _declared(self, config: Mapping[str, str]) -> Iterator[dict[str, ConfigType]]:
-        yield from (_types(SourceConnectorConfig), _types(SinkConnectorConfig))
-        yield from self._types_of(config.get("connector.class"), CONNECTORS)
-        for key, kind in (("transforms", PluginKind.TRANSFORMATION), ("predicates", PluginKind.PREDICATE)):
-            for alias in comma_separated(config.get(key)):
-                prefix = f"{key}.{alias}."
-                yield from self._types_of(config.get(prefix + "type"), (kind,), prefix)
-        for side, kind in _CONVERTERS.items():
-            yield from self._types_of(config.get(f"{side}.converter"), (kind,), f"{side}.converter.")
-
-    def _types_of(
-        self, name: str | None, kinds: Collection[PluginKind], prefix: str = ""
-    ) -> Iterator[dict[str, ConfigType]]:
-        plugin = self.catalog.find(name.strip(), *kinds) if name else None
-        if plugin is not None:
-            yield _types(plugin.config, prefix)
-
-
-@lru_cache(maxsize=4096)
-def _types(config: type[Config], prefix: str = "") -> dict[str, ConfigType]:
-    """Cached: every answer with a configuration asks."""
-    return {prefix + definition.name: definition.type for definition in config.definitions()}
-
-
-def _is_secret(key: str, declared: ConfigType | None) -> bool:
-    if declared is not None:
-        return declared is ConfigType.PASSWORD
-    return _SUSPECT.search(key) is not None or _OVERRIDES.sub("", key, count=1) in PASSWORDS
 
 
 def _nothing_stored(key: str) -> ConfigProblem:

@@ -29,11 +29,9 @@ class RestServer:
         worker: WorkerConfig,
         operations: Operations,
         catalog: Catalog,
-        *,
-        mask_secrets: bool = True,
     ) -> None:
         bound = bind(worker)
-        context = RestContext(operations, catalog, worker, worker_id=bound.worker_id, mask_secrets=mask_secrets)
+        context = RestContext(operations, catalog, worker, worker_id=bound.worker_id)
         try:
             self.app = rest_app(context)
             self._thread = HttpThread(self.app, bound, admin_app(context) if bound.admin else None)

@@ -27,6 +27,7 @@ from connect.kafka.settings import (
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
 from connect.runtime.config_providers import ConfigProviders, config_providers
+from connect.runtime.config_secrets import secret_texts
 from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.dead_letter import DeadLetters
 from connect.runtime.exactly_once import uses_transactions
@@ -39,6 +40,7 @@ from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.topic_creation import BrokersTopics, CreatedTopics, Topics
 from connect.runtime.topic_groups import topic_groups
 from connect.runtime.worker_config import WorkerConfig
+from connect.telemetry.secret_texts import SECRET_TEXTS
 from connect.telemetry.tracing import is_switched_on, tracer_provider
 
 if TYPE_CHECKING:
@@ -126,6 +128,14 @@ class Clients:
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
         """The configuration with the placeholders of config providers replaced. The result may hold secrets."""
         return self.providers.resolve(config)
+
+    def resolve_secretly(self, config: Mapping[str, str]) -> dict[str, str]:
+        """As `resolve`, of a whole connector configuration: from then on its secrets are in no log, trace or letter."""
+        # What cannot be resolved has secrets, too.
+        SECRET_TEXTS.add(secret_texts(self.catalog, config))
+        resolved = self.resolve(config)
+        SECRET_TEXTS.add(secret_texts(self.catalog, resolved))
+        return resolved
 
     @cached_property
     def providers(self) -> ConfigProviders:

@@ -18,17 +18,17 @@ from typing import Annotated, Any, Final, NamedTuple, Protocol, cast
 from pydantic import AfterValidator
 
 from connect import __version__
-from connect.api.config import HIDDEN, Config, ListOf, String, key
+from connect.api.config import Config, ListOf, String, key
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.api.plugin import Plugin, PluginKind
+from connect.api.secrets import hidden_in
 from connect.plugins import Catalog
 from connect.runtime.java_properties import parse_properties
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 log = logging.getLogger(__name__)
 
 PLACEHOLDER: Final = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
-HIDDEN_LENGTH_MIN: Final = 4
-"""Shorter values are not hidden in texts: they would be found in half of all words."""
 
 
 class Placeholder(NamedTuple):
@@ -90,7 +90,8 @@ class ConfigProviders:
         ]
         if problems:
             raise ConfigError(problems)
-        self._given.update(v for v in values.values() if len(v) >= HIDDEN_LENGTH_MIN)
+        self._given.update(values.values())
+        SECRET_TEXTS.add(values.values())
         return {name: replaced(text, values) for name, text in config.items()}
 
     def _provider(self, name: str) -> ConfigProvider:
@@ -101,9 +102,7 @@ class ConfigProviders:
 
     def hide(self, text: str) -> str:
         """A text for people to read, in which no value that a provider gave is shown."""
-        for value in sorted(self._given, key=len, reverse=True):
-            text = text.replace(value, HIDDEN)
-        return text
+        return hidden_in(text, self._given)
 
 
 def config_providers(worker: Mapping[str, str], catalog: Catalog) -> ConfigProviders:

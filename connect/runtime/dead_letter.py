@@ -13,6 +13,7 @@ from connect.kafka.pooled_producer import RowProducer
 from connect.kafka.raw import RawBatch
 from connect.runtime.messages import TaskId
 from connect.runtime.tolerance import BadRow
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 PREFIX: Final = "__connect.errors."
 """Prefix of the context headers (org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter)."""
@@ -108,7 +109,7 @@ def context(task: TaskId, row: BadRow) -> list[tuple[str, bytes | None]]:
         "stage": row.stage.value,
         "class.name": row.component,
         "exception.class.name": f"{type(row.error).__module__}.{type(row.error).__qualname__}",
-        "exception.message": str(row.error),
-        "exception.stacktrace": "".join(traceback.format_exception(row.error)),
+        "exception.message": SECRET_TEXTS.hide(str(row.error)),
+        "exception.stacktrace": SECRET_TEXTS.hide("".join(traceback.format_exception(row.error))),
     }
     return [(PREFIX + name, text.encode(errors="replace")) for name, text in texts.items() if text is not None]

@@ -27,6 +27,7 @@ from connect.runtime import crash_report
 from connect.runtime.build import build_connector
 from connect.runtime.clean_pages import CleanPages
 from connect.runtime.clients import Clients
+from connect.runtime.config_secrets import secret_texts
 from connect.runtime.connector_answers import answer_connector_call
 from connect.runtime.crash_report import Stages
 from connect.runtime.group_calls import GROUP_CALLS, answer_group_call
@@ -58,6 +59,7 @@ from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LOG_LEVELS
 from connect.telemetry.logs import set_up_logs
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 log = logging.getLogger(__name__)
 
@@ -140,11 +142,11 @@ class Host:
         try:
             self._send(self._answer(call))
         except ConfigError as error:
-            hide = self._clients.providers.hide
+            hide = SECRET_TEXTS.hide
             problems = tuple(ConfigProblem(p.key, hide(p.message)) for p in error.problems)
             self._send(CallResult(call.id, None, problems, hide(str(error)), hide(traceback.format_exc())))
         except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is the caller's answer
-            hide = self._clients.providers.hide
+            hide = SECRET_TEXTS.hide
             text = hide(str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}")
             retriable = isinstance(error, RetriableError)
             self._send(CallResult(call.id, error=text, trace=hide(traceback.format_exc()), retriable=retriable))
@@ -152,7 +154,7 @@ class Host:
     def _answer(self, call: Call) -> CallResult:
         if call.method == "validate":
             return CallResult(call.id, value=self._validate(self._clients, call.config))
-        resolved = self._clients.resolve(call.config)
+        resolved = self._clients.resolve_secretly(call.config)
         if call.method in KAFKA_CALLS:
             return CallResult(call.id, value=answer_kafka_call(self._clients, call, resolved))
         if call.method in GROUP_CALLS:
@@ -239,6 +241,7 @@ def run_host(
     lines = _lines(channel)
     worker = WorkerConfig.parse(json.loads(next(lines)))
     clients = Clients(worker, catalog or Catalog.installed())
+    SECRET_TEXTS.add(secret_texts(clients.catalog, worker.originals))
     Host(channel, clients, stages, validate, pages).serve(lines)
     # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
     os._exit(0)

@@ -46,6 +46,7 @@ from connect.runtime.source_loop import Delivery, SourceLoop
 from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.traces import trace_of
 from connect.runtime.used_topics import UsedTopics
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 log = logging.getLogger(__name__)
 
@@ -164,8 +165,8 @@ class TaskRun:
     def _say(self, state: State | None, error: BaseException | None = None) -> None:
         trace = reason = None
         if error is not None:
-            trace = self._clients.providers.hide(trace_of(error))
-            reason = self._clients.providers.hide(one_line(error))
+            trace = SECRET_TEXTS.hide(trace_of(error))
+            reason = SECRET_TEXTS.hide(one_line(error))
         retriable = error is not None and _may_heal(error)
         self._state = state
         if state in {None, State.FAILED}:
@@ -177,7 +178,7 @@ class TaskRun:
         if self._state is None:
             return
         if condition is not None:
-            condition = hidden(condition, self._clients.providers.hide)
+            condition = hidden(condition, SECRET_TEXTS.hide)
         self._report(TaskCondition(self.id.connector, self.id.task, self.run, self._state, condition))
 
     def _say_built(self) -> None:
@@ -216,7 +217,7 @@ class TaskRun:
             task.close()
 
     def _run_source(self, stack: ExitStack) -> None:
-        resolved = self._clients.resolve(self._start.connector_config)
+        resolved = self._clients.resolve_secretly(self._start.connector_config)
         task_config = self._task_config(resolved)
         config = SourceConnectorConfig.parse(resolved)
         converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
@@ -288,7 +289,7 @@ class TaskRun:
             raise AbortableError(f"Task {self.id} may not write: {refusal}")
 
     def _run_sink(self, stack: ExitStack) -> None:
-        resolved = self._clients.resolve(self._start.connector_config)
+        resolved = self._clients.resolve_secretly(self._start.connector_config)
         task_config = self._task_config(resolved)
         config = SinkConnectorConfig.parse(resolved)
         dead_letters = self._clients.dead_letters(self.id, config, resolved)

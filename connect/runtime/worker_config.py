@@ -146,6 +146,13 @@ class WorkerConfig(Config):
         doc="Properties file of users and passwords; with it every request needs one of them (HTTP basic).",
         importance="low",
     )
+    rest_mask_secrets: Boolean = key(
+        "rest.mask.secrets",
+        True,
+        doc="Answers show secrets of configurations as [hidden], which stands for the stored value when it is sent "
+        "back. false: as they are stored, as in Java, for clients that compare what they sent with what they get.",
+        importance="low",
+    )
     rest_extension_classes: ListOf = key(
         "rest.extension.classes",
         (),

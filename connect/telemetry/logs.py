@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import structlog
+
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 FORMAT_VARIABLE: Final = "CONNECT_LOG_FORMAT"
 """Environment variable that carries the format to the task hosts: `text` or `json`."""
@@ -57,6 +59,10 @@ def set_up_logs(log_format: Format | None = None, level: str | None = None) -> N
 def _rendering(log_format: Format) -> list[structlog.typing.Processor]:
     strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if log_format == "json":
-        return [strip, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        return [strip, structlog.processors.format_exc_info, structlog.processors.JSONRenderer(), _hidden]
     plain = structlog.dev.plain_traceback
-    return [strip, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+    return [strip, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain), _hidden]
+
+
+def _hidden(_logger: object, _method: str, line: Any) -> str:
+    return SECRET_TEXTS.hide(str(line))

@@ -131,9 +131,8 @@ class ConnectorSuite:
         self, system: Any, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
     ) -> None:
         caplog.set_level(logging.DEBUG)
-        secrets = [d.name for d in self.plugin.config.definitions() if d.type is ConfigType.PASSWORD]
-        for name in secrets:
-            config = {**system.config(), name: CANARY}
+        for name, value in _secret_values(self.plugin.config.definitions()):
+            config = {**system.config(), name: value}
             for where, text in self._outputs(config, system):
                 assert CANARY not in text, f"The value of {name} is shown in {where}: {text.replace(CANARY, '***')}"
             shown = [r.getMessage() + str(r.exc_text or "") for r in caplog.records] + [*capfd.readouterr()]
@@ -190,6 +189,17 @@ def _broken_configs(
             yield definition.name, {k: v for k, v in config.items() if k != definition.name}
         if definition.type is not ConfigType.PASSWORD:
             yield definition.name, {**config, definition.name: "\0 neither number nor name"}
+
+
+def _secret_values(definitions: tuple[KeyDefinition, ...]) -> Iterator[tuple[str, str]]:
+    """Keys with values that hold the canary: every secret, every URL in two forms, and a key that nobody declares."""
+    for definition in definitions:
+        if definition.type is ConfigType.PASSWORD:
+            yield definition.name, CANARY
+        elif definition.has_credentials:
+            yield definition.name, f"http://kit:{CANARY}@127.0.0.1:1/"
+            yield definition.name, f"http://127.0.0.1:1/?user=kit&password={CANARY}"
+    yield "kit.undeclared.password", CANARY
 
 
 def _raised(run: Callable[[], object]) -> str:

@@ -31,7 +31,6 @@ from connect.api.time_types import TimePrecision
 from connectors.jdbc import rules
 from connectors.jdbc.database_keys import DATABASE, DatabaseKeys
 from connectors.jdbc.log.keys import LogKeys
-from connectors.jdbc.url import without_password
 from connectors.jdbc.zone import zone
 
 MODES = ("bulk", "timestamp", "incrementing", "timestamp+incrementing", "log")
@@ -281,11 +280,11 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
     @classmethod
     def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
-        """As the base class, but a password inside connection.url is not repeated, and forms show what fits the mode.
+        """As the base class, but forms show what fits the mode.
 
         query.masked is not shown at all, as with Confluent's connector.
         """
-        url, mode = properties.get("connection.url"), properties.get("mode") or ""
+        mode = properties.get("mode") or ""
         hidden = {"query.masked"}
         if mode in MODES:
             hidden |= (set() if "incrementing" in mode else _OF_IDS) - (
@@ -294,9 +293,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
             hidden |= (set() if "timestamp" in mode else _OF_TIMESTAMPS) - (
                 _OF_IDS if "incrementing" in mode else set()
             )
-        values = super().validate_keys(
-            properties if url is None else {**properties, "connection.url": without_password(url)}
-        )
+        values = super().validate_keys(properties)
         return tuple(
             replace(
                 value,
@@ -323,11 +320,6 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     def interval_s(self) -> float:
         """poll.interval.ms, never 0."""
         return max(1, self.poll_interval_ms) / 1000
-
-    def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
-        """Leaves a password inside connection.url out of the repr."""
-        for name, value in super().__repr_args__():
-            yield name, without_password(self.connection_url) if name == "connection_url" else value
 
     def paced(self, rows: int) -> int:
         """So many rows at once, or those of a second where fewer may be read."""

@@ -23,6 +23,7 @@ from connect.api.config import (
     key,
     one_of,
 )
+from connect.api.url import Url, UrlText
 from connectors.jdbc.drivers import KEY
 
 NUMERIC_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double")
@@ -39,8 +40,9 @@ DATABASE = "Database"
 class DatabaseKeys(ConnectorConfig):
     """What a user may say about the database."""
 
-    connection_url: String = key(
-        "connection.url", "", importance="high", group=DATABASE, dependents=("table.whitelist", "table.blacklist"),
+    connection_url: Url = key(
+        "connection.url", UrlText(""), importance="high", group=DATABASE,
+        dependents=("table.whitelist", "table.blacklist"),
         display_name="JDBC URL", width="long",
         doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or any "
         "SQLAlchemy URL. Keep the password in connection.password.",

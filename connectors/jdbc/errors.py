@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import sqlalchemy.exc as sa
 
-from connect.api.config import HIDDEN
 from connect.api.errors import ConnectError, RetriableError
+from connect.api.secrets import hidden_in, masked
 
 # SQLSTATE classes that pass: connection, rollback, resources, object in use, operator intervention, system error.
 _PASSING_STATES = ("08", "40", "53", "55", "57", "58")
@@ -55,9 +55,7 @@ class Border:
         return f"{self._database}: {doing} failed: {self._without_secrets(_text(error))}."
 
     def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
-        return text
+        return masked(hidden_in(text, self._secrets))
 
 
 def passes(error: BaseException) -> bool:

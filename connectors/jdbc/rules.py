@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from connect.api.config import HIDDEN
 from connect.api.errors import ConfigProblem
+from connect.api.secrets import HIDDEN
 from connectors.jdbc.drivers import driver_problems, names_engine
 from connectors.jdbc.log.keys import log_problems
 from connectors.jdbc.tables import parse_mapping

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
-from connect.api.config import HIDDEN
 from connectors.jdbc import url_parameters as known
 from connectors.jdbc.url_hosts import ONE_BY_ONE, Address, addresses
 
@@ -107,12 +106,6 @@ def other_servers(text: str) -> list[Address]:
 def _signed_in(text: str, user: str | None, password: str | None) -> tuple[str | None, str | None]:
     name, colon, secret = text.partition(":")
     return unquote(name) or user, (unquote(secret) if colon else password)
-
-
-def without_password(url: str) -> str:
-    """The URL with every password in it replaced, for answers and messages."""
-    url = re.sub(r"(?i)((?:[?&;]|^)[^=&?;]*(?:password|secret|token)[^=&?;]*=)[^&;]*", rf"\1{HIDDEN}", url)
-    return re.sub(r"(://[^:/@?]*):[^/]*@", rf"\1:{HIDDEN}@", url)
 
 
 def _parameters(chosen: _Family, name: str, given: Mapping[str, str]) -> dict[str, str | tuple[str, ...]]:

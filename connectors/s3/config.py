@@ -28,6 +28,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.api.url import Url, UrlText
 from connectors.s3.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
@@ -65,8 +66,11 @@ class S3SinkConfig(ConnectorConfig):
         "s3.bucket.name", doc="The bucket, which must exist.", importance="high", group="S3"
     )
     region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3")
-    store_url: String = key(
-        "store.url", "", doc="Endpoint of an S3-compatible store, such as http://host:8333; empty: AWS.", group="S3"
+    store_url: Url = key(
+        "store.url",
+        UrlText(""),
+        doc="Endpoint of an S3-compatible store, such as http://host:8333; empty: AWS.",
+        group="S3",
     )
     path_style: Boolean = key(
         "s3.path.style.access.enabled", True, doc="Put the bucket into the path, not into the host name.", group="S3"
@@ -91,7 +95,9 @@ class S3SinkConfig(ConnectorConfig):
     request_timeout_ms: Annotated[Long, at_least(1)] = key(
         "s3.request.timeout.ms", 30_000, doc="Limit of one request, its body included.", importance="low", group="S3"
     )
-    proxy_url: String = key("s3.proxy.url", "", doc="HTTP proxy for requests to S3.", importance="low", group="S3")
+    proxy_url: Url = key(
+        "s3.proxy.url", UrlText(""), doc="HTTP proxy for requests to S3.", importance="low", group="S3"
+    )
     sse_name: Annotated[String, one_of("", "AES256", "aws:kms")] = key(
         "s3.ssea.name", "", doc="Encryption at rest that S3 is asked for.", importance="low", group="S3"
     )

@@ -49,7 +49,7 @@ class Bucket:
 
     def __init__(self, config: S3SinkConfig) -> None:
         self.name = config.bucket
-        self._endpoint = config.store_url or f"AWS, region {config.region}"
+        self._endpoint = config.store_url.shown or f"AWS, region {config.region}"
         self._mode = "create" if config.conditional_writes else "overwrite"
         self._store = _open_store(config)
         self._loop = asyncio.new_event_loop()

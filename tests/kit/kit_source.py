@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 from kit_table import PARTITION, START, TableConfig, TableConnector, TableSource, reached
 
-from connect.api.config import Int, String, at_least, key
+from connect.api.config import ConnectorConfig, Int, String, at_least, key
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
+from connect.api.url import Url, UrlText
 
 
 class AcksEarlyTask(TableSource):
@@ -162,6 +163,22 @@ class LogsASecret(TableConnector):
         import logging
 
         logging.getLogger("kit").debug("settings: %s", dict(self.config.originals))
+
+
+class SecretlessConfig(ConnectorConfig):
+    """Nothing in it is declared secret, and people give secrets all the same."""
+
+    database: String = key("database", doc="The file of the SQLite database.", importance="high")
+    batch_max_rows: Annotated[Int, at_least(1)] = key("batch.max.rows", 7, doc="Rows per batch.")
+
+
+class UrlConfig(SecretlessConfig):
+    url: Url = key("url", UrlText(""), doc="Where a copy is.")
+
+
+class LeaksAUrl(TableConnector):
+    def check(self, deadline: Deadline) -> None:
+        raise ConnectError(f"Nothing answers at {getattr(self.config, 'url', '')}.")
 
 
 class CopiesTheRows(TableConnector):

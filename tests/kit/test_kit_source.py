@@ -71,6 +71,8 @@ CONFIGS = {
     "UndocumentedConfig": "test_definitions_are_complete",
 }
 """Configuration of an otherwise correct source -> the only test that fails."""
+SECRETS = {"LogsASecret": "SecretlessConfig", "LeaksAUrl": "UrlConfig"}
+"""Connector -> a configuration without a password, whose secrets it shows."""
 COSTLY = {IDLE, KILL}
 """Tests that wait for seconds or start a process: run for the correct source and where they are to fail."""
 
@@ -82,6 +84,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     cases = {CORRECT: Case(_code(CORRECT))}
     cases |= {name: Case(_code(name), only=failing) for name, failing in faults.items()}
     cases |= {name: Case(_code(name, CORRECT, name), only={test}) for name, test in CONFIGS.items()}
+    cases |= {name: Case(_code(name, connector, name), only={SECRET}) for connector, name in SECRETS.items()}
     return start_runs(tmp_path_factory.mktemp("source"), cases)
 
 
@@ -126,6 +129,12 @@ def test_the_test_that_says_why_fails(runs: Runs, name: str) -> None:
 def test_a_bad_declaration_fails_its_own_test(runs: Runs, name: str) -> None:
     outcome = runs.outcome(name)
     assert outcome.failed == {CONFIGS[name]}, outcome.output
+
+
+@pytest.mark.parametrize("config", SECRETS.values())
+def test_a_secret_is_looked_for_where_no_password_is_declared(runs: Runs, config: str) -> None:
+    outcome = runs.outcome(config)
+    assert outcome.failed == {SECRET}, outcome.output
 
 
 def test_a_late_method_is_named(runs: Runs) -> None:

@@ -12,15 +12,16 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
-from connect.api.config import Boolean, ClassName, Config, Int, ListOf, Password, String, at_least, key, one_of
+from connect.api.config import Boolean, ClassName, Config, Int, Password, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
+from connect.api.url import Url, Urls, UrlText
 from connect.convert.registry.subjects import STRATEGIES, TOPIC, strategy_name
 
 SECRET_GROUP, SCHEMAS, CLIENT = "Security", "Schemas", "Registry"
 NO_CONTEXT: Final = "io.confluent.kafka.serializers.context.NullContextNameStrategy"
 
 
-def _check_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
+def _check_urls(urls: tuple[UrlText, ...]) -> tuple[UrlText, ...]:
     if not urls:
         raise ValueError("List must not be empty")
     for url in urls:
@@ -53,7 +54,7 @@ Strategy = Annotated[ClassName, AfterValidator(_check_strategy)]
 class RegistryConfig(Config):
     """Where the registry is, and what is written there."""
 
-    url: Annotated[ListOf, AfterValidator(_check_urls)] = key(
+    url: Annotated[Urls, AfterValidator(_check_urls)] = key(
         "schema.registry.url", importance="high", group=CLIENT, display_name="Schema Registry URL",
         doc="Comma-separated addresses of the schema registry; the next is asked when one does not answer.",
     )  # fmt: skip
@@ -131,8 +132,8 @@ class RegistryConfig(Config):
     bearer_token: Password | None = key(
         "bearer.auth.token", None, group=SECRET_GROUP, doc="A token to send instead of user and password.",
     )  # fmt: skip
-    bearer_issuer: String = key(
-        "bearer.auth.issuer.endpoint.url", "", group=SECRET_GROUP, importance="low",
+    bearer_issuer: Url = key(
+        "bearer.auth.issuer.endpoint.url", UrlText(""), group=SECRET_GROUP, importance="low",
         doc="OAUTHBEARER: the issuer's token endpoint, asked with the grant client_credentials.",
     )  # fmt: skip
     bearer_client_id: String = key(

@@ -29,7 +29,7 @@ class OAuthTokens:
 
     def __init__(self, config: RegistryConfig, pool: urllib3.PoolManager) -> None:
         assert config.bearer_client_secret is not None, "checked by RegistryConfig"
-        self._issuer = config.bearer_issuer
+        self._issuer, self._shown = config.bearer_issuer, config.bearer_issuer.shown
         self._form = {"grant_type": "client_credentials"} | (
             {"scope": config.bearer_scope} if config.bearer_scope else {}
         )
@@ -64,16 +64,16 @@ class OAuthTokens:
             answer = self._pool.request("POST", self._issuer, headers=headers, body=urlencode(self._form))
         except urllib3.exceptions.HTTPError as error:
             raise RetriableError(
-                f"The OAuth issuer {self._issuer} of the schema registry does not answer ({type(error).__name__}).",
+                f"The OAuth issuer {self._shown} of the schema registry does not answer ({type(error).__name__}).",
                 key=_ISSUER, fix="Check the address and that the issuer runs.",
             ) from None  # fmt: skip
         if answer.status in _TRANSIENT:
-            raise RetriableError(f"The OAuth issuer {self._issuer} failed with HTTP {answer.status}.", key=_ISSUER)
+            raise RetriableError(f"The OAuth issuer {self._shown} failed with HTTP {answer.status}.", key=_ISSUER)
         found = _parsed(answer.data)
         if answer.status >= 300 or not isinstance(found.get("access_token"), str):
             said = " ".join(str(found[name]) for name in ("error", "error_description") if name in found)
             raise TokenRefusedError(
-                f"The OAuth issuer {self._issuer} gives no token: HTTP {answer.status} {said}".rstrip() + ".",
+                f"The OAuth issuer {self._shown} gives no token: HTTP {answer.status} {said}".rstrip() + ".",
                 key=_ISSUER, fix="Check bearer.auth.client.id, bearer.auth.client.secret and bearer.auth.scope.",
             )  # fmt: skip
         return found

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connect.api.config import (
-    HIDDEN,
     Boolean,
     Config,
     ConfigType,
@@ -29,6 +28,7 @@ from connect.api.config import (
     text_of,
 )
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.secrets import HIDDEN
 
 SECRET = "hunter2"
 BLANK = "".join(map(chr, range(33)))

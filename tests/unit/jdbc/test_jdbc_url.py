@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.jdbc.url import DatabaseUrl, family, translate, without_password
+from connect.api.secrets import masked
+from connectors.jdbc.url import DatabaseUrl, family, translate
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_an_unknown_parameter_is_named():
     ],
 )
 def test_passwords_in_urls_are_hidden(url, shown):
-    assert without_password(url) == shown
+    assert masked(url) == shown
 
 
 def test_the_family_is_the_databases_name():

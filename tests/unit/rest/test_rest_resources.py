@@ -249,9 +249,28 @@ def test_a_mask_with_nothing_behind_it_is_an_error(rest: Rest) -> None:
 
 
 def test_inline_secrets_are_shown_when_the_worker_says_so(serve: ServerMaker) -> None:
-    rest = serve(mask_secrets=False)
-    rest("POST", "/connectors", {"name": "v", "config": VAULT})
-    assert rest.get("/connectors/v/config")["connection.password"] == "hunter2"
+    rest = serve(worker={"rest.mask.secrets": "false"})
+    given = {**VAULT, "connection.url": "http://u:hunter2@h/", "name": "v"}
+    rest("POST", "/connectors", {"name": "v", "config": given})
+    assert rest.get("/connectors/v/config") == given
+    assert rest("PUT", "/connectors/v/config", {**given, "x.token": "[hidden]"}).status_code == 200
+    assert rest.get("/connectors/v/config")["x.token"] == "[hidden]"
+
+
+def test_a_url_is_masked_by_its_parts_and_restored_by_them(rest: Rest) -> None:
+    given = {**VAULT, "connection.url": "jdbc:postgresql://h/d?user=u&password=hunter2&sslpassword=hunter3"}
+    shown = "jdbc:postgresql://h/d?user=u&password=[hidden]&sslpassword=[hidden]"
+    rest("POST", "/connectors", {"name": "v", "config": given})
+    read = rest.get("/connectors/v/config")
+    assert read["connection.url"] == shown
+    moved = {**read, "connection.url": shown.replace("//h/", "//other/")}
+    assert rest("PUT", "/connectors/v/config", moved).status_code == 200
+    stored = rest.operations.cluster.configs["v"]["connection.url"]
+    assert stored == given["connection.url"].replace("//h/", "//other/")
+    found = rest("PUT", f"/connector-plugins/{VAULT_SOURCE}/config/validate", read).json()["configs"]
+    assert {c["value"]["name"]: c["value"]["value"] for c in found}["connection.url"] == shown
+    more = {**read, "connection.url": f"{shown}&access_token=[hidden]"}
+    assert "it stands for a stored value" in refused(rest("PUT", "/connectors/v/config", more), 400)
 
 
 def test_metrics_in_the_text_format(rest: Rest) -> None:

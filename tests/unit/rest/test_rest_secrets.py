@@ -22,6 +22,12 @@ SECRETS = Secrets(catalog(), ("file", "env"))
         (FILE_SOURCE, "producer.override.sasl.jaas.config"),
         (FILE_SOURCE, "consumer.override.ssl.keystore.key"),
         (FILE_SOURCE, "value.converter.basic.auth.user.info"),
+        (FILE_SOURCE, "producer.override.ssl.key.pem"),
+        (FILE_SOURCE, "producer.override.sasl.oauthbearer.config"),
+        (FILE_SOURCE, "admin.override.sasl.oauthbearer.client.credentials.client.secret"),
+        (FILE_SOURCE, "db.pwd"),
+        (FILE_SOURCE, "request.header.Authorization"),
+        (FILE_SOURCE, "eventhub.connection.string"),
         ("not.installed.Connector", "api_key"),
     ],
 )
@@ -72,3 +78,18 @@ def test_restore_names_what_is_not_stored() -> None:
 def test_a_new_secret_replaces_the_stored_one(rest: Rest) -> None:
     restored, _ = SECRETS.restore({"connection.password": "new"}, {"connection.password": "old"})
     assert restored == {"connection.password": "new"}
+
+
+@pytest.mark.parametrize("key", ["topic", "x.y", "file"])
+def test_text_in_pem_form_is_masked_whatever_its_key_is(key: str) -> None:
+    config = {"connector.class": FILE_SOURCE, key: "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"}
+    assert SECRETS.mask(config)[key] == "[hidden]"
+
+
+def test_the_user_info_of_a_url_is_masked_wherever_it_stands() -> None:
+    config = {"connector.class": FILE_SOURCE, "topic": "t", "x.y": "see http://u:hunter2@h/ there"}
+    shown = SECRETS.mask(config)
+    assert shown["x.y"] == "see http://u:[hidden]@h/ there"
+    assert SECRETS.restore(dict(shown), config) == (config, ())
+    _, problems = SECRETS.restore(dict(shown), None)
+    assert [problem.key for problem in problems] == ["x.y"]

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from connect.api.config import HIDDEN, Config
+from connect.api.config import Config
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
+from connect.api.secrets import HIDDEN
 from connect.plugins import Catalog
 from connect.runtime.config_providers import (
     ConfigProviders,

@@ -1,0 +1,44 @@
+"""Settings whose text is a URL that may hold credentials.
+
+They are masked in answers, restored from what is stored when a mask comes back, and kept out of messages, as passwords
+are; all else of the URL is shown.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from connect.api.config import ConfigType, parse_list, parse_text
+from connect.api.secrets import Credentials, masked
+
+
+class UrlText(str):
+    """A URL that may hold credentials: its repr has none, and `shown` is what messages name."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(self.shown)
+
+    @property
+    def shown(self) -> str:
+        """The URL with its secrets masked."""
+        return masked(str(self))
+
+
+def _parse_url(value: object) -> object:
+    text = parse_text(value)
+    return UrlText(text) if isinstance(text, str) else text
+
+
+def _parse_urls(value: object) -> object:
+    found = parse_list(value)
+    return tuple(UrlText(url) for url in found) if isinstance(found, tuple | list) else found
+
+
+Url = Annotated[UrlText, ConfigType.STRING, Credentials(), BeforeValidator(_parse_url)]
+"""The type of a setting. A default is an UrlText, too."""
+Urls = Annotated[tuple[UrlText, ...], ConfigType.LIST, Credentials(), BeforeValidator(_parse_urls)]
+"""The type of a setting that lists URLs."""

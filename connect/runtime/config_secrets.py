@@ -1,0 +1,78 @@
+"""Which keys of a connector's configuration are secret, and which texts in it. Pure.
+
+A key is secret by its declared type, or by its name where nobody declares it; a text is where it is in PEM form. URLs
+have secret parts, whatever their key is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+from urllib.parse import unquote, unquote_plus
+
+from connect.api.config import Config, ConfigType
+from connect.api.plugin import PluginKind
+from connect.api.secrets import is_private_text, is_suspect, secrets_in
+from connect.kafka.settings import is_secret
+from connect.plugins import CONNECTORS, Catalog
+from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
+
+_OVERRIDES: Final = re.compile(r"(?:producer|consumer|admin)\.override\.")
+_CONVERTERS: Final = {
+    "key": PluginKind.CONVERTER, "value": PluginKind.CONVERTER, "header": PluginKind.HEADER_CONVERTER,
+}  # fmt: skip
+_INSIDE: Final = re.compile(r"""(?:password|secret|token)\w*\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
+
+
+def secret_keys(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
+    """The keys whose whole value is secret; empty values are none."""
+    declared: dict[str, ConfigType] = {}
+    for types in _declared(catalog, config):
+        declared |= types
+    return {key for key, value in config.items() if value and _is_secret(key, value, declared.get(key))}
+
+
+def secret_texts(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
+    """Every secret in a configuration, with those inside of them: a login's password, the part behind user:."""
+    whole = {config[key] for key in secret_keys(catalog, config)}
+    parts = {part for value in config.values() for part in secrets_in(value)}
+    inside = {found for value in whole for found in _INSIDE.findall(value)}
+    users = {value.partition(":")[2] for value in whole if re.fullmatch(r"[^\s:]+:\S+", value)}
+    found = whole | parts | inside | users
+    return found | {unquote(text) for text in found} | {unquote_plus(text) for text in found}
+
+
+def _is_secret(key: str, value: str, declared: ConfigType | None) -> bool:
+    if declared is ConfigType.PASSWORD or is_private_text(value):
+        return True
+    if declared is not None:
+        return False
+    setting = _OVERRIDES.sub("", key, count=1)
+    return is_suspect(key) if setting == key else is_secret(setting) or is_suspect(setting)
+
+
+def _declared(catalog: Catalog, config: Mapping[str, str]) -> Iterator[dict[str, ConfigType]]:
+    yield from (_types(SourceConnectorConfig), _types(SinkConnectorConfig))
+    yield from _types_of(catalog, config.get("connector.class"), CONNECTORS)
+    for key, kind in (("transforms", PluginKind.TRANSFORMATION), ("predicates", PluginKind.PREDICATE)):
+        for alias in filter(None, map(str.strip, config.get(key, "").split(","))):
+            prefix = f"{key}.{alias}."
+            yield from _types_of(catalog, config.get(prefix + "type"), (kind,), prefix)
+    for side, kind in _CONVERTERS.items():
+        yield from _types_of(catalog, config.get(f"{side}.converter"), (kind,), f"{side}.converter.")
+
+
+def _types_of(
+    catalog: Catalog, name: str | None, kinds: Collection[PluginKind], prefix: str = ""
+) -> Iterator[dict[str, ConfigType]]:
+    plugin = catalog.find(name.strip(), *kinds) if name else None
+    if plugin is not None:
+        yield _types(plugin.config, prefix)
+
+
+@lru_cache(maxsize=4096)
+def _types(config: type[Config], prefix: str = "") -> dict[str, ConfigType]:
+    """Cached: every answer with a configuration asks."""
+    return {prefix + definition.name: definition.type for definition in config.definitions()}
