@@ -3,6 +3,9 @@
 A worker that hangs, or is stopped by a debugger or a virtual machine, loses its slots to others while its task hosts
 would work on; so do those of a worker that no broker hears any more. So each host ends itself when the lease was not
 extended in time. The clock is CLOCK_MONOTONIC, which all processes of a machine share.
+
+A host looks at the lease every `CHECK_S`. One that is frozen itself cannot look, and would send what its Kafka clients
+hold as soon as it goes on; so where there are such timers (Linux) the kernel ends it a moment later (`lease_timer`).
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
+from connect.cluster.lease_timer import LeaseTimer
 from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import say_lease_over
+from connect.runtime.crash_report import say_lease_over, say_lease_until
 
 _FORMAT: Final = struct.Struct("d")
 SHARE: Final = 0.8
@@ -29,6 +34,8 @@ REACH_S: Final = 0.5
 Reach = Callable[[float], bool]
 """Whether a broker answers within so many seconds."""
 CHECK_S: Final = 0.2
+TIMER_GRACE_S: Final = 2 * CHECK_S
+"""The kernel's timer leaves a host that is not frozen the time to end itself, and to say why."""
 EXIT_CODE: Final = 75
 """EX_TEMPFAIL: how a host ends whose lease is over; the crash report says that it was not a plug-in that ended it."""
 LEASE_OVER: Final = "ended with its worker's lease"
@@ -116,15 +123,39 @@ def watch(descriptor: int, report: int) -> None:
 
     `report`: the descriptor of its crash report, which tells the worker why.
     """
-    memory = mmap.mmap(descriptor, mmap.PAGESIZE, prot=mmap.PROT_READ)
-    threading.Thread(target=_watch, args=(memory, report), name="lease", daemon=True).start()
+    watcher = _Watcher(descriptor, report)
+    watcher.arm()
+    threading.Thread(target=watcher.run, name="lease", daemon=True).start()
 
 
-def _watch(memory: mmap.mmap, report: int) -> None:
-    pause = threading.Event()
-    while not pause.wait(CHECK_S):
-        (until_s,) = _FORMAT.unpack(memory[: _FORMAT.size])
-        if time.monotonic() > until_s:
-            say_lease_over(report)
-            os.write(2, b"The worker of this task host is frozen or out of its group; the host ends.\n")
-            os._exit(EXIT_CODE)  # nothing may be flushed: another worker may own these tasks already
+class _Watcher:
+    """The host's side."""
+
+    def __init__(self, descriptor: int, report: int) -> None:
+        self._memory = mmap.mmap(descriptor, mmap.PAGESIZE, prot=mmap.PROT_READ)
+        self._report = report
+        self._armed_s = 0.0
+        self._timer: LeaseTimer | None = None
+        with suppress(OSError):  # such a system has the look at the clock alone, see ARCHITECTURE.md
+            self._timer = LeaseTimer()
+
+    def run(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(CHECK_S):
+            if time.monotonic() > self._until_s():
+                say_lease_over(self._report)
+                os.write(2, b"The worker of this task host is frozen or out of its group; the host ends.\n")
+                os._exit(EXIT_CODE)  # nothing may be flushed: another worker may own these tasks already
+            self.arm()
+
+    def arm(self) -> None:
+        """Tell the kernel until when this process may live. A lease that is revoked ends by `run`."""
+        until_s = self._until_s()
+        if self._timer is not None and until_s > self._armed_s:
+            self._armed_s = until_s
+            say_lease_until(self._report, until_s + TIMER_GRACE_S)
+            self._timer.arm(until_s + TIMER_GRACE_S)
+
+    def _until_s(self) -> float:
+        (until_s,) = _FORMAT.unpack(self._memory[: _FORMAT.size])
+        return float(until_s)

@@ -1,8 +1,8 @@
 """What a task host leaves behind when it dies: which stage each run was in, and the stacks of its threads.
 
 Both are in memory that the host shares with its worker, so they outlive any end: a signal, an `os._exit`, a kill from
-outside. The stages come first, in slots of one run each; then a mark whether the lease was over; behind it the
-interpreter writes its stacks.
+outside. The stages come first, in slots of one run each; then a mark whether the lease was over, and until when it was
+good; behind them the interpreter writes its stacks.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import mmap
 import os
 import struct
 import threading
+import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -19,6 +20,8 @@ _SLOT: Final = struct.Struct("<q24s")
 _SLOTS: Final = 512
 STAGES_BYTES: Final = _SLOT.size * _SLOTS
 _LEASE_OVER: Final = b"lease over"
+_LEASE_UNTIL: Final = struct.Struct("d")
+_LEASE_UNTIL_AT: Final = STAGES_BYTES + 16
 _STACKS_AT: Final = STAGES_BYTES + 32
 REPORT_BYTES: Final = _STACKS_AT
 """What is there from the start; the stacks are written behind it."""
@@ -93,6 +96,14 @@ def say_lease_over(descriptor: int) -> None:
     os.pwrite(descriptor, _LEASE_OVER, STAGES_BYTES)
 
 
+def say_lease_until(descriptor: int, until_s: float) -> None:
+    """The kernel ends the host then (CLOCK_MONOTONIC), unless the host puts that off."""
+    os.pwrite(descriptor, _LEASE_UNTIL.pack(until_s), _LEASE_UNTIL_AT)
+
+
 def lease_over_in(descriptor: int) -> bool:
-    """The host said so. For the worker."""
-    return os.pread(descriptor, len(_LEASE_OVER), STAGES_BYTES) == _LEASE_OVER
+    """The host, which has ended, said that its lease was over, or the kernel ended it for that. For the worker."""
+    if os.pread(descriptor, len(_LEASE_OVER), STAGES_BYTES) == _LEASE_OVER:
+        return True
+    (until_s,) = _LEASE_UNTIL.unpack(os.pread(descriptor, _LEASE_UNTIL.size, _LEASE_UNTIL_AT))
+    return bool(0.0 < until_s <= time.monotonic())

@@ -21,6 +21,7 @@ class CounterConfig(ConnectorConfig):
     eat_file: String = key("eat.file", "", doc="The task takes 400 MiB when this file exists; it removes the file.")
     hold_file: String = key("hold.file", "", doc="poll keeps the interpreter to itself when this file exists.")
     pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
+    rows: Int = key("rows", 1, doc="Rows of one number; when there are more, the key is who wrote them.")
 
 
 CRASHES = {
@@ -92,6 +93,10 @@ class CounterTask:
         self._next += 1
         self._end_transaction()
         position = SourcePosition(self._partition, {"next": self._next})
+        if self._config.rows > 1:
+            values = Column.from_rows([self._next] * self._config.rows, INT64)
+            who = Column.from_rows([os.getpid()] * self._config.rows, INT64)
+            return Batch(self._config.topic, values, keys=who, position=position)
         return Batch(self._config.topic, values, position=position)
 
     def _end_transaction(self):
