@@ -74,6 +74,12 @@ class SinkContext(TaskContext, Protocol):
     def request_flush(self) -> None:
         """Ask for `flush` soon, before the next `offset.flush.interval.ms`."""
 
+    def topic_id(self, topic: str, deadline: Deadline) -> str | None:
+        """What tells a topic from others of its name, before it was made anew or in another cluster.
+
+        None: the brokers give none (before Kafka 2.8). RetriableError: no broker answers.
+        """
+
 
 class SourceTask(Protocol):
     """Reads an external system. The framework calls it from one thread."""

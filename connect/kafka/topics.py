@@ -12,6 +12,7 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
+    TopicCollection,
 )
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
@@ -27,6 +28,8 @@ Settings = Mapping[str, str | int | float | bool]
 
 _LOG = logging.getLogger("connect.kafka.admin")
 _PROPAGATION_S: Final = 5.0
+_NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Sixteen zero bytes, in the base64 of Kafka's Uuid."""
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _OFFSETS_S: Final = 0.5
@@ -106,6 +109,15 @@ class TopicAdmin:
             replicas = min((len(p.replicas) for p in topic.partitions.values()), default=0)
             found[name] = TopicDescription(name, len(topic.partitions), replicas)
         return found
+
+    def topic_id(self, name: str, deadline: Deadline) -> str | None:
+        """The id that a topic was made with; None from brokers that give none. ConnectError for a missing topic."""
+
+        def ask(timeout_s: float) -> Future[Any]:
+            return self._admin.client.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
+
+        text = str(self._admin.call(ask, deadline, f"asking for the id of topic {name}").topic_id)
+        return None if text == _NO_TOPIC_ID else text
 
     def partition_counts(self, names: Collection[str], deadline: Deadline) -> dict[str, int]:
         """The number of partitions of the topics that exist among these."""

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from connect.api.codec import HeaderConverter
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConnectError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.kafka.consumer import BatchConsumer
 from connect.kafka.log_reader import read_record
 from connect.kafka.pooled_producer import PooledProducer, ProducerPool, RowProducer
 from connect.kafka.producer import BatchProducer
 from connect.kafka.settings import (
     ClientSettings,
+    admin_part,
     admin_settings,
     consumer_settings,
     producer_settings,
@@ -248,6 +249,21 @@ class Clients:
             group_id=f"connect-{task.connector}",
         )
         return BatchConsumer(_known(settings, task))
+
+    def topic_id(self, task: TaskId, config: Mapping[str, str], topic: str, deadline: Deadline) -> str | None:
+        """The id of a topic that a sink reads, asked with its consumer's rights; None where it is refused."""
+        settings = consumer_settings(
+            self.worker_properties,
+            _prefixed(config, "consumer.override."),
+            client_id=f"connector-adminclient-{task}",
+        )
+        try:
+            return TopicAdmin(admin_part(settings.properties)).topic_id(topic, deadline)
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            log.info("%s: the id of topic %s is not known: %s", task, topic, error)
+            return None
 
     def dead_letters(self, task: TaskId, config: SinkConnectorConfig, raw: Mapping[str, str]) -> DeadLetters | None:
         """The writer of dead letters, its topic made; None where no dead-letter topic is set."""

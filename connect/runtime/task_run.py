@@ -76,6 +76,7 @@ class TaskContext:
     figures: TaskFigures
     offsets: SourceOffsets | None = None
     transactions: ConnectorTransactions | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
     sink_loop: SinkLoop | None = field(default=None, init=False)
 
     def gauge(self, name: str, value: float) -> None:
@@ -96,6 +97,10 @@ class TaskContext:
         """Ask for a flush soon."""
         assert self.sink_loop is not None
         self.sink_loop.request_flush()
+
+    def topic_id(self, topic: str, deadline: Deadline) -> str | None:
+        """The id of a topic that this sink reads."""
+        return self.clients.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
 
 
 Report = Callable[[TaskBuilt | TaskState | TaskCondition | TopicsUsed | AsksToWrite], None]
@@ -303,7 +308,7 @@ class TaskRun:
         connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
         task = cast("SinkTask", connector.task(task_config))
         stack.callback(self._close, task)
-        context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures)
+        context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures, config=resolved)
         consumer = self._clients.sink_consumer(self.id, resolved)
         stack.callback(lambda: consumer.close(Deadline.after(CLOSE_TIMEOUT_S)))
         loop = SinkLoop(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from connect.api.connector import TransactionContext
+from connect.api.deadline import Deadline
 from connect.api.records import Batch, Record, SourcePosition
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
@@ -97,6 +98,7 @@ class FakeSinkContext(FakeTaskContext):
 
     rejected: list[Rejected] = field(default_factory=list)
     flush_requests: int = 0
+    topic_ids: dict[str, str | None] = field(default_factory=dict)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Keep the rows and their reasons."""
@@ -106,3 +108,7 @@ class FakeSinkContext(FakeTaskContext):
     def request_flush(self) -> None:
         """Count it."""
         self.flush_requests += 1
+
+    def topic_id(self, topic: str, deadline: Deadline) -> str | None:  # noqa: ARG002 - nobody is asked
+        """One of `topic_ids`, else the topic's name: each name is one log."""
+        return self.topic_ids.get(topic, topic)

@@ -39,17 +39,22 @@ class EndedFile:
     timestamps_ms: Sequence[int]
     end_offset: int
     body: Body
+    topic_id: str | None = None
 
     @property
     def extent(self) -> Extent:
         """What its object will say about itself."""
         start_ms = None if self.timestamps_ms[0] == NO_TIME else self.timestamps_ms[0]
         first, last = self.offsets[0], self.offsets[-1]
-        return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms)
+        return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms, self.topic_id)
+
+    def rows_before(self, offset: int) -> int:
+        """How many rows have lower offsets."""
+        return bisect_left(self.offsets, offset)
 
     def behind(self, offset: int) -> EndedFile | None:
         """The rows at `offset` and behind it; None when there are none."""
-        gone = bisect_left(self.offsets, offset)
+        gone = self.rows_before(offset)
         if gone == 0:
             return self
         if gone == len(self.offsets):
@@ -64,9 +69,9 @@ class _OpenFile:
     offsets: list[Any] = field(default_factory=list)
     timestamps_ms: list[Any] = field(default_factory=list)
 
-    def ended(self, partition: TopicPartition, place: Place, end_offset: int) -> EndedFile:
+    def ended(self, partition: TopicPartition, place: Place, end_offset: int, topic_id: str | None) -> EndedFile:
         offsets, times = _merged(self.offsets), _merged(self.timestamps_ms)
-        return EndedFile(partition, place, offsets, times, end_offset, self.encoder.end())
+        return EndedFile(partition, place, offsets, times, end_offset, self.encoder.end(), topic_id)
 
 
 @dataclass(slots=True)
@@ -78,8 +83,11 @@ class _Rotation:
 class PartitionFiles:
     """The buffer of one topic partition."""
 
-    def __init__(self, partition: TopicPartition, rules: Rules, file_format: Format) -> None:
+    def __init__(
+        self, partition: TopicPartition, rules: Rules, file_format: Format, topic_id: str | None = None
+    ) -> None:
         self.partition = partition
+        self._topic_id = topic_id
         self._rules = rules
         self._format = file_format
         self._poll: list[Admitted] = []
@@ -142,7 +150,7 @@ class PartitionFiles:
         if not self._open:
             return
         assert self._taken_end is not None
-        files = [f.ended(self.partition, place, self._taken_end) for place, f in self._open.items()]
+        files = [f.ended(self.partition, place, self._taken_end, self._topic_id) for place, f in self._open.items()]
         self._ended.append(_Rotation(self._taken_end, files))
         self._open = {}
         self._schemas = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from connect.api.errors import ConnectError
@@ -28,9 +29,9 @@ class Place(NamedTuple):
 class Extent:
     """Which rows an object holds: those of its place with start_offset <= offset < end_offset.
 
-    `end_offset` is where the rotation ended, so rows of other places may lie between last_offset and it. `start_ms` is
-    Kafka's timestamp of the record at start_offset, by which records of another log with the same offsets are told
-    apart; None: it is not known.
+    `end_offset` is where the rotation ended, so rows of other places may lie between last_offset and it. Records of
+    another log with the same offsets are told apart by `topic_id`, Kafka's id of the topic, and by `start_ms`, Kafka's
+    timestamp of the record at start_offset; None: it is not known.
     """
 
     partition: TopicPartition
@@ -39,11 +40,26 @@ class Extent:
     end_offset: int
     rows: int
     start_ms: int | None = None
+    topic_id: str | None = None
+
+    def difference(self, other: Extent) -> str | None:
+        """Why this extent and another one are not of the same log, in words; None where nothing says so.
+
+        The id of the topic decides; where one of them has none, the time of the first record does.
+        """
+        if self.topic_id is not None and other.topic_id is not None:
+            same = self.topic_id == other.topic_id
+            return None if same else f"they are of the topic with the id {other.topic_id}, ours has {self.topic_id}"
+        if self.start_ms is None or other.start_ms is None or self.start_ms == other.start_ms:
+            return None
+        return f"the first is of {_moment(other.start_ms)}, ours of {_moment(self.start_ms)}"
 
     def metadata(self) -> dict[str, str]:
         """The user metadata of the object."""
+        ids = {} if self.topic_id is None else {"kconnect-topic-id": self.topic_id}
         times = {} if self.start_ms is None else {"kconnect-start-timestamp": str(self.start_ms)}
         return {
+            **ids,
             **times,
             "kconnect-topic": self.partition.topic,
             "kconnect-partition": str(self.partition.partition),
@@ -68,7 +84,9 @@ class Extent:
             return None
         if not start <= last < end:
             return None
-        return cls(TopicPartition(topic, partition), start, last, end, rows, start_ms)
+        return cls(
+            TopicPartition(topic, partition), start, last, end, rows, start_ms, metadata.get("kconnect-topic-id")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +125,10 @@ def directory(name: str, value: str | None) -> str:
     """One directory `name=value`, escaped as Hive does."""
     text = value.translate(_ESCAPES) if value else NULL_DIRECTORY
     return f"{name.translate(_ESCAPES)}={text}"
+
+
+def _moment(ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{ms} ms since 1970"

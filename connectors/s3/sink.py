@@ -55,6 +55,7 @@ class S3SinkTask:
         self._rules = rules_of(config)
         self._schedule = schedule_of(config)
         self._files: dict[TopicPartition, PartitionFiles] = {}
+        self._topic_ids: dict[str, str | None] = {}
         self._since: dict[TopicPartition, OpenSince] = {}
         self._bucket: Bucket | None = None
         self._uploads: Uploads | None = None
@@ -70,9 +71,10 @@ class S3SinkTask:
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Start each partition empty."""
+        """Start each partition empty, with its first batch."""
+        self._topic_ids.clear()
         for partition in partitions:
-            self._files[partition] = PartitionFiles(partition, self._rules, self._intake.format)
+            self._files.pop(partition, None)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Buffer the rows, and create the objects of files that ended.
@@ -84,11 +86,11 @@ class S3SinkTask:
         self._wait_for_uploads(self._uploads, deadline)
         admission = self._intake.admit(batch)
         partition = batch.consumed.topic_partition
+        files = self._files_of(partition, deadline)
         for other, known in self._files.items():
             if other != partition:
                 # What was polled at once comes at once: no more of theirs is on its way.
                 known.settle()
-        files = self._files.setdefault(partition, PartitionFiles(partition, self._rules, self._intake.format))
         for part in admission.parts:
             files.take(part)
         self._note_rows(partition, sum(part.facts.length for part in admission.parts))
@@ -169,6 +171,16 @@ class S3SinkTask:
             largest = max(self._files.values(), key=lambda files: files.open_bytes)
             largest.end_files()
 
+    def _files_of(self, partition: TopicPartition, deadline: Deadline) -> PartitionFiles:
+        found = self._files.get(partition)
+        if found is None:
+            assert self._ctx is not None
+            if partition.topic not in self._topic_ids:
+                self._topic_ids[partition.topic] = self._ctx.topic_id(partition.topic, deadline)
+            topic_id = self._topic_ids[partition.topic]
+            found = self._files[partition] = PartitionFiles(partition, self._rules, self._intake.format, topic_id)
+        return found
+
     def _wait_for_uploads(self, uploads: Uploads, deadline: Deadline) -> None:
         failure = uploads.advance(self._files, deadline)
         if failure is None and uploads.under_way:
@@ -183,6 +195,7 @@ class S3SinkTask:
         self._gauge("buffered_bytes", sum(files.buffered_bytes for files in self._files.values()))
         self._gauge("objects_created", uploads.created)
         self._gauge("uploads_under_way", uploads.under_way)
+        self._gauge("rows_already_in_objects", uploads.rows_already_there)
 
     def _gauge(self, name: str, value: float) -> None:
         if self._ctx is not None:

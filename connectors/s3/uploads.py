@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from connect.api.deadline import Deadline
@@ -14,6 +14,7 @@ from connectors.s3.files import EndedFile, PartitionFiles
 from connectors.s3.layout import Extent, Layout, Place
 from connectors.s3.store import Bucket, Started, Upload
 
+_log = logging.getLogger(__name__)
 _UNDER_WAY_MAX: Final = 32
 
 
@@ -29,6 +30,7 @@ class Uploads:
 
     def __init__(self, bucket: Bucket, layout: Layout, content_type: str) -> None:
         self.created = 0
+        self.rows_already_there = 0
         self._bucket = bucket
         self._layout = layout
         self._content_type = content_type
@@ -83,7 +85,18 @@ class Uploads:
             self.created += 1
             owner.created(upload.file)
         else:
-            owner.found(upload.file, self._checked(upload, Extent.of(result)))
+            found = self._checked(upload, Extent.of(result))
+            owner.found(upload.file, found)
+            self._tell(upload, found)
+
+    def _tell(self, upload: _Upload, found: Extent) -> None:
+        rows = upload.file.rows_before(found.end_offset)
+        self.rows_already_there += rows
+        _log.info(
+            "%d rows of %s-%d that were read again are in s3://%s/%s already and are not written again. To have them "
+            "written anew, move the object away or choose another topics.dir.",
+            rows, *upload.file.partition, self._bucket.name, upload.key,
+        )  # fmt: skip
 
     def _checked(self, upload: _Upload, found: Extent | None) -> Extent:
         where, ours = f"s3://{self._bucket.name}/{upload.key}", upload.file.extent
@@ -94,10 +107,10 @@ class Uploads:
                 key="topics.dir",
                 fix="Move the object away, or give this connector a topics.dir of its own.",
             )
-        if ours.start_ms is not None and found.start_ms is not None and ours.start_ms != found.start_ms:
+        difference = ours.difference(found)
+        if difference is not None:
             raise ConnectError(
-                f"{where} holds other records with these offsets: its first one is of "
-                f"{_moment(found.start_ms)}, ours of {_moment(ours.start_ms)}. The topic was made anew, or is of "
+                f"{where} holds other records with these offsets: {difference}. The topic was made anew, or is of "
                 "another Kafka cluster.",
                 key="topics.dir",
                 fix="Give this connector a topics.dir of its own, or move the objects of the former topic away.",
@@ -111,10 +124,3 @@ def _to_create(
     for partition, own in files.items():
         for file in own.to_create():
             yield (partition, file.place), file
-
-
-def _moment(ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, OSError, ValueError):
-        return f"{ms} ms since 1970"

@@ -46,6 +46,27 @@ def test_a_deleted_topic_is_gone_and_deleting_it_again_is_no_error(clients, topi
     assert topic_name not in admin.topics(in_s(10))
 
 
+def test_a_topic_that_is_made_anew_has_another_id(clients, topic_name):
+    admin = clients.admin()
+    admin.create(topic_name, deadline=in_s(10))
+    first = admin.topic_id(topic_name, in_s(10))
+    assert first is not None
+    assert len(first) == 22
+    assert clients.admin().topic_id(topic_name, in_s(10)) == first
+
+    admin.delete([topic_name], in_s(10))
+    deadline = in_s(20)
+    while topic_name in admin.topics(deadline) and deadline.wait(0.1):
+        pass
+    admin.create(topic_name, deadline=in_s(10))
+    assert admin.topic_id(topic_name, in_s(10)) not in {first, None}
+
+
+def test_a_topic_that_is_not_there_has_no_id(clients, topic_name):
+    with pytest.raises(ConnectError, match=f"asking for the id of topic {topic_name}"):
+        clients.admin().topic_id(topic_name, in_s(5))
+
+
 def test_internal_topics_are_made_compacted_and_accepted_when_they_are_there(clients, topic_name):
     admin = clients.admin()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import boto3
@@ -16,29 +16,11 @@ from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.schema import Schema
 from connect.services import S3Endpoint
+from connect.testing.fakes import FakeSinkContext
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.sink import S3SinkConnector, S3SinkTask
 
 PARQUET = "io.confluent.connect.s3.format.parquet.ParquetFormat"
-
-
-@dataclass
-class Context:
-    """What the framework gives a task."""
-
-    connector: str = "s3"
-    task: int = 0
-    gauges: dict[str, float] = field(default_factory=dict)
-    flushes_requested: int = 0
-
-    def gauge(self, name: str, value: float) -> None:
-        self.gauges[name] = value
-
-    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        raise AssertionError("the sink rejects rows in put only")
-
-    def request_flush(self) -> None:
-        self.flushes_requested += 1
 
 
 @dataclass
@@ -98,7 +80,7 @@ def connector(given: Mapping[str, str]) -> S3SinkConnector:
 
 def open_task(given: Mapping[str, str], **settings: Any) -> S3SinkTask:
     task = S3SinkTask(S3SinkConfig.parse(given), **settings)
-    task.open(Context())
+    task.open(FakeSinkContext())
     return task
 
 

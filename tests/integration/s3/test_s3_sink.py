@@ -106,7 +106,7 @@ def test_an_object_tells_which_rows_it_holds(objects, tp):
     assert objects.metadata(objects.names()[0]) == {
         "kconnect-topic": tp.topic, "kconnect-partition": "1", "kconnect-start-offset": "5",
         "kconnect-last-offset": "7", "kconnect-end-offset": "8", "kconnect-rows": "3",
-        "kconnect-start-timestamp": "1700000000005",
+        "kconnect-start-timestamp": "1700000000005", "kconnect-topic-id": tp.topic,
     }  # fmt: skip
     task.close()
 

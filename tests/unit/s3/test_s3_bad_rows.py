@@ -19,6 +19,7 @@ from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Consumed
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
+from connect.testing.fakes import FakeSinkContext
 from connectors.s3.classes import BYTES_FORMAT, DAILY_PARTITIONER, FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
 from connectors.s3.sink import S3SinkTask
 
@@ -26,13 +27,6 @@ pytestmark = pytest.mark.thorough
 
 JSON = JsonConverter(JsonConfig.parse({"schemas.enable": "false"}))
 SCHEMALESS = None
-
-
-class Context:
-    connector, task = "s3", 0
-
-    def gauge(self, name: str, value: float) -> None:
-        pass
 
 
 def batch(values: list, first: int, schema: s.Schema | None) -> Batch:
@@ -49,7 +43,7 @@ def run(store: Store, values: list, polls: list[int], schema: s.Schema | None, *
     clock = [0]
     given = config(store, **{"flush_size": "1000000", "rotate_schedule_interval_ms": "1000", **settings})
     task = S3SinkTask(given, now_ms=lambda: clock[0])
-    task.open(Context())
+    task.open(FakeSinkContext())
     bad: dict[int, Exception] = {}
     first = 0
     for size in polls:

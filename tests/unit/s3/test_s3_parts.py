@@ -186,7 +186,7 @@ def test_keys_bear_the_topic_that_was_read_below_the_topic_it_was_routed_to():
     "broken", [{"kconnect-rows": "x"}, {"kconnect-end-offset": "1"}, {"kconnect-start-timestamp": ""}]
 )
 def test_metadata_tells_the_extent_back_or_nothing(broken):
-    extent = Extent(TopicPartition("t", 1), 5, 9, 12, 3, 1_600_000_000_000)
+    extent = Extent(TopicPartition("t", 1), 5, 9, 12, 3, 1_600_000_000_000, "id")
     assert Extent.of(extent.metadata()) == extent
     untimed = Extent(TopicPartition("t", 1), 5, 9, 12, 3)
     assert Extent.of(untimed.metadata()) == untimed

@@ -17,6 +17,7 @@ from connect.runtime.retry import RetryBudget
 from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.used_topics import UsedTopics
+from connect.testing.fakes import FakeSinkContext
 from connectors.s3.sink import S3SinkTask
 
 pytestmark = pytest.mark.thorough
@@ -58,21 +59,13 @@ class Consumer:
         return {}
 
 
-class Context:
-    def gauge(self, name, value):
-        pass
-
-    def request_flush(self):
-        pass
-
-
 def live(store, log, committed, settings):
     """One life of the task, until all is read or a row ends it."""
     control = Control()
     raw = {**CONFIG, **settings}
     tolerance = Tolerance(SinkConnectorConfig.parse(raw), TaskFigures(), None)
     task = S3SinkTask(config(store))
-    task.open(Context())
+    task.open(FakeSinkContext())
     loop = SinkLoop(
         task, Consumer(log, committed, control), task_class="Sink", dead_letters=None, tolerance=tolerance,
         pipeline=SinkPipeline([], build_converters(Catalog.installed(), raw, {}), tolerance.give_up),

@@ -14,6 +14,7 @@ from connect.api import schema as s
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.testing.fakes import FakeSinkContext
 from connectors.s3.sink import S3SinkConnector, S3SinkTask
 
 pytestmark = pytest.mark.thorough
@@ -27,24 +28,10 @@ def rows(start: int, stop: int, place: TopicPartition = TP, at_ms: int | None = 
 
 
 def open_task(
-    store: Store, gauges: dict[str, float] | None = None, now_ms: Callable[[], int] = lambda: 0, **others: str
+    store: Store, context: FakeSinkContext | None = None, now_ms: Callable[[], int] = lambda: 0, **others: str
 ) -> S3SinkTask:
-    class Context:
-        connector, task = "s3", 0
-
-        def gauge(self, name: str, value: float) -> None:
-            if gauges is not None:
-                gauges[name] = value
-
-        def reject(self, *given: object) -> None:
-            raise AssertionError
-
-        def request_flush(self) -> None:
-            if gauges is not None:
-                gauges["flushes_requested"] = gauges.get("flushes_requested", 0) + 1
-
     task = S3SinkTask(config(store, **others), now_ms=now_ms)
-    task.open(Context())
+    task.open(context or FakeSinkContext())
     return task
 
 
@@ -81,17 +68,29 @@ def test_an_overloaded_store_is_retriable_and_keeps_the_rows(store):
     task.close()
 
 
-@pytest.mark.parametrize(("before_ms", "now_ms"), [(1000, 2000), (None, 2000), (1000, None), (2000, 2000)])
-def test_objects_of_a_topic_that_was_made_anew_are_not_taken_for_these_records(store, before_ms, now_ms):
-    former, present = open_task(store), open_task(store)
-    former.put(rows(0, 2, at_ms=before_ms), Deadline.after(10))
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        (("A", 1000), ("A", 1000), None),
+        (("A", 1000), ("B", 1000), "they are of the topic with the id A, ours has B"),
+        (("A", 1000), (None, 2000), r"the first is of 1970.*01\.000\+00:00, ours of .*02\.000"),
+        ((None, 1000), ("A", 1000), None),
+        ((None, None), ("A", 1000), None),
+        ((None, 1000), (None, None), None),
+    ],
+)
+def test_objects_of_a_topic_that_was_made_anew_are_not_taken_for_these_records(store, before, now, words, caplog):
+    caplog.set_level("INFO")
+    former, present = (open_task(store, FakeSinkContext(topic_ids={"t": topic_id})) for topic_id, _ in (before, now))
+    former.put(rows(0, 2, at_ms=before[1]), Deadline.after(10))
     assert former.flush(Deadline.after(10)) == {TP: 2}
-    present.put(rows(0, 1, at_ms=now_ms), Deadline.after(10))
-    present.put(rows(1, 2, at_ms=now_ms), Deadline.after(10))
-    if before_ms is None or now_ms is None or before_ms == now_ms:
+    for n in range(2):
+        present.put(rows(n, n + 1, at_ms=now[1]), Deadline.after(10))
+    if words is None:
         assert present.flush(Deadline.after(10)) == {TP: 2}
+        assert "2 rows of t-0 that were read again are in s3://bucket/topics/t/partition=0/t+0+0" in caplog.text
     else:
-        with pytest.raises(ConnectError, match=r"other records with these offsets: its first one is of 1970.*01\.000"):
+        with pytest.raises(ConnectError, match=f"holds other records with these offsets: {words}"):
             present.flush(Deadline.after(10))
     former.close()
     present.close()
@@ -123,12 +122,12 @@ def test_a_silent_store_holds_a_call_no_longer_than_its_deadline(store):
 
 def test_an_upload_that_needs_longer_than_a_flush_is_begun_once_and_lands(store):
     store.faults = ["slow"]
-    gauges: dict[str, float] = {}
-    task = open_task(store, gauges)
+    context = FakeSinkContext()
+    task = open_task(store, context)
     task.put(rows(0, 2), Deadline.after(0.2))
     for _ in range(3):
         assert task.flush(Deadline.after(0.1)) == {}
-    assert gauges["flushes_requested"] == 3
+    assert context.flush_requests == 3
     with pytest.raises(RetriableError, match="1 objects are still on their way to s3://bucket"):
         task.put(rows(2, 4), Deadline.after(0.1))
     store.released.set()
@@ -194,13 +193,13 @@ def test_no_thread_is_left_after_close(store):
 
 
 def test_open_files_are_held_to_their_bytes_and_the_largest_end_first(store):
-    gauges: dict[str, float] = {}
-    task = open_task(store, gauges, flush_size="1000000", buffer_max_bytes="100")
+    context = FakeSinkContext()
+    task = open_task(store, context, flush_size="1000000", buffer_max_bytes="100")
     small, large = TopicPartition("t", 1), TopicPartition("t", 2)
     task.put(rows(100, 103, small), Deadline.after(10))
     for start in range(100, 200, 10):
         task.put(rows(start, start + 10, large), Deadline.after(10))
-        assert gauges["buffered_bytes"] <= 100
+        assert context.gauges["buffered_bytes"] <= 100
     durable = task.flush(Deadline.after(10))
     assert set(durable) == {large}
     assert b"".join(body for _, (body, _) in sorted(store.objects.items())).split() == [
