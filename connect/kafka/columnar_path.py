@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,7 @@ from confluent_kafka import KafkaError
 from connect.kafka.librdkafka import error, library, raise_error
 from connect.kafka.native_producer import NativeProducer
 from connect.kafka.raw import RawBatch, RawHeaders, sent_times
+from connect.kafka.receipt import Receipt
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,9 +35,9 @@ _CHUNK: Final = 16_384
 """Rows per call: a message array of 1.2 MB."""
 
 _MESSAGE: Final = np.dtype({
-    "names": ["err", "payload", "len", "key", "key_len"],
-    "formats": [np.int32, np.uint64, np.uint64, np.uint64, np.uint64],
-    "offsets": [0, 24, 32, 40, 48],
+    "names": ["err", "payload", "len", "key", "key_len", "opaque"],
+    "formats": [np.int32, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64],
+    "offsets": [0, 24, 32, 40, 48, 64],
     "itemsize": 72,
 })  # fmt: skip
 
@@ -46,8 +48,8 @@ _FIELD: Final = np.dtype({
     "itemsize": 72,
 })  # fmt: skip
 """rd_kafka_vu_t: one argument of rd_kafka_produceva."""
-_TOPIC, _PARTITION, _VALUE, _KEY, _FLAGS, _TIMESTAMP, _HEADER = 2, 3, 4, 5, 7, 8, 9
-_ROW_FIELDS: Final = np.array([_TOPIC, _PARTITION, _VALUE, _KEY, _FLAGS, _TIMESTAMP], np.int32)
+_TOPIC, _PARTITION, _VALUE, _KEY, _OPAQUE, _FLAGS, _TIMESTAMP, _HEADER = 2, 3, 4, 5, 6, 7, 8, 9
+_ROW_FIELDS: Final = np.array([_TOPIC, _PARTITION, _VALUE, _KEY, _FLAGS, _TIMESTAMP, _OPAQUE], np.int32)
 
 _NOTHING: Final = ctypes.create_string_buffer(1)
 """Where an empty value points: a null pointer would make it a tombstone."""
@@ -61,16 +63,17 @@ class ColumnarPath:
         self._lib = library()
         self._native = NativeProducer(settings)
 
-    def enqueue(self, batch: RawBatch, start: int) -> int:
+    def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
         """Queue rows from `start` on."""
         plain = batch.headers is None and batch.timestamps_ms is None
         if plain and self._native.rows is not None:
-            return self._enqueue_native(self._native.rows, batch, start)
+            return self._enqueue_native(self._native.rows, batch, start, receipt)
         call = self._enqueue_plain if plain else self._enqueue_full
         done = start
         while done < len(batch):
             chunk = batch.slice(done, done + _CHUNK)
-            queued = call(chunk)
+            receipt.expect()
+            queued = self._native.copied.queue(len(chunk), partial(call, chunk), receipt.acknowledge)
             done += queued
             if queued < len(chunk):
                 break
@@ -131,17 +134,20 @@ class ColumnarPath:
         """Free the client."""
         self._native.close()
 
-    def _enqueue_native(self, rows: Rows, batch: RawBatch, start: int) -> int:
+    def _enqueue_native(self, rows: Rows, batch: RawBatch, start: int, receipt: Receipt) -> int:
         values = _byte_strings(batch.values)
         keys = None if batch.keys is None else _byte_strings(batch.keys)
         partition = _ANY_PARTITION if batch.partition is None else batch.partition
-        taken, refusal = rows.send(self._native.topic(batch.topic), partition, values, keys, start)
+        topic = self._native.topic(batch.topic)
+        receipt.expect()
+        taken, refusal = rows.send(topic, partition, values, keys, start=start, on_acknowledged=receipt.acknowledge)
         if refusal:
             self._raise_unless_full(refusal)
         return taken
 
-    def _enqueue_plain(self, batch: RawBatch) -> int:
+    def _enqueue_plain(self, batch: RawBatch, opaque: int) -> int:
         messages = np.zeros(len(batch), _MESSAGE)
+        messages["opaque"] = opaque
         messages["payload"], messages["len"] = _places(batch.values)
         if batch.keys is not None:
             messages["key"], messages["key_len"] = _places(batch.keys)
@@ -154,15 +160,15 @@ class ColumnarPath:
         self._raise_unless_full(int(messages["err"][first]))
         return first  # A full queue refuses every row behind the first one too.
 
-    def _enqueue_full(self, batch: RawBatch) -> int:
+    def _enqueue_full(self, batch: RawBatch, opaque: int) -> int:
         """Rows with timestamps or headers, which batches of messages cannot carry: one call per row."""
-        taken = self._produce_rows(batch)
+        taken = self._produce_rows(batch, opaque)
         if self._native.rows is not None and taken:
             self._native.rows.queued(batch.slice(0, taken).size_bytes)
         return taken
 
-    def _produce_rows(self, batch: RawBatch) -> int:
-        fields, starts, _keep = self._fields(batch)
+    def _produce_rows(self, batch: RawBatch, opaque: int) -> int:
+        fields, starts, _keep = self._fields(batch, opaque)
         produce, client = self._lib.rd_kafka_produceva, self._native.handle
         base, size = fields.ctypes.data, _FIELD.itemsize
         addresses, counts = (base + starts[:-1] * size).tolist(), np.diff(starts).tolist()
@@ -175,7 +181,7 @@ class ColumnarPath:
                 return row
         return len(batch)
 
-    def _fields(self, batch: RawBatch) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], object]:
+    def _fields(self, batch: RawBatch, opaque: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], object]:
         """The arguments of all rows, where each row's begin, and what must live as long as they are used."""
         rows, own = len(batch), len(_ROW_FIELDS)
         headers = batch.headers if batch.headers is not None else [()] * rows
@@ -194,6 +200,7 @@ class ColumnarPath:
         if batch.timestamps_ms is not None:
             times = sent_times(batch.timestamps_ms).to_numpy(zero_copy_only=False)
             fields["a"][mine[:, 5]] = times.astype(np.int64).view(np.uint64)
+        fields["a"][mine[:, 6]] = opaque
         theirs = np.ones(len(fields), np.bool_)
         theirs[mine.ravel()] = False
         return fields, starts, _fill_headers(fields, np.flatnonzero(theirs), headers)

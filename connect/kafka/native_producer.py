@@ -16,12 +16,14 @@ from connect.kafka.librdkafka import (
     EVENT_DELIVERY,
     EVENT_ERROR,
     EVENT_LOG,
+    Message,
     error,
     library,
     library_path,
     meet_brokers,
     raise_error,
 )
+from connect.kafka.reported_rows import ReportedRows
 
 _PRODUCER: Final = 0
 _PURGE_QUEUE: Final = 0x1
@@ -48,6 +50,8 @@ class NativeProducer:
         self._lib = library()
         self.rows: native.Rows | None = None
         """Queues rows without a copy; None: this takes native code, which is not there."""
+        self.copied: native.Rows | ReportedRows
+        """Counts rows that librdkafka copies."""
         self._client = self._made(settings)
         self._queue = self._lib.rd_kafka_queue_get_main(self._client)
         self._lib.rd_kafka_set_log_queue(self._client, self._queue)
@@ -96,7 +100,7 @@ class NativeProducer:
         try:
             kind = self._lib.rd_kafka_event_type(event)
             if kind == EVENT_DELIVERY:
-                self._note_failure(event)
+                self._note_reports(event)
             elif kind == EVENT_LOG:
                 self._note_log(event)
         finally:
@@ -148,12 +152,13 @@ class NativeProducer:
     def _made(self, settings: Mapping[str, str | int | float | bool]) -> int:
         conf = self._lib.rd_kafka_conf_new()
         text = ctypes.create_string_buffer(_TEXT_BYTES)
-        own = {**settings, "log.queue": True, "delivery.report.only.error": True}
+        own = {**settings, "log.queue": True, "delivery.report.only.error": native.module() is not None}
         linger_ms = float(settings.get("linger.ms", _LIBRARY_DEFAULT_LINGER_MS))
         if native.module() is not None:
             native.bind_librdkafka(library_path())
             self.rows = native.Rows(conf)
             own["linger.ms"] = _library_linger_ms(settings, linger_ms)
+        self.copied = self.rows or ReportedRows()
         for key, value in own.items():
             if self._lib.rd_kafka_conf_set(conf, key.encode(), _text(value).encode(), text, _TEXT_BYTES):
                 self._lib.rd_kafka_conf_destroy(conf)
@@ -168,14 +173,19 @@ class NativeProducer:
             self.rows.start(int(client), linger_ms=linger_ms, batch_bytes=batch_bytes)
         return int(client)
 
-    def _note_failure(self, event: int) -> None:
-        message = self._lib.rd_kafka_event_message_next(event)
-        if self.failure is not None or not message:
-            return
-        row = message.contents
-        topic = self._lib.rd_kafka_topic_name(row.rkt).decode()
-        cause: KafkaError = error(row.err).args[0]
-        self.failure = (cause, f"topic {topic} (record of {row.len + row.key_len} bytes)")
+    def _note_reports(self, event: int) -> None:
+        while message := self._lib.rd_kafka_event_message_next(event):
+            row = message.contents
+            if row.err:
+                self._note_failure(row)
+            elif isinstance(self.copied, ReportedRows):
+                self.copied.acknowledged(row.private)
+
+    def _note_failure(self, row: Message) -> None:
+        if self.failure is None:
+            topic = self._lib.rd_kafka_topic_name(row.rkt).decode()
+            cause: KafkaError = error(row.err).args[0]
+            self.failure = (cause, f"topic {topic} (record of {row.len + row.key_len} bytes)")
 
     def _note_log(self, event: int) -> None:
         facility, line, level = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import repeat
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connect.kafka.client_log import client_logger
 from connect.kafka.raw import RawBatch, RawHeaders, sent_time
+from connect.kafka.receipt import Receipt
 
 _LOG = logging.getLogger("connect.kafka.producer")
 _ANY_PARTITION = -1
@@ -23,8 +25,10 @@ class _Reports:
         self.failure: tuple[KafkaError, str] | None = None
         self.fatal: KafkaError | None = None
 
-    def on_delivery(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None and self.failure is None:
+    def on_delivery(self, receipt: Receipt, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            receipt.acknowledge()
+        elif self.failure is None:
             size = len(message.value() or b"") + len(message.key() or b"")
             self.failure = (error, f"topic {message.topic()} (record of {size} bytes)")
 
@@ -34,15 +38,14 @@ class _Reports:
 
 
 class PlainPath:
-    """See `ProducerPath`. Only failed deliveries call back into Python (`delivery.report.only.error`)."""
+    """See `ProducerPath`. Each delivery calls back into Python."""
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._reports = _Reports()
         self._producer: Producer | None = Producer(
             {
                 **settings,
-                "delivery.report.only.error": True,
-                "on_delivery": self._reports.on_delivery,
+                "delivery.report.only.error": False,
                 "error_cb": self._reports.on_error,
             },
             logger=client_logger("producer"),
@@ -57,23 +60,30 @@ class PlainPath:
     def prepare(self) -> None:
         """Nothing: rows meet the brokers."""
 
-    def enqueue(self, batch: RawBatch, start: int) -> int:
+    def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
         """Queue rows from `start` on. The rows before a refused one stay queued."""
         rest = batch.slice(start, len(batch))
         produce, topic = self._client.produce, rest.topic
         partition = _ANY_PARTITION if rest.partition is None else rest.partition
+        on_delivery = partial(self._reports.on_delivery, receipt)
         queued = 0
         # One call per row: produce_batch takes a dict per row, costs the same and knows neither headers nor timestamps.
         try:
             if rest.headers is None and rest.timestamps_ms is None:
                 for value, key in zip(*_bytes(rest), strict=True):
-                    produce(topic, value, key, partition)
+                    receipt.expect()
+                    produce(topic, value, key, partition, on_delivery=on_delivery)
                     queued += 1
             else:
                 for value, key, timestamp_ms, headers in zip(*_bytes(rest), *_extras(rest), strict=True):
-                    produce(topic, value, key, partition, timestamp=sent_time(timestamp_ms), headers=headers)
+                    receipt.expect()
+                    produce(
+                        topic, value, key, partition,
+                        on_delivery=on_delivery, timestamp=sent_time(timestamp_ms), headers=headers,
+                    )  # fmt: skip
                     queued += 1
         except BufferError:
+            receipt.acknowledge()  # the row that found no room
             return queued
         return queued
 

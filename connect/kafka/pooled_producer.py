@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Hashable, Iterator
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -18,7 +19,8 @@ from connect.api.errors import RetriableError
 from connect.kafka.errors import FatalProducerError, PartlySentError, translate, undelivered
 from connect.kafka.producer import BatchProducer, Settings
 from connect.kafka.raw import RawBatch, RawHeaders, sent_time
-from connect.kafka.shared_producer import ANY_PARTITION, SharedProducer
+from connect.kafka.receipt import Receipt
+from connect.kafka.shared_producer import ANY_PARTITION, OnDelivery, SharedProducer
 
 LITTLE_ROWS: Final = 1000
 LITTLE_BYTES: Final = 1024 * 1024
@@ -37,8 +39,8 @@ class RowProducer(Protocol):
     def outstanding(self) -> int:
         """Rows that were taken and are not acknowledged yet."""
 
-    def send(self, batch: RawBatch, deadline: Deadline) -> None:
-        """Queue all rows in order."""
+    def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
+        """Queue all rows in order; `receipt` is told of those that are acknowledged, by `check` at the latest."""
 
     def check(self) -> None:
         """Raise the first error of a row that was not delivered."""
@@ -111,19 +113,20 @@ class PooledProducer:
         """Rows that were taken and are not acknowledged yet."""
         return self._alone.outstanding if self._alone is not None else self._waiting_rows
 
-    def send(self, batch: RawBatch, deadline: Deadline) -> None:
+    def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
         """Queue all rows in order. PartlySentError: no room inside the deadline; the same batch again adds the rest."""
         start = self._partly[1] if self._partly is not None and self._partly[0] is batch else 0
         self._partly = None
         rest = batch.slice(start, len(batch)) if start else batch
+        receipt = receipt or Receipt()
         try:
             if self._alone is None and self._is_much(rest):
                 self._go_alone(rest, deadline)
             if self._alone is None:
-                self._send_shared(rest, deadline)
+                self._send_shared(rest, deadline, receipt)
             else:
                 self._sent_s = time.monotonic()
-                self._alone.send(rest, deadline)
+                self._alone.send(rest, deadline, receipt)
         except PartlySentError as error:
             self._partly = (batch, start + error.sent)
             raise
@@ -197,9 +200,10 @@ class PooledProducer:
         shared, self._shared = self._shared, None
         self._pool.give_back(shared)
 
-    def _send_shared(self, batch: RawBatch, deadline: Deadline) -> None:
+    def _send_shared(self, batch: RawBatch, deadline: Deadline, receipt: Receipt) -> None:
+        delivered = partial(self._delivered, receipt)
         for sent, row in enumerate(_rows(batch)):
-            while not self._is_taken(batch, row):
+            while not self._is_taken(batch, row, receipt, delivered):
                 self.check()
                 if not deadline.wait(_WAIT_S):
                     raise PartlySentError(
@@ -208,33 +212,43 @@ class PooledProducer:
                         sent=sent,
                     )
 
-    def _is_taken(self, batch: RawBatch, row: _Row) -> bool:
+    def _is_taken(self, batch: RawBatch, row: _Row, receipt: Receipt, delivered: OnDelivery) -> bool:
         """False: the queue is full."""
         assert self._shared is not None
         partition = ANY_PARTITION if batch.partition is None else batch.partition
-        self._count(1, len(row.value or b""))
+        size_bytes = len(row.value or b"")
+        self._wait_for(receipt, size_bytes)
         try:
             self._shared.produce(
-                batch.topic, row.value, row.key, self._delivered,
+                batch.topic, row.value, row.key, delivered,
                 partition=partition, timestamp_ms=sent_time(row.timestamp_ms), headers=row.headers,
             )  # fmt: skip
         except BufferError:
-            self._count(-1, -len(row.value or b""))
+            self._done_with(receipt, size_bytes)
             return False
         except KafkaException as error:
-            self._count(-1, -len(row.value or b""))
-            size = len(row.value or b"") + len(row.key or b"")
+            self._done_with(None, size_bytes)
+            size = size_bytes + len(row.key or b"")
             raise translate(error.args[0], f"writing to topic {batch.topic} (record of {size} bytes)") from error
         return True
 
-    def _count(self, rows: int, size_bytes: int) -> None:
+    def _wait_for(self, receipt: Receipt, size_bytes: int) -> None:
         with self._changed:
-            self._waiting_rows += rows
+            self._waiting_rows += 1
             self._waiting_bytes += size_bytes
+            receipt.expect()
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+    def _done_with(self, receipt: Receipt | None, size_bytes: int) -> None:
+        """A row is no longer waited for; None: it is not in Kafka, and its receipt stays open."""
         with self._changed:
-            self._count(-1, -len(message))
+            self._waiting_rows -= 1
+            self._waiting_bytes -= size_bytes
+            if receipt is not None:
+                receipt.acknowledge()
+
+    def _delivered(self, receipt: Receipt, error: KafkaError | None, message: Message) -> None:
+        with self._changed:
+            self._done_with(None if error is not None else receipt, len(message))
             if error is not None and self._failure is None:
                 size = len(message.value() or b"") + len(message.key() or b"")
                 self._failure = (error, f"writing to topic {message.topic()} (record of {size} bytes)")

@@ -13,6 +13,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.kafka.errors import FatalProducerError, PartlySentError, translate, translated, undelivered
 from connect.kafka.raw import RawBatch
+from connect.kafka.receipt import Receipt
 
 Settings = Mapping[str, str | int | float | bool]
 
@@ -28,8 +29,11 @@ class ProducerPath(Protocol):
     def prepare(self) -> None:
         """Meet the brokers, in a short time or not at all."""
 
-    def enqueue(self, batch: RawBatch, start: int) -> int:
-        """Queue rows from `start` on, in order, until done or the queue is full; the number of rows queued."""
+    def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
+        """Queue rows from `start` on, in order, until done or the queue is full; the number of rows queued.
+
+        `receipt` hears of them, acknowledgements by `poll`.
+        """
 
     def poll(self) -> None:
         """Serve delivery reports and errors without waiting."""
@@ -106,16 +110,17 @@ class BatchProducer:
         """Rows that were taken and are not acknowledged yet."""
         return self._path.outstanding()
 
-    def send(self, batch: RawBatch, deadline: Deadline) -> None:
-        """Queue all rows in order; returns before they are acknowledged.
+    def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
+        """Queue all rows in order; returns before they are acknowledged, of which `receipt` is told in time.
 
         A full queue is waited for inside the deadline. PartlySentError when it passes: call again with the *same* batch
         object, and only the rows that were not taken yet are added. Other errors: see `check`.
         """
         start = self._partly[1] if self._partly is not None and self._partly[0] is batch else 0
         self._partly = None
+        receipt = receipt or Receipt()
         while True:
-            start += self._enqueue(batch, start)
+            start += self._enqueue(batch, start, receipt)
             if start == len(batch):
                 self._path.poll()
                 return
@@ -187,9 +192,9 @@ class BatchProducer:
         self._path.purge()
         self._path.close()
 
-    def _enqueue(self, batch: RawBatch, start: int) -> int:
+    def _enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
         try:
-            return self._path.enqueue(batch, start)
+            return self._path.enqueue(batch, start, receipt)
         except KafkaException as error:
             fatal = self._path.fatal()
             if fatal is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -153,6 +153,12 @@ def consume(queue: int, most: int, *, wait_s: float, fill_s: float) -> Consumed:
     return Consumed([_read(batch) for batch in batches], errors)
 
 
+class _Sent(NamedTuple):
+    rows: object
+    """The native code's, which counts them and keeps them in memory."""
+    on_acknowledged: Callable[[], None]
+
+
 class Rows:
     """Rows on their way into one librdkafka producer without a copy, and its linger.ms (see kafka_linger.h).
 
@@ -163,25 +169,45 @@ class Rows:
     def __init__(self, conf: int) -> None:
         self._native = _built()
         self._linger = self._native.linger_new(conf)
-        self._sent: deque[object] = deque()
+        self._sent: deque[_Sent] = deque()
 
     def start(self, client: int, *, linger_ms: float, batch_bytes: int) -> None:
         """`batch_bytes`: from how many bytes of a partition on librdkafka sends by itself."""
         self._native.linger_start(self._linger, client, linger_ms, batch_bytes)
 
-    def send(self, topic: int, partition: int, values: pa.Array, keys: pa.Array | None, start: int) -> tuple[int, int]:
+    def send(
+        self,
+        topic: int,
+        partition: int,
+        values: pa.Array,
+        keys: pa.Array | None,
+        *,
+        start: int,
+        on_acknowledged: Callable[[], None],
+    ) -> tuple[int, int]:
         """Queue rows from `start` on until one is refused: how many were taken, and librdkafka's code (0: none was).
 
         Columns of binary or string, large or not. Their memory is kept, and must not be changed, until `settle` after
-        librdkafka is done with the rows.
+        librdkafka is done with the rows. `settle` calls `on_acknowledged` once all that were taken are in Kafka.
         """
-        taken, refusal, sent = self._native.produce(self._linger, topic, partition, values, keys, start, len(values))
-        self._sent.append(sent)
+        taken, refusal, rows = self._native.produce(self._linger, topic, partition, values, keys, start, len(values))
+        self._sent.append(_Sent(rows, on_acknowledged))
         self.settle()
         return taken, refusal
 
+    def queue(self, count: int, queue: Callable[[int], int], on_acknowledged: Callable[[], None]) -> int:
+        """Have `queue` queue `count` rows that librdkafka copies, with the opaque it is given; how many it took.
+
+        `on_acknowledged`: see `send`.
+        """
+        rows, opaque = self._native.copied_rows(count)
+        self._sent.append(_Sent(rows, on_acknowledged))  # kept whatever happens: librdkafka counts in it
+        taken = queue(opaque)
+        self._native.refused_rows(rows, count - taken)
+        return taken
+
     def queued(self, size_bytes: int) -> None:
-        """Rows were queued in another way."""
+        """Rows were queued in another way than `send`."""
         self._native.linger_queued(self._linger, size_bytes)
 
     def hurry(self) -> None:
@@ -189,8 +215,15 @@ class Rows:
         self._native.linger_hurry(self._linger)
 
     def settle(self) -> None:
-        """Let go of the rows that librdkafka is done with."""
-        self._sent = deque(sent for sent in self._sent if self._native.open_rows(sent))
+        """Let go of the rows that librdkafka is done with, and tell of those that are in Kafka."""
+        left: deque[_Sent] = deque()
+        for sent in self._sent:
+            count, failed = self._native.open_rows(sent.rows)
+            if count:
+                left.append(sent)
+            elif not failed:
+                sent.on_acknowledged()
+        self._sent = left
 
     def stop(self) -> None:
         """Nothing is sent any more."""
@@ -199,7 +232,7 @@ class Rows:
     def close(self) -> None:
         """The client is gone, and with it every pointer to a row."""
         for sent in self._sent:
-            self._native.forget_rows(sent)
+            self._native.forget_rows(sent.rows)
         self._sent.clear()
 
 

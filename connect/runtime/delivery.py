@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from connect.api.deadline import Deadline
@@ -13,38 +13,84 @@ from connect.kafka.errors import AbortableError, PartlySentError
 from connect.kafka.pooled_producer import RowProducer
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
+from connect.kafka.receipt import Receipt
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions, Wish
 from connect.runtime.ledger import OffsetLedger, partition_key
 from connect.runtime.offset_store import SourceOffsets
 
 log = logging.getLogger(__name__)
 
+_ROOM_S: Final = 1.0
+"""How long one wait for room in a producer's queue may last."""
 ABORT_S: Final = 2.0
 """Time to abort what a task leaves open: less than a task gets to stop."""
 
 
 class AtLeastOnceDelivery:
-    """An idempotent producer; an offset is stored once its rows are acknowledged (invariants 1 and 3)."""
+    """An idempotent producer; an offset is stored once its rows are acknowledged (invariants 1 and 3).
+
+    Rows go on being sent meanwhile, and rows that Kafka does not take hold back the offsets of their own source
+    partition alone.
+    """
 
     def __init__(self, producer: RowProducer, offsets: SourceOffsets) -> None:
         self._producer = producer
         self._offsets = offsets
         self._ledger = OffsetLedger()
         self._unstored: dict[str, SourcePosition] = {}
+        self._is_behind = False
 
-    def send(self, batches: Sequence[RawBatch], position: SourcePosition | None, deadline: Deadline) -> None:
+    def send(
+        self,
+        batches: Sequence[RawBatch],
+        position: SourcePosition | None,
+        deadline: Deadline,
+        meanwhile: Callable[[], None],
+    ) -> None:
         """Enqueue all rows. They stay tracked until acknowledged."""
-        ticket = self._ledger.track(position) if position is not None else None
+        receipt = Receipt()
         for batch in batches:
-            send_all(self._producer, batch, deadline)
-        if ticket is not None and not any(len(batch) for batch in batches):
-            self._ledger.delivered(ticket)
+            _send_waiting(self._producer, batch, deadline, receipt, meanwhile)
+        if position is not None:
+            self._ledger.track(position, receipt)
 
     def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
-        """Wait for the rows in flight, then store the offsets behind them. What could not be stored is kept."""
+        """Store the offsets behind rows that are acknowledged by now. What could not be stored is kept."""
         del pending
-        self._producer.flush(deadline)
-        self._ledger.all_delivered()
+        self._producer.check()
+        stored = self._store(deadline)
+        self._is_behind = not self._ledger.is_settled
+        if late := self._ledger.take_late():
+            log.warning(
+                "Kafka has not acknowledged the rows of %d source partitions since the last flush. Their offsets wait, "
+                "first that of %s.",
+                len(late),
+                dict(late[0].partition),
+            )
+        return stored
+
+    def drain(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
+        """Wait for the rows on their way, half of the time at most, then store what is safe."""
+        del pending
+        try:
+            self._producer.flush(deadline.sooner(deadline.remaining_s / 2))
+        except RetriableError as error:
+            log.warning("The offsets behind some rows are not stored: %s", error)
+        return self._store(deadline)
+
+    def due(self, *, polled: bool, interval_over: bool) -> bool:
+        """Once in each interval, and again when the rows that were on their way then are acknowledged."""
+        del polled
+        return interval_over or (self._is_behind and self._ledger.is_settled)
+
+    def close(self) -> None:
+        """Nothing is left half done: what is not stored is read again."""
+
+    def check(self) -> None:
+        """Raise the first delivery error."""
+        self._producer.check()
+
+    def _store(self, deadline: Deadline) -> list[SourcePosition]:
         for position in self._ledger.take_committable():
             if position.offset is not None:
                 self._unstored[partition_key(position.partition)] = position
@@ -53,18 +99,6 @@ class AtLeastOnceDelivery:
             self._offsets.store(safe, deadline)
         self._unstored.clear()
         return safe
-
-    def due(self, *, polled: bool, interval_over: bool) -> bool:
-        """Once in each interval."""
-        del polled
-        return interval_over
-
-    def close(self) -> None:
-        """Nothing is left half done: what is not stored is read again."""
-
-    def check(self) -> None:
-        """Raise the first delivery error."""
-        self._producer.check()
 
 
 class ExactlyOnceDelivery:
@@ -85,8 +119,15 @@ class ExactlyOnceDelivery:
         self._open = False
         self._positions: dict[bytes, SourcePosition] = {}
 
-    def send(self, batches: Sequence[RawBatch], position: SourcePosition | None, deadline: Deadline) -> None:
+    def send(
+        self,
+        batches: Sequence[RawBatch],
+        position: SourcePosition | None,
+        deadline: Deadline,
+        meanwhile: Callable[[], None],
+    ) -> None:
         """Enqueue all rows in the open transaction, opening one when needed."""
+        del meanwhile  # what would be committed then is a batch in part
         for batch in batches:
             if batch.topic == self._offsets.topic:
                 # A task that then looks up an offset would wait for the end of its own transaction.
@@ -96,7 +137,7 @@ class ExactlyOnceDelivery:
                 )
         self._begin()
         for batch in batches:
-            send_all(self._producer, batch, deadline)
+            self._send(batch, deadline)
         if position is not None and position.offset is not None:
             self._positions[self._offsets.key(position)] = position
 
@@ -128,7 +169,7 @@ class ExactlyOnceDelivery:
         self._begin()  # after an abort the offsets go alone
         positions = list(self._positions.values())
         if positions:
-            send_all(self._producer, self._offsets.batch(positions), deadline)
+            self._send(self._offsets.batch(positions), deadline)
         try:
             self._producer.commit(deadline)
         except RetriableError as error:
@@ -139,6 +180,10 @@ class ExactlyOnceDelivery:
         self._offsets.copy(positions)
         return positions
 
+    def drain(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
+        """Commit as `flush` does, which waits for every row."""
+        return self.flush(deadline, pending=pending)
+
     def close(self) -> None:
         """Abort what is open: readers of committed records would wait for it until it times out."""
         if self._open:
@@ -146,6 +191,13 @@ class ExactlyOnceDelivery:
                 self._abort(Deadline.after(ABORT_S))
             except ConnectError as error:
                 log.info("An open transaction is left to its next owner: %s", error)
+
+    def _send(self, batch: RawBatch, deadline: Deadline) -> None:
+        try:
+            _send_waiting(self._producer, batch, deadline, Receipt(), lambda: None)
+        except RetriableError as error:
+            # Nobody knows which rows the transaction has; sent once more they would be committed twice.
+            raise AbortableError(f"A batch for topic {batch.topic} is in the transaction in part: {error}") from error
 
     def _begin(self) -> None:
         if not self._open:
@@ -165,12 +217,19 @@ class ExactlyOnceDelivery:
         self._producer.check()
 
 
-def send_all(producer: RowProducer, batch: RawBatch, deadline: Deadline) -> None:
-    """Enqueue every row, waiting for room in the producer's queue.
+def _send_waiting(
+    producer: RowProducer, batch: RawBatch, deadline: Deadline, receipt: Receipt, meanwhile: Callable[[], None]
+) -> None:
+    """Enqueue every row, waiting for room in the producer's queue, and calling `meanwhile` from time to time then.
 
     AbortableError when stop ends the wait with rows left over: the batch is not sent, so its offset must not be stored.
     """
-    try:
-        producer.send(batch, deadline)
-    except PartlySentError as error:
-        raise AbortableError(f"Stopped before all rows for topic {batch.topic} were sent: {error}") from error
+    while True:
+        try:
+            producer.send(batch, deadline.sooner(_ROOM_S), receipt)
+        except PartlySentError as error:
+            if deadline.expired:
+                raise AbortableError(f"Stopped before all rows for topic {batch.topic} were sent: {error}") from error
+            meanwhile()
+        else:
+            return

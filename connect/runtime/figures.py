@@ -16,7 +16,10 @@ class TaskFigures:
     """Counters and gauges by name, unit last. Reading a copy from another thread is safe under the GIL."""
 
     def __init__(self, on_stage: Callable[[str], None] | None = None) -> None:
-        """`on_stage` hears the stage that begins, named as its counter of seconds, and an empty text when it ends."""
+        """`on_stage` hears the stage that begins, named as its counter of seconds, and the one around it when it ends.
+
+        Around the outermost one there is an empty text.
+        """
         self._values: dict[str, float] = {}
         self._on_stage = on_stage
         self.stage: tuple[str, float] = ("", 0.0)
@@ -33,19 +36,18 @@ class TaskFigures:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add the seconds spent inside to the counter `name`, which ends in `_s_total`; stages do not nest."""
-        stage = name.removesuffix("_s_total")
+        """Add the seconds spent inside to the counter `name`, which ends in `_s_total`, those of inner stages too."""
+        around, start_s = self.stage, time.monotonic()
+        self.stage = (name.removesuffix("_s_total"), start_s)
         if self._on_stage is not None:
-            self._on_stage(stage)
-        start_s = time.monotonic()
-        self.stage = (stage, start_s)
+            self._on_stage(self.stage[0])
         try:
             yield
         finally:
             self.add(name, time.monotonic() - start_s)
-            self.stage = ("", 0.0)
+            self.stage = around
             if self._on_stage is not None:
-                self._on_stage("")
+                self._on_stage(around[0])
 
     def span(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - tracing only
         """A step below the one that is timed; nothing without tracing (see `TracedFigures`)."""

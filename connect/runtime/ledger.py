@@ -12,45 +12,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from connect.api.records import SourcePosition
+from connect.kafka.receipt import Receipt
 
 
-@dataclass(slots=True, eq=False)
-class Ticket:
-    """One tracked batch. Owned by the ledger; callers only hand it back."""
-
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ticket:
     position: SourcePosition
-    delivered: bool = False
+    receipt: Receipt
 
 
 class OffsetLedger:
     """Batches in flight, per source partition in the order they were polled. Owned by the task thread."""
 
     def __init__(self) -> None:
-        self._in_flight: dict[str, deque[Ticket]] = {}
+        self._in_flight: dict[str, deque[_Ticket]] = {}
+        self._late: set[_Ticket] = set()
 
-    def track(self, position: SourcePosition) -> Ticket:
-        """Remember a batch before it is sent."""
-        ticket = Ticket(position)
-        self._in_flight.setdefault(partition_key(position.partition), deque()).append(ticket)
-        return ticket
-
-    def delivered(self, ticket: Ticket) -> None:
-        """Every row of the batch is acknowledged by Kafka, filtered on purpose, or dead-lettered."""
-        ticket.delivered = True
-
-    def all_delivered(self) -> None:
-        """Everything tracked so far is delivered: the producer has nothing in flight."""
-        for tickets in self._in_flight.values():
-            for ticket in tickets:
-                ticket.delivered = True
+    def track(self, position: SourcePosition, receipt: Receipt) -> None:
+        """Remember a batch that was sent. Its receipt is settled once every row is in Kafka, or where it has none."""
+        tickets = self._in_flight.setdefault(partition_key(position.partition), deque())
+        # Only the newest safe position counts: memory is bound by the rows on their way, not by the flush interval.
+        while len(tickets) > 1 and tickets[0].receipt.is_settled and tickets[1].receipt.is_settled:
+            tickets.popleft()
+        tickets.append(_Ticket(position, receipt))
 
     def take_committable(self) -> list[SourcePosition]:
         """The newest safe position of each source partition that moved since the last call; they are given out once."""
         safe = []
         for key in list(self._in_flight):
             tickets = self._in_flight[key]
-            newest: Ticket | None = None
-            while tickets and tickets[0].delivered:
+            newest: _Ticket | None = None
+            while tickets and tickets[0].receipt.is_settled:
                 newest = tickets.popleft()
             if newest is not None:
                 safe.append(newest.position)
@@ -58,10 +50,17 @@ class OffsetLedger:
                 del self._in_flight[key]
         return safe
 
+    def take_late(self) -> list[SourcePosition]:
+        """The first undelivered position of each source partition that was the first one at the last call, too."""
+        first = {ticket for tickets in self._in_flight.values() if not (ticket := tickets[0]).receipt.is_settled}
+        late = [ticket.position for ticket in first & self._late]
+        self._late = first
+        return late
+
     @property
-    def in_flight(self) -> int:
-        """Batches tracked and not yet given out as committable."""
-        return sum(len(tickets) for tickets in self._in_flight.values())
+    def is_settled(self) -> bool:
+        """Everything tracked is delivered."""
+        return all(ticket.receipt.is_settled for tickets in self._in_flight.values() for ticket in tickets)
 
 
 def partition_key(partition: Mapping[str, object]) -> str:

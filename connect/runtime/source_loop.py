@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from connect.api.connector import SourceTask
@@ -36,14 +37,26 @@ PAUSED_WAIT_S = 0.2
 class Delivery(Protocol):
     """How rows and offsets reach Kafka. Owned by the task thread."""
 
-    def send(self, batches: Sequence[RawBatch], position: SourcePosition | None, deadline: Deadline) -> None:
-        """Take the rows of one polled batch. They may be in flight when this returns."""
+    def send(
+        self,
+        batches: Sequence[RawBatch],
+        position: SourcePosition | None,
+        deadline: Deadline,
+        meanwhile: Callable[[], None],
+    ) -> None:
+        """Take the rows of one polled batch. They may be in flight when this returns.
+
+        `meanwhile` is called from time to time as long as there is no room for them; it may flush.
+        """
 
     def flush(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
-        """Make everything sent durable, then its offsets; the positions stored by it. RetriableError: call again.
+        """Store what is safe; the positions stored since the last call. RetriableError: call again.
 
         `pending`: the batch that was polled last has yet to be sent.
         """
+
+    def drain(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
+        """As `flush`, behind all rows that are on their way, as the task rests or ends."""
 
     def close(self) -> None:
         """Leave nothing half done in Kafka. Must not raise."""
@@ -53,6 +66,13 @@ class Delivery(Protocol):
 
     def due(self, *, polled: bool, interval_over: bool) -> bool:
         """Whether to flush now. `polled`: a batch was sent just before; `interval_over`: the flush interval is."""
+
+
+class Flush(Protocol):
+    """`Delivery.flush` or `Delivery.drain`."""
+
+    def __call__(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
+        """The positions that were stored."""
 
 
 class SourceLoop:
@@ -116,11 +136,11 @@ class SourceLoop:
                 # What was delivered before is stored all the same, however long this takes.
                 self._flush_if_due(polled=False)
                 control.bell.wait(delay_s)
-        self._flush(Deadline.after(self._flush_timeout_s))
+        self._flush(self._delivery.drain)
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         on_paused(True)
-        self._flush(Deadline.after(self._flush_timeout_s))
+        self._flush(self._delivery.drain)
         while control.paused and not control.stopping:
             control.heard()
             self._delivery.check()
@@ -143,7 +163,7 @@ class SourceLoop:
 
     def _flush_if_due(self, *, polled: bool) -> None:
         if self._delivery.due(polled=polled, interval_over=time.monotonic() >= self._next_flush_s):
-            self._flush(Deadline.after(self._flush_timeout_s))
+            self._flush(self._delivery.flush)
 
     def _poll(self, bell: threading.Event) -> Batch | None:
         self._doing = (Step.POLL, "source")
@@ -174,18 +194,20 @@ class SourceLoop:
         with self._figures.timed("send_s_total"):
             # Dead letters go with the rows: acknowledged before the offset is stored, or in the same transaction.
             rows = [self._figures.stamped(raw) for raw in encoded.rows]
-            self._delivery.send([*rows, *encoded.letters], batch.position, unbounded)
+            meanwhile = partial(self._flush_if_due, polled=False)
+            self._delivery.send([*rows, *encoded.letters], batch.position, unbounded, meanwhile)
         self._figures.add("batches_total")
         for raw in encoded.rows:
             self._used_topics.add(raw.topic)
             self._figures.add("rows_total", len(raw))
             self._figures.add("bytes_total", raw.size_bytes)
 
-    def _flush(self, deadline: Deadline) -> None:
+    def _flush(self, flush: Flush) -> None:
+        deadline = Deadline.after(self._flush_timeout_s)
         self._next_flush_s = time.monotonic() + self._flush_interval_s
         with self._figures.timed("flush_s_total"):
             try:
-                stored = self._delivery.flush(deadline, pending=self._pending is not None)
+                stored = flush(deadline, pending=self._pending is not None)
             except RetriableError as error:
                 self._figures.add("flush_failures_total")
                 log.warning("Offsets were not stored this time: %s", error)

@@ -18,7 +18,10 @@ constexpr std::chrono::microseconds kAgain{5'000};
 
 // librdkafka calls this once for each row that it took: it is delivered, or given up for good.
 int32_t on_acknowledgement(void*, KafkaMessage* message, void* opaque) {
-  if (message->opaque != nullptr) static_cast<Sent*>(message->opaque)->open.fetch_sub(1, std::memory_order_release);
+  if (auto* sent = static_cast<Sent*>(message->opaque)) {
+    if (message->err != 0) sent->failed.fetch_add(1, std::memory_order_relaxed);
+    sent->open.fetch_sub(1, std::memory_order_release);
+  }
   static_cast<Linger*>(opaque)->acknowledged(static_cast<int64_t>(message->size + message->key_size));
   return 0;
 }

@@ -61,7 +61,7 @@ struct Taken {
 
 // Rows from `start` on, until one is refused; its reason is 0 when there is none.
 Taken send(Sent* sent, Linger* linger, void* topic, int32_t partition, int64_t start, int64_t end) {
-  const Strings values(sent->values);
+  const Strings values(*sent->values);
   std::optional<Strings> keys;
   if (sent->keys) keys.emplace(*sent->keys);
   std::array<KafkaMessage, kCall> messages;
@@ -106,6 +106,12 @@ void free_sent(PyObject* capsule) {
   if (sent->open.load(std::memory_order_acquire) == 0) delete sent;
 }
 
+PyObject* in_capsule(std::unique_ptr<Sent> sent) {
+  PyObject* capsule = PyCapsule_New(sent.get(), kCapsule, free_sent);
+  if (capsule != nullptr) sent.release();
+  return capsule;
+}
+
 }  // namespace
 
 PyObject* produce(PyObject*, PyObject* args) {
@@ -117,18 +123,38 @@ PyObject* produce(PyObject*, PyObject* args) {
   Linger* linger = linger_of(lingers);
   if (linger == nullptr) return nullptr;
   auto sent = std::make_unique<Sent>(values, keys);
-  if (sent->values.array == nullptr || (sent->keys && sent->keys->array == nullptr)) return nullptr;
-  if (!Strings::takes(sent->values, start, end) || (sent->keys && !Strings::takes(*sent->keys, start, end))) {
+  if (sent->values->array == nullptr || (sent->keys && sent->keys->array == nullptr)) return nullptr;
+  if (!Strings::takes(*sent->values, start, end) || (sent->keys && !Strings::takes(*sent->keys, start, end))) {
     PyErr_SetString(PyExc_ValueError, "rows are sent from binary or string columns, from within their length");
     return nullptr;
   }
-  PyObject* capsule = PyCapsule_New(sent.get(), kCapsule, free_sent);
+  Sent* rows = sent.get();
+  PyObject* capsule = in_capsule(std::move(sent));
   if (capsule == nullptr) return nullptr;
-  Sent* rows = sent.release();
   PyThreadState* released = PyEval_SaveThread();
   const Taken taken = send(rows, linger, reinterpret_cast<void*>(static_cast<uintptr_t>(topic)), partition, start, end);
   PyEval_RestoreThread(released);
   return Py_BuildValue("(LiN)", static_cast<long long>(taken.rows), taken.refusal, capsule);
+}
+
+PyObject* copied_rows(PyObject*, PyObject* args) {
+  long long count;
+  if (!PyArg_ParseTuple(args, "L", &count)) return nullptr;
+  auto sent = std::make_unique<Sent>();
+  sent->open.store(count, std::memory_order_relaxed);
+  const auto address = static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(sent.get()));
+  PyObject* capsule = in_capsule(std::move(sent));
+  return capsule == nullptr ? nullptr : Py_BuildValue("(NK)", capsule, address);
+}
+
+PyObject* refused_rows(PyObject*, PyObject* args) {
+  PyObject* capsule;
+  long long count;
+  if (!PyArg_ParseTuple(args, "OL", &capsule, &count)) return nullptr;
+  Sent* sent = sent_of(capsule);
+  if (sent == nullptr) return nullptr;
+  sent->open.fetch_sub(count, std::memory_order_relaxed);
+  Py_RETURN_NONE;
 }
 
 PyObject* open_rows(PyObject*, PyObject* args) {
@@ -136,7 +162,8 @@ PyObject* open_rows(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O", &capsule)) return nullptr;
   const Sent* sent = sent_of(capsule);
   if (sent == nullptr) return nullptr;
-  return PyLong_FromLongLong(sent->open.load(std::memory_order_acquire));
+  const auto open = static_cast<long long>(sent->open.load(std::memory_order_acquire));
+  return Py_BuildValue("(LL)", open, static_cast<long long>(sent->failed.load(std::memory_order_relaxed)));
 }
 
 PyObject* forget_rows(PyObject*, PyObject* args) {

@@ -7,14 +7,18 @@
 
 namespace native {
 
-// The rows of one call of `produce`: what keeps them in memory, and how many librdkafka still points to.
+// Rows that were queued as one: what keeps them in memory, unless librdkafka copied them; how many it is not done with;
+// and how many of the others it gave up. Failures are counted first, so who sees none open sees every failure.
 struct Sent {
-  Sent(PyObject* of_values, PyObject* of_keys) : values(of_values) {
-    if (of_keys != Py_None && values.array != nullptr) keys.emplace(of_keys);
+  Sent() = default;
+  Sent(PyObject* of_values, PyObject* of_keys) {
+    values.emplace(of_values);
+    if (of_keys != Py_None && values->array != nullptr) keys.emplace(of_keys);
   }
-  Given values;
+  std::optional<Given> values;
   std::optional<Given> keys;
   std::atomic<int64_t> open{0};
+  std::atomic<int64_t> failed{0};
 };
 
 }  // namespace native

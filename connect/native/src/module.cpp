@@ -22,6 +22,8 @@ PyMethodDef kMethods[] = {
     {"bind_librdkafka", native::bind_librdkafka, METH_VARARGS, nullptr},
     {"consume", native::consume, METH_VARARGS, nullptr},
     {"produce", native::produce, METH_VARARGS, nullptr},
+    {"copied_rows", native::copied_rows, METH_VARARGS, nullptr},
+    {"refused_rows", native::refused_rows, METH_VARARGS, nullptr},
     {"open_rows", native::open_rows, METH_VARARGS, nullptr},
     {"forget_rows", native::forget_rows, METH_VARARGS, nullptr},
     {"linger_new", native::linger_new, METH_VARARGS, nullptr},

@@ -61,7 +61,7 @@ def test_a_row_leaves_after_linger_ms_although_nobody_asks_for_it(make_producer,
     producer = make_producer(linger_ms=linger_ms)
     for _ in range(3):
         producer.send(rows(1), Deadline.after(10))
-        wait_until(lambda: producer.outstanding == 0, 3.0)
+        wait_until(lambda: producer.check() is None and producer.outstanding == 0, 3.0)
 
 
 @needs_native

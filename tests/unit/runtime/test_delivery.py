@@ -1,9 +1,10 @@
-"""Rows that are acknowledged whose offsets could not be stored: the next flush stores them, rows or none."""
+"""When an at-least-once source stores offsets: behind acknowledged rows, while others are on their way."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from fake_kafka import FakeKafka, FakeOffsets, FakeProducer
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
@@ -12,35 +13,82 @@ from connect.kafka.raw import RawBatch
 from connect.runtime.delivery import AtLeastOnceDelivery
 
 
-class Kafka:
-    """A producer whose rows are acknowledged at once, and offsets that cannot be stored for a while."""
-
-    def __init__(self, away: int) -> None:
-        self.away = away
-        self.stored: dict[int, int] = {}
-
-    def send(self, batch, deadline):
-        pass
-
-    def flush(self, deadline):
-        pass
-
-    def store(self, positions, deadline):
-        if self.away:
-            self.away -= 1
-            raise RetriableError("1 of 1 offsets were not acknowledged in time.")
-        self.stored |= {p.partition["p"]: p.offset["n"] for p in positions}
+@pytest.fixture
+def kafka():
+    return FakeKafka()
 
 
-def test_an_offset_that_was_not_stored_in_time_is_stored_by_the_next_flush():
-    kafka = Kafka(away=2)
-    delivery = AtLeastOnceDelivery(kafka, kafka)
+@pytest.fixture
+def new_delivery(kafka):
+    return lambda *acknowledged: AtLeastOnceDelivery(FakeProducer(kafka, acknowledged), FakeOffsets(kafka))
+
+
+def in_s(seconds=1):
+    return Deadline.after(seconds)
+
+
+def send(delivery, partition, n, topic="t"):
+    rows = [RawBatch(topic, pa.array([b"row"], pa.binary()))]
+    delivery.send(rows, SourcePosition({"p": partition}, {"n": n}), in_s(), meanwhile=lambda: None)
+
+
+def numbers(positions):
+    return sorted(position.offset["n"] for position in positions)
+
+
+def test_an_offset_that_was_not_stored_in_time_is_stored_by_the_next_flush(kafka, new_delivery):
+    delivery = new_delivery()
+    kafka.failures["store"] = 2
     for partition, n in ((0, 1), (1, 5), (0, 2)):
-        position = SourcePosition({"p": partition}, {"n": n})
-        delivery.send([RawBatch("t", pa.array([b""], pa.binary()))], position, Deadline.after(1))
-        if kafka.away:
+        send(delivery, partition, n)
+        if kafka.failures["store"]:
             with pytest.raises(RetriableError):
-                delivery.flush(Deadline.after(1))
-    assert sorted(p.offset["n"] for p in delivery.flush(Deadline.after(1))) == [2, 5]
-    assert kafka.stored == {0: 2, 1: 5}
-    assert delivery.flush(Deadline.after(1)) == []
+                delivery.flush(in_s())
+    assert numbers(delivery.flush(in_s())) == [2, 5]
+    assert kafka.offsets == {'{"p":0}': {"n": 2}, '{"p":1}': {"n": 5}}
+    assert delivery.flush(in_s()) == []
+
+
+def test_no_offset_is_stored_before_its_rows_are_acknowledged(kafka, new_delivery):
+    delivery = new_delivery(0, 1, 0)
+    send(delivery, 0, 1)
+    send(delivery, 0, 2)
+    assert delivery.flush(in_s()) == []
+    assert numbers(delivery.flush(in_s())) == [1]
+    assert delivery.flush(in_s()) == []
+    assert numbers(delivery.flush(in_s())) == [2]
+
+
+def test_rows_that_kafka_does_not_take_hold_back_their_own_source_partition_alone(kafka, new_delivery, caplog):
+    delivery = new_delivery()
+    kafka.stuck = {"stuck"}
+    send(delivery, 0, 1, "stuck")
+    send(delivery, 0, 2)
+    for n in (7, 8):
+        send(delivery, 1, n)
+        assert numbers(delivery.flush(in_s())) == [n]
+    assert numbers(delivery.drain(in_s())) == []
+    assert "rows of 1 source partitions" in caplog.text
+    assert "{'p': 0}" in caplog.text
+    kafka.stuck.clear()
+    assert numbers(delivery.flush(in_s())) == [2]
+
+
+def test_what_was_on_its_way_at_a_flush_is_stored_as_soon_as_all_is_acknowledged(new_delivery):
+    delivery = new_delivery(0)
+    send(delivery, 0, 1)
+    assert not delivery.due(polled=True, interval_over=False)
+    assert delivery.flush(in_s()) == []
+    assert not delivery.due(polled=True, interval_over=False)
+    delivery.check()
+    assert delivery.due(polled=False, interval_over=False)
+    assert numbers(delivery.flush(in_s())) == [1]
+    assert not delivery.due(polled=False, interval_over=False)
+
+
+def test_a_task_that_ends_waits_for_its_rows_and_stores_what_is_safe(kafka, new_delivery):
+    delivery = new_delivery(0, 0)
+    send(delivery, 0, 1)
+    send(delivery, 1, 5, "stuck")
+    kafka.stuck = {"stuck"}
+    assert numbers(delivery.drain(in_s())) == [1]

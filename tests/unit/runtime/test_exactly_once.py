@@ -1,8 +1,9 @@
 import pyarrow as pa
 import pytest
+from fake_kafka import FakeKafka, FakeOffsets, FakeProducer
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
 from connect.kafka.errors import AbortableError
 from connect.kafka.raw import RawBatch
@@ -41,61 +42,24 @@ def test_who_writes_in_transactions(worker, connector, expected):
     assert uses_transactions(WorkerConfig.parse({**WORKER, **worker}), connector) is expected
 
 
-class Producer:
-    """Keeps what would be read by readers of committed records."""
-
-    def __init__(self):
-        self.committed, self.open, self.calls, self.fails = [], None, [], False
-
-    def begin(self):
-        assert self.open is None
-        self.open = []
-        self.calls.append("begin")
-
-    def send(self, batch, deadline):
-        self.open += [(batch.topic, value.decode()) for value in batch.values.to_pylist()]
-
-    def commit(self, deadline):
-        if self.fails:
-            raise RetriableError("away")
-        self.committed += self.open
-        self.open = None
-        self.calls.append("commit")
-
-    def abort(self, deadline):
-        if self.fails:
-            raise RetriableError("away")
-        self.open = None
-        self.calls.append("abort")
-
-    def check(self):
-        pass
-
-
-class Offsets:
-    topic = "offsets"
-
-    def __init__(self):
-        self.copied = []
-
-    def key(self, position):
-        return repr(position.partition).encode()
-
-    def batch(self, positions):
-        return RawBatch(self.topic, pa.array([str(p.offset["n"]).encode() for p in positions], pa.binary()))
-
-    def copy(self, positions):
-        self.copied += [p.offset["n"] for p in positions]
+@pytest.fixture
+def kafka():
+    return FakeKafka()
 
 
 @pytest.fixture
-def producer():
-    return Producer()
+def producer(kafka):
+    return FakeProducer(kafka)
 
 
 @pytest.fixture
-def offsets():
-    return Offsets()
+def offsets(kafka):
+    return FakeOffsets(kafka)
+
+
+def transactions(kafka):
+    """Their begins and ends."""
+    return [step for step in kafka.steps if step in {"begin", "commit", "abort"}]
 
 
 def in_s(seconds=5):
@@ -104,7 +68,8 @@ def in_s(seconds=5):
 
 def send(delivery, n):
     position = SourcePosition({"p": 1}, {"n": n + 1})
-    delivery.send([RawBatch("t", pa.array([str(n).encode()], pa.binary()))], position, in_s())
+    rows = [RawBatch("t", pa.array([str(n).encode()], pa.binary()))]
+    delivery.send(rows, position, in_s(), meanwhile=lambda: None)
 
 
 def test_a_boundary_is_every_poll_or_every_interval(producer, offsets):
@@ -115,71 +80,71 @@ def test_a_boundary_is_every_poll_or_every_interval(producer, offsets):
     assert not interval.due(polled=True, interval_over=False)
 
 
-def test_the_last_offset_of_each_partition_goes_with_the_rows(producer, offsets):
+def test_the_last_offset_of_each_partition_goes_with_the_rows(kafka, producer, offsets):
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.INTERVAL)
     send(delivery, 0)
     send(delivery, 1)
-    assert [p.offset for p in delivery.flush(in_s())] == [{"n": 2}]
-    assert producer.committed == [("t", "0"), ("t", "1"), ("offsets", "2")]
-    assert offsets.copied == [2]
-    assert delivery.flush(in_s()) == []
-    assert producer.calls == ["begin", "commit"]
+    assert [p.offset for p in delivery.drain(in_s())] == [{"n": 2}]
+    assert (kafka.records["t"], kafka.offsets) == ([b"0", b"1"], {'{"p":1}': {"n": 2}})
+    assert [position.offset for position in offsets.copied] == [{"n": 2}]
+    assert delivery.drain(in_s()) == []
+    assert transactions(kafka) == ["begin", "commit"]
 
 
-def test_a_connectors_transaction_ends_when_it_says_so_only(producer, offsets):
+def test_a_connectors_transaction_ends_when_it_says_so_only(kafka, producer, offsets):
     wishes = ConnectorTransactions()
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, wishes)
     send(delivery, 0)
     assert not delivery.due(polled=True, interval_over=True)
-    assert delivery.flush(in_s()) == []  # as when a task stops or is paused
+    assert delivery.drain(in_s()) == []  # as when a task stops or is paused
     wishes.commit()
     assert delivery.due(polled=False, interval_over=False)
-    assert [p.offset for p in delivery.flush(in_s())] == [{"n": 1}]
+    assert [p.offset for p in delivery.drain(in_s())] == [{"n": 1}]
     assert not delivery.due(polled=True, interval_over=True)
-    assert producer.committed == [("t", "0"), ("offsets", "1")]
+    assert (kafka.records["t"], kafka.offsets) == ([b"0"], {'{"p":1}': {"n": 1}})
 
 
-def test_an_aborted_transaction_leaves_its_offset_alone(producer, offsets):
+def test_an_aborted_transaction_leaves_its_offset_alone(kafka, producer, offsets):
     wishes = ConnectorTransactions()
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, wishes)
     send(delivery, 0)
     wishes.abort()
     wishes.commit()
-    assert [p.offset for p in delivery.flush(in_s())] == [{"n": 1}]
-    assert producer.committed == [("offsets", "1")]
-    assert producer.calls == ["begin", "abort", "begin", "commit"]
+    assert [p.offset for p in delivery.drain(in_s())] == [{"n": 1}]
+    assert (kafka.records["t"], kafka.offsets) == ([], {'{"p":1}': {"n": 1}})
+    assert transactions(kafka) == ["begin", "abort", "begin", "commit"]
     wishes.abort()
-    assert delivery.flush(in_s()) == []
+    assert delivery.drain(in_s()) == []
 
 
-def test_what_is_open_in_the_end_is_aborted(producer, offsets):
+def test_what_is_open_in_the_end_is_aborted(kafka, producer, offsets):
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, ConnectorTransactions())
     delivery.close()
     send(delivery, 0)
     delivery.close()
-    assert producer.calls == ["begin", "abort"]
+    assert transactions(kafka) == ["begin", "abort"]
     send(delivery, 1)
-    producer.fails = True
+    kafka.failures["abort"] = 1
     delivery.close()  # brokers that are away do not keep a task from ending
 
 
 @pytest.mark.parametrize("end", ["commit", "abort"])
-def test_a_transaction_that_does_not_end_in_time_is_given_up(producer, offsets, end):
+def test_a_transaction_that_does_not_end_in_time_is_given_up(kafka, producer, offsets, end):
     wishes = ConnectorTransactions()
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, wishes)
     send(delivery, 0)
     getattr(wishes, end)()
-    producer.fails = True
+    kafka.failures[end] = 1
     with pytest.raises(AbortableError, match="in time"):
-        delivery.flush(in_s())
-    assert producer.committed == []
+        delivery.drain(in_s())
+    assert kafka.records["t"] == []
 
 
-def test_rows_for_the_offsets_topic_are_refused(producer, offsets):
+def test_rows_for_the_offsets_topic_are_refused(kafka, producer, offsets):
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL)
     with pytest.raises(ConnectError, match="may not produce to their own offsets topics"):
-        delivery.send([RawBatch("offsets", pa.array([b"x"], pa.binary()))], None, in_s())
-    assert producer.calls == []
+        delivery.send([RawBatch("offsets", pa.array([b"x"], pa.binary()))], None, in_s(), meanwhile=lambda: None)
+    assert kafka.steps == []
 
 
 KEY = "transaction.timeout.ms"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
+from fake_kafka import FakeKafka, FakeOffsets, FakeProducer
 
 from connect.api import schema as s
 from connect.api.errors import ConnectError, RetriableError
@@ -11,7 +14,7 @@ from connect.api.records import Batch, Column, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.control import Control
-from connect.runtime.delivery import ExactlyOnceDelivery
+from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import Encoded
@@ -42,25 +45,6 @@ class Pipeline:
         raise RetriableError("The schema registry does not answer (4 tries): http://r: refused.")
 
 
-class Delivery:
-    def __init__(self):
-        self.sent = []
-        self.flushed = []
-
-    def send(self, batches, position, deadline):
-        self.sent.append(position)
-
-    def flush(self, deadline, *, pending):
-        self.flushed.append((len(self.sent), pending))
-        return []
-
-    def check(self):
-        pass
-
-    def due(self, *, polled, interval_over):
-        return interval_over
-
-
 class AwayTwice:
     """The registry comes back after two tries; the task is asked to stop once a second batch is through."""
 
@@ -78,20 +62,21 @@ class AwayTwice:
         return Encoded([])
 
 
-class AwayUntilFlushed:
+class AwayUntilStored:
     """The registry knows the first batch; it comes back once the offset of that one is stored, or never."""
 
-    def __init__(self, control, delivery):
+    def __init__(self, control, kafka):
         self.control = control
-        self.delivery = delivery
+        self.kafka = kafka
         self.tries = 0
+        self.stored = False
 
     def encode(self, batch):
         if batch.values.rows() == [1]:
-            self.delivery.flushed.clear()
             return Encoded([])
         self.tries += 1
-        if (1, True) not in self.delivery.flushed and self.tries < 20:
+        self.stored = self.kafka.offsets == {'{"p":0}': {"n": 1}}
+        if not self.stored and self.tries < 20:
             raise RetriableError("The schema registry does not answer.")
         self.control.ask_to_stop()
         return Encoded([])
@@ -105,40 +90,6 @@ class Topic:
 
     def add(self, topic):
         pass
-
-
-class Log:
-    """A transactional producer and the offsets: what readers of committed records see."""
-
-    topic = "offsets"
-
-    def __init__(self):
-        self.committed, self.open = [], []
-
-    def begin(self):
-        pass
-
-    def check(self):
-        pass
-
-    def copy(self, positions):
-        pass
-
-    def key(self, position):
-        return b"p"
-
-    def batch(self, positions):
-        return RawBatch(self.topic, pa.array([str(p.offset["n"]).encode() for p in positions], pa.binary()))
-
-    def send(self, batch, deadline):
-        self.open += [(batch.topic, value.decode()) for value in batch.values.to_pylist()]
-
-    def commit(self, deadline):
-        self.committed += self.open
-        self.open = []
-
-    def abort(self, deadline):
-        self.open = []
 
 
 class InTwos(Task):
@@ -171,6 +122,10 @@ class AwayOnce:
         return Encoded([RawBatch("t", pa.array([str(row).encode()], pa.binary()))])
 
 
+def at_least_once(kafka):
+    return AtLeastOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka))
+
+
 def loop_of(task, pipeline, delivery, retry_timeout_ms, topics=None, flush_interval_s=60):
     config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
     return SourceLoop(
@@ -182,51 +137,53 @@ def loop_of(task, pipeline, delivery, retry_timeout_ms, topics=None, flush_inter
 
 
 def test_a_polled_batch_that_cannot_be_converted_for_now_ends_the_task_and_is_never_passed_over():
-    task, delivery = Task(), Delivery()
+    kafka, task = FakeKafka(), Task()
     with pytest.raises(
         ConnectError, match="batch for topic t could not be converted: The schema registry does not"
     ) as failure:
-        loop_of(task, Pipeline(), delivery, 0).run(Control(), lambda paused: None)
+        loop_of(task, Pipeline(), at_least_once(kafka), 0).run(Control(), lambda paused: None)
     assert not isinstance(failure.value, RetriableError)
-    assert (task.given, delivery.sent, task.heard) == (1, [], [])
+    assert (task.given, kafka.offsets, task.heard) == (1, {}, [])
 
 
 def test_within_the_retry_timeout_the_same_batch_is_tried_again_before_the_next_is_polled():
-    control, task, delivery = Control(), Task(), Delivery()
+    kafka, control, task = FakeKafka(), Control(), Task()
     pipeline = AwayTwice(control)
-    loop_of(task, pipeline, delivery, 60_000).run(control, lambda paused: None)
+    loop_of(task, pipeline, at_least_once(kafka), 60_000).run(control, lambda paused: None)
     assert pipeline.tried == [1, 1, 1, 2]
-    assert [position.offset for position in delivery.sent] == [{"n": 1}, {"n": 2}]
+    assert [position.offset for position in task.heard] == [{"n": 2}]
 
 
 @pytest.mark.parametrize("end", ["commit", "abort"])
 def test_a_connectors_transaction_does_not_end_before_the_batch_that_ends_it_is_sent(end):
-    control, log, wishes = Control(), Log(), ConnectorTransactions()
-    delivery = ExactlyOnceDelivery(log, log, Boundary.CONNECTOR, wishes)
+    kafka, control, wishes = FakeKafka(), Control(), ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.CONNECTOR, wishes)
     pipeline = AwayOnce(control.ask_to_stop, control.ask_to_stop)
     loop_of(InTwos(wishes, end), pipeline, delivery, 60_000, Topic()).run(control, lambda paused: None)
-    assert log.committed == []
+    assert (kafka.records["t"], kafka.offsets) == ([], {})
 
 
 @pytest.mark.parametrize(
     ("end", "committed"),
     [
-        ("commit", [("t", "1"), ("t", "2"), ("offsets", "2"), ("t", "3"), ("t", "4"), ("offsets", "4")]),
-        ("abort", [("offsets", "2"), ("offsets", "4")]),
+        ("commit", [b"1", b"2", b"3", b"4"]),
+        ("abort", []),
     ],
 )
 def test_a_connectors_transaction_goes_on_behind_a_pause(end, committed):
-    control, log, wishes = Control(), Log(), ConnectorTransactions()
-    delivery = ExactlyOnceDelivery(log, log, Boundary.CONNECTOR, wishes)
+    kafka, control, wishes = FakeKafka(), Control(), ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.CONNECTOR, wishes)
     pipeline = AwayOnce(lambda: control.ask_to_pause(True), control.ask_to_stop)
     loop = loop_of(InTwos(wishes, end), pipeline, delivery, 60_000, Topic())
     loop.run(control, lambda paused: control.ask_to_pause(False))
-    assert log.committed == committed
+    assert kafka.records["t"] == committed
+    assert [json.loads(offset)["n"] for offset in kafka.records["offsets"]] == [2, 4]
 
 
 def test_what_was_delivered_is_stored_while_a_later_batch_cannot_be_converted():
-    control, delivery = Control(), Delivery()
-    pipeline = AwayUntilFlushed(control, delivery)
-    loop_of(Task(), pipeline, delivery, 60_000, flush_interval_s=0.02).run(control, lambda paused: None)
-    assert (1, True) in delivery.flushed
-    assert len(delivery.sent) == 2
+    kafka, control, task = FakeKafka(), Control(), Task()
+    pipeline = AwayUntilStored(control, kafka)
+    loop = loop_of(task, pipeline, at_least_once(kafka), 60_000, flush_interval_s=0.02)
+    loop.run(control, lambda paused: None)
+    assert pipeline.stored
+    assert task.given == 2

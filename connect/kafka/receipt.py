@@ -1,0 +1,26 @@
+"""Which rows of those that were sent as one wait for Kafka's acknowledgement. No I/O, no clock."""
+
+from __future__ import annotations
+
+
+class Receipt:
+    """Counts what a sender queues for it and what Kafka acknowledges, in parts of any size.
+
+    A part with a row that failed is never acknowledged, and so the receipt is never settled. One thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._open_parts = 0
+
+    def expect(self) -> None:
+        """A part is about to be queued."""
+        self._open_parts += 1
+
+    def acknowledge(self) -> None:
+        """Every row of a part is in Kafka, or was not queued after all."""
+        self._open_parts -= 1
+
+    @property
+    def is_settled(self) -> bool:
+        """Every row is in Kafka. As of the last time that its producer was asked to `check`."""
+        return self._open_parts == 0

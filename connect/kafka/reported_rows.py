@@ -1,0 +1,43 @@
+"""Rows counted by librdkafka's delivery reports: the twin of `connect.native.Rows` where there is no native code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+
+@dataclass(slots=True)
+class _Open:
+    rows: int
+    on_acknowledged: Callable[[], None]
+
+
+class ReportedRows:
+    """Owned by the producer's thread."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)  # 0 is what rows without a number have
+        self._open: dict[int, _Open] = {}
+
+    def queue(self, rows: int, queue: Callable[[int], int], on_acknowledged: Callable[[], None]) -> int:
+        """Have `queue` queue some rows with the number it is given; how many it took.
+
+        `on_acknowledged` is called once all that were taken are in Kafka.
+        """
+        number = next(self._numbers)
+        self._open[number] = _Open(rows, on_acknowledged)
+        taken = queue(number)
+        self._close(number, rows - taken)
+        return taken
+
+    def acknowledged(self, number: int) -> None:
+        """A row with this number is in Kafka."""
+        self._close(number, 1)
+
+    def _close(self, number: int, rows: int) -> None:
+        part = self._open[number]
+        part.rows -= rows
+        if not part.rows:
+            del self._open[number]
+            part.on_acknowledged()

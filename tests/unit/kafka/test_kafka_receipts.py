@@ -1,0 +1,110 @@
+"""Which rows are in Kafka, told per send, on each way into librdkafka, here with its own mock brokers."""
+
+import ctypes
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaError
+
+from connect import native
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.kafka.librdkafka import client_of, library
+from connect.kafka.pooled_producer import PooledProducer, ProducerPool
+from connect.kafka.producer import BatchProducer
+from connect.kafka.raw import RawBatch
+from connect.kafka.receipt import Receipt
+
+pytestmark = pytest.mark.thorough
+MOCK = {"test.mock.num.brokers": 1, "acks": "all", "enable.idempotence": True, "linger.ms": 0}
+PATHS = ["columnar", "columnar, copying", "plain", "pooled"]
+TIMES = pa.array([1_700_000_000_000], pa.int64())
+FORMS = {"plain": {}, "with headers and times": {"headers": [[("h", b"1")]], "timestamps_ms": TIMES}}
+
+
+class Sender:
+    """A producer, and the mock brokers that it made."""
+
+    def __init__(self, path):
+        if path == "pooled":
+            self.producer = PooledProducer(ProducerPool(), MOCK, MOCK)
+            client = client_of(self.producer._shared._client)
+        else:
+            self.producer = BatchProducer({**MOCK, "producer.path": path})
+            own = self.producer._path
+            client = client_of(own._client) if path == "plain" else ctypes.c_void_p(own._native.handle)
+        self._lib = library()
+        self._lib.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
+        self._brokers = ctypes.c_void_p(self._lib.rd_kafka_handle_mock_cluster(client))
+        for topic in ("free", "other"):
+            self._lib.rd_kafka_mock_topic_create(self._brokers, topic.encode(), 1, 1)
+
+    def set_leader(self, broker):
+        """Of the topic `other`; -1: nobody leads it."""
+        assert self._lib.rd_kafka_mock_partition_set_leader(self._brokers, b"other", 0, broker) == 0
+
+    def refuse(self, code):
+        """Rows for the topic `other`."""
+        self._lib.rd_kafka_mock_topic_set_error(self._brokers, b"other", code)
+
+    def send(self, topic, rows=1, **form):
+        receipt = Receipt()
+        batch = RawBatch(topic, pa.array([b"row"] * rows, pa.binary()), **form)
+        self.producer.send(batch, Deadline.after(10), receipt)
+        return receipt
+
+    def wait_until(self, condition, timeout_s=10):
+        end_s = time.monotonic() + timeout_s
+        while not condition():
+            assert time.monotonic() < end_s
+            self.producer.check()
+            threading.Event().wait(0.002)
+
+
+@pytest.fixture(params=PATHS)
+def sender(request, monkeypatch):
+    name, _, copying = request.param.partition(", ")
+    if copying:
+        monkeypatch.setattr(native, "module", lambda: None)
+    elif name == "columnar" and native.module() is None:
+        pytest.skip("NOT CHECKED: connect.native was not built; it needs a C++17 compiler at install")
+    sender = Sender(name)
+    yield sender
+    sender.producer.close()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_one_topic_are_told_of_while_those_of_another_wait(sender, form):
+    sender.set_leader(-1)
+    waiting = sender.send("other", **FORMS[form])
+    for _ in range(3):
+        sent = sender.send("free", **FORMS[form])
+        sender.wait_until(lambda sent=sent: sent.is_settled)
+    assert not waiting.is_settled
+    sender.set_leader(1)
+    sender.wait_until(lambda: waiting.is_settled)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_receipt_with_a_row_that_failed_is_never_settled(sender, form):
+    sender.refuse(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    failed, sent = sender.send("other", **FORMS[form]), sender.send("free", **FORMS[form])
+    with pytest.raises(ConnectError, match="writing to topic other"):
+        sender.wait_until(lambda: failed.is_settled)
+    while not sent.is_settled:
+        with pytest.raises(ConnectError, match="writing to topic other"):
+            sender.producer.check()
+    assert not failed.is_settled
+
+
+def test_one_receipt_may_tell_of_several_sends(sender):
+    sender.set_leader(-1)
+    receipt = sender.send("other")
+    batch = RawBatch("free", pa.array([b"row"] * 5, pa.binary()))
+    sender.producer.send(batch, Deadline.after(10), receipt)
+    sender.wait_until(lambda: sender.producer.outstanding == 1)
+    assert not receipt.is_settled
+    sender.set_leader(1)
+    sender.wait_until(lambda: receipt.is_settled)
