@@ -9,8 +9,13 @@ from typing import Final
 import click
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "connectors": "List, apply, edit, pause, restart, delete connectors; say why one does not move.",
+    "context": "Names for clusters: add, use, list, remove.",
     "dlq": "Dead letters: list, show, replay, purge.",
     "demo": "Real data from a database through Kafka into S3, the worker killed half-way, every row verified.",
+    "plugins": "The plug-ins of a cluster.",
+    "status": "A cluster at a glance; --watch keeps looking.",
+    "validate": "Ask a cluster what is wrong with the configurations in files.",
     "worker": "Run a worker: REST API, connectors and tasks.",
 }
 """Command -> its line in the help; the command is the function of that name in the module of that name here."""

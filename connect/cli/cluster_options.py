@@ -1,0 +1,86 @@
+"""What all commands that speak to a cluster have in common: where it is, and how its answers are shown."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from connect.client.rest import ConnectClient
+
+_OPTIONS = (
+    click.option("--url", help="A worker of the cluster; else CONNECT_URL, the context in use, http://localhost:8083."),
+    click.option("--context", help="The name of a cluster, see `connect context`."),
+)
+
+
+def cluster_command(
+    group: click.Group, *after: Callable[[Any], Any], name: str | None = None
+) -> Callable[[Callable[..., None]], click.Command]:
+    """A command whose function gets the cluster's client first; errors are one line and exit code 1."""
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        @functools.wraps(function)
+        def run(url: str | None, context: str | None, **given: Any) -> None:
+            from connect.api.errors import ConnectError
+
+            try:
+                function(_client(url, context), **given)
+            except ConnectError as error:
+                raise click.ClickException(f"{error}{_fix(error, str(error))}") from error
+            except BrokenPipeError:
+                # Whoever reads has enough, as `head` has.
+                sys.stderr.close()
+
+        made = group.command(name)(run)
+        return functools.reduce(lambda command, option: option(command), (*_OPTIONS, *reversed(after)), made)
+
+    return decorate
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="JSON for machines.")
+connector_name = click.argument("name")
+
+
+def print_json(value: object) -> None:
+    """A value as indented JSON."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Rows in columns; a cell's text is shown as it is, cut nowhere on a pipe."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell), style=_style(str(cell))) for cell in row))
+    console = Console(width=None if sys.stdout.isatty() else 400, highlight=False)
+    console.print(table)
+
+
+_STYLES = {"RUNNING": "green", "FAILED": "bold red", "PAUSED": "yellow", "STOPPED": "dim", "UNASSIGNED": "yellow"}
+
+
+def _style(text: str) -> str:
+    return _STYLES.get(text.split(" ", maxsplit=1)[0], "")
+
+
+def _fix(error: Any, text: str) -> str:
+    return f" {error.fix}" if getattr(error, "fix", None) and error.fix not in text else ""
+
+
+def _client(url: str | None, context: str | None) -> ConnectClient:
+    from connect.client.contexts import chosen, contexts_file, read_contexts
+    from connect.client.rest import ConnectClient
+
+    return ConnectClient(chosen(url, context, read_contexts(contexts_file()), os.environ))

@@ -1,0 +1,248 @@
+"""`connect connectors`: what a person does with the connectors of a cluster, ours or a Java one, over REST."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from connect.cli.cluster_options import as_json, cluster_command, connector_name, print_json, print_table
+
+if TYPE_CHECKING:
+    from connect.client.changes import Change
+    from connect.client.rest import ConnectClient
+
+_FILES = click.option(
+    "-f", "--file", "files", multiple=True, required=True, type=click.Path(path_type=Path),
+    help="A file of a connector (JSON, YAML, .properties, Strimzi's KafkaConnector), or a folder; repeatable.",
+)  # fmt: skip
+
+
+@click.group()
+def connectors() -> None:
+    """List, apply, edit, pause, restart, delete connectors; say why one does not move."""
+
+
+@cluster_command(connectors, as_json, name="list")
+def list_connectors(client: ConnectClient, as_json: bool) -> None:
+    """Every connector: state, tasks, and why it does not move."""
+    from connect.client.overview import overview
+
+    found = client.connectors()
+    if as_json:
+        print_json(found)
+        return
+    rows = [(c.name, c.type, c.state, c.tasks, c.plugin, c.reason) for c in overview(found)]
+    print_table(("NAME", "TYPE", "STATE", "TASKS", "CLASS", "REASON"), rows)
+
+
+@cluster_command(connectors, connector_name)
+def get(client: ConnectClient, name: str) -> None:
+    """The configuration of a connector, as JSON that `apply` takes."""
+    print_json({"name": name, "config": client.config(name)})
+
+
+@cluster_command(connectors, connector_name, as_json)
+def status(client: ConnectClient, name: str, as_json: bool) -> None:
+    """The state of a connector and its tasks."""
+    found = client.status(name)
+    if as_json:
+        print_json(found)
+        return
+    parts = [("connector", found["connector"]), *((f"task {task['id']}", task) for task in found["tasks"])]
+    print_table(
+        ("PART", "STATE", "WORKER", "SINCE", "REASON"),
+        [(part, s["state"], s["worker_id"], s.get("since"), s.get("reason") or _cause(s)) for part, s in parts],
+    )
+
+
+@cluster_command(connectors, connector_name, as_json)
+def why(client: ConnectClient, name: str, as_json: bool) -> None:
+    """Why a connector is idle, behind or failed: what it waits for, since when, and what to do."""
+    from connect.client.reasons import reasons
+
+    found = reasons(client.status(name), client.offsets(name))
+    if as_json:
+        print_json([{"about": reason.about, "text": reason.text} for reason in found])
+    else:
+        for reason in found:
+            click.echo(f"{reason.about}: {reason.text}")
+
+
+@cluster_command(
+    connectors, _FILES, click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+    click.option("--prune", is_flag=True, help="Delete the connectors that no file wants."),
+)  # fmt: skip
+def apply(client: ConnectClient, files: Sequence[Path], dry_run: bool, prune: bool) -> None:
+    """Make the cluster's connectors what the files say: create, update, leave, with --prune delete."""
+    from connect.api.errors import ConnectError
+    from connect.client.changes import changes
+    from connect.client.manifests import read_manifests
+
+    failed = 0
+    for change in changes(read_manifests(files), client.connectors(), prune=prune):
+        _show(change)
+        if dry_run:
+            continue
+        try:
+            _carry_out(client, change)
+        except ConnectError as error:
+            failed += 1
+            click.echo(f"  refused: {error}", err=True)
+    if failed:
+        raise click.ClickException(f"{failed} of the changes were refused; the others were made.")
+
+
+@cluster_command(connectors, _FILES, name="diff")
+def show_difference(client: ConnectClient, files: Sequence[Path]) -> None:
+    """What `apply` would change; exit code 1 when anything would."""
+    from connect.client.changes import changes
+    from connect.client.manifests import read_manifests
+
+    found = changes(read_manifests(files), client.connectors(), prune=False)
+    for change in found:
+        _show(change)
+    sys.exit(any(change.verb != "leave" for change in found))
+
+
+@cluster_command(connectors, connector_name)
+def edit(client: ConnectClient, name: str) -> None:
+    """Change a configuration in your editor."""
+    before = client.config(name)
+    text = click.edit(json.dumps(before, indent=2, ensure_ascii=False) + "\n", extension=".json")
+    if text is None:
+        click.echo("Nothing was changed.")
+        return
+    try:
+        after = json.loads(text)
+    except ValueError as error:
+        raise click.ClickException(f"What was saved is no JSON, and nothing was changed: {error}.") from error
+    client.save(name, after)
+    click.echo(f"Connector {name} was changed.")
+
+
+def _verb(verb: str, doc: str) -> None:
+    def run(client: ConnectClient, name: str) -> None:
+        client.change_state(name, verb)
+        click.echo(f"Connector {name}: {verb} is on its way.")
+
+    run.__doc__ = doc
+    cluster_command(connectors, connector_name, name=verb)(run)
+
+
+_verb("pause", "Let the tasks rest; they keep their place.")
+_verb("resume", "Let the tasks run.")
+_verb("stop", "End the tasks; configuration and offsets stay.")
+
+
+@cluster_command(
+    connectors,
+    connector_name,
+    click.option("--all", "everything", is_flag=True, help="Also tasks that have not failed."),
+)
+def restart(client: ConnectClient, name: str, everything: bool) -> None:
+    """Restart what has failed of a connector; with --all it and all its tasks."""
+    client.restart(name, include_tasks=True, only_failed=not everything)
+    click.echo(f"Connector {name}: a restart is on its way.")
+
+
+@cluster_command(connectors, connector_name, click.option("--yes", is_flag=True, help="Do not ask."))
+def delete(client: ConnectClient, name: str, yes: bool) -> None:
+    """Remove a connector; offsets stay in Kafka."""
+    if not yes:
+        click.confirm(f"Delete connector {name}?", abort=True)
+    client.delete(name)
+    click.echo(f"Connector {name} was deleted.")
+
+
+@cluster_command(
+    connectors, connector_name,
+    click.option("--reset", is_flag=True, help="Forget all offsets of a stopped connector."),
+    click.option("--set", "file", type=click.File(), help="Set the offsets in this file, as `offsets` prints them."),
+)  # fmt: skip
+def offsets(client: ConnectClient, name: str, reset: bool, file: Any) -> None:
+    """Where a connector stands, as JSON; set or forget it."""
+    if reset:
+        click.echo(client.reset_offsets(name))
+    elif file is not None:
+        click.echo(client.alter_offsets(name, json.load(file)["offsets"]))
+    else:
+        print_json({"offsets": client.offsets(name)})
+
+
+@cluster_command(connectors, connector_name)
+def topics(client: ConnectClient, name: str) -> None:
+    """The topics that a connector used."""
+    for topic in sorted(client.topics(name)):
+        click.echo(topic)
+
+
+@cluster_command(connectors, connector_name, as_json)
+def history(client: ConnectClient, name: str, as_json: bool) -> None:
+    """Versions of the configuration: when, by whom, what each changed."""
+    found = client.history(name)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (version["version"], _when(version["changed_ms"]), version["who"], _changed(version["changes"]))
+        for version in found["configs"]
+    ]
+    print_table(("VERSION", "WHEN", "WHO", "CHANGED"), rows)
+
+
+@cluster_command(connectors, connector_name, click.argument("version", type=int))
+def rollback(client: ConnectClient, name: str, version: int) -> None:
+    """Bring back a version of the configuration, as a new version."""
+    client.rollback(name, version)
+    click.echo(f"Connector {name} has the configuration of version {version} again.")
+
+
+def _show(change: Change) -> None:
+    click.echo(f"{change.verb:7} {change.name}" + (f" -> {change.state}" if change.state else ""))
+    if change.verb != "update":
+        return
+    for key in change.keys:
+        click.echo(f"  {key.key}: {_value(key.before)} -> {_value(key.after)}")
+    for name in change.hidden:
+        click.echo(f"  {name}: sent again, as the cluster does not show it")
+
+
+def _carry_out(client: ConnectClient, change: Change) -> None:
+    if change.verb == "delete":
+        client.delete(change.name)
+    elif change.manifest is not None and change.verb == "create":
+        client.create(change.name, change.manifest.config, change.state)
+    elif change.manifest is not None and change.verb == "update":
+        if change.keys or change.hidden:
+            client.save(change.name, change.manifest.config)
+        if change.state:
+            client.change_state(change.name, {"RUNNING": "resume", "PAUSED": "pause", "STOPPED": "stop"}[change.state])
+
+
+def _value(value: str | None) -> str:
+    return "(none)" if value is None else value
+
+
+def _cause(state: Mapping[str, Any]) -> str:
+    """The first line of a trace, which is all that a Java worker says."""
+    return str(state.get("trace") or "").partition("\n")[0]
+
+
+def _when(epoch_ms: int | None) -> str:
+    if epoch_ms is None:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch_ms / 1000))
+
+
+def _changed(changed: Mapping[str, Mapping[str, Any]] | None) -> str:
+    if changed is None:
+        return "created"
+    return ", ".join(
+        f"{sign}{key}" for sign, part in (("+", "added"), ("", "changed"), ("-", "removed")) for key in changed[part]
+    )

@@ -1,0 +1,69 @@
+"""`connect context`: names for clusters, so that commands know which one is meant."""
+
+from __future__ import annotations
+
+import click
+
+from connect.cli.cluster_options import print_table
+
+
+@click.group()
+def context() -> None:
+    """Names for clusters. Passwords stay in the environment: --password-env names the variable."""
+
+
+@context.command()
+@click.argument("name")
+@click.argument("url")
+@click.option("--user", default="")
+@click.option("--password-env", default="", help="The environment variable that holds the password.")
+@click.option("--ca-file", default="", help="PEM file of the authority that signed the workers' certificates.")
+def add(name: str, url: str, user: str, password_env: str, ca_file: str) -> None:
+    """Give a cluster a name; the first one is used from now on."""
+    from connect.client.contexts import Contexts, contexts_file, read_contexts, write_contexts
+
+    file = contexts_file()
+    known = read_contexts(file)
+    given = {"url": url, "user": user, "password_env": password_env, "ca_file": ca_file}
+    clusters = {**known.clusters, name: {key: value for key, value in given.items() if value}}
+    write_contexts(file, Contexts(known.current or name, clusters))
+    click.echo(f"Context {name}: {url}.")
+
+
+@context.command()
+@click.argument("name")
+def use(name: str) -> None:
+    """Speak to this cluster from now on."""
+    from connect.client.contexts import Contexts, contexts_file, read_contexts, write_contexts
+
+    file = contexts_file()
+    known = read_contexts(file)
+    if name not in known.clusters:
+        names = ", ".join(sorted(known.clusters)) or "none"
+        raise click.ClickException(f"There is no context {name!r}; known: {names}.")
+    write_contexts(file, Contexts(name, known.clusters))
+    click.echo(f"Commands speak to {name} ({known.clusters[name]['url']}) now.")
+
+
+@context.command(name="list")
+def list_contexts() -> None:
+    """Every name; the one in use has a star."""
+    from connect.client.contexts import contexts_file, read_contexts
+
+    known = read_contexts(contexts_file())
+    rows = [
+        ("*" if n == known.current else "", n, one["url"], one.get("user")) for n, one in sorted(known.clusters.items())
+    ]
+    print_table(("", "NAME", "URL", "USER"), rows)
+
+
+@context.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Forget a name."""
+    from connect.client.contexts import Contexts, contexts_file, read_contexts, write_contexts
+
+    file = contexts_file()
+    known = read_contexts(file)
+    clusters = {other: one for other, one in known.clusters.items() if other != name}
+    write_contexts(file, Contexts(None if known.current == name else known.current, clusters))

@@ -1,0 +1,64 @@
+"""What must be done so that a cluster has the connectors that files want. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from connect.api.config import HIDDEN
+from connect.client.manifests import Manifest
+
+Verb = Literal["create", "update", "leave", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """A key before and after; None: not there."""
+
+    key: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of one connector. `hidden`: keys of which the cluster does not show whether they change."""
+
+    verb: Verb
+    name: str
+    manifest: Manifest | None = None
+    keys: tuple[KeyChange, ...] = ()
+    hidden: tuple[str, ...] = ()
+    state: str | None = field(default=None)
+    """The state to bring it to; None: as it is."""
+
+
+def changes(wanted: Collection[Manifest], present: Mapping[str, Any], *, prune: bool) -> list[Change]:
+    """The changes, by name. `present` is the answer of GET /connectors?expand=info&expand=status.
+
+    `prune`: connectors that no file wants are deleted.
+    """
+    found = [_change(manifest, present.get(manifest.name)) for manifest in wanted]
+    if prune:
+        names = {manifest.name for manifest in wanted}
+        found.extend(Change("delete", name) for name in present if name not in names)
+    return sorted(found, key=lambda change: change.name)
+
+
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[tuple[KeyChange, ...], tuple[str, ...]]:
+    """The keys that change, and those of which the cluster shows a mask only. `name` does not count."""
+    keys = sorted((before.keys() | after.keys()) - {"name"})
+    hidden = tuple(key for key in keys if HIDDEN in before.get(key, "") and key in after and after[key] != before[key])
+    changed = (KeyChange(key, before.get(key), after.get(key)) for key in keys if key not in hidden)
+    return tuple(change for change in changed if change.before != change.after), hidden
+
+
+def _change(manifest: Manifest, present: Mapping[str, Any] | None) -> Change:
+    if present is None or "info" not in present:
+        keys = tuple(KeyChange(key, None, value) for key, value in sorted(manifest.config.items()))
+        return Change("create", manifest.name, manifest, keys, state=manifest.state)
+    keys, hidden = differences(present["info"]["config"], manifest.config)
+    is_state = present.get("status", {}).get("connector", {}).get("state")
+    state = manifest.state if manifest.state not in {None, is_state} else None
+    return Change("update" if keys or hidden or state else "leave", manifest.name, manifest, keys, hidden, state)

@@ -1,0 +1,83 @@
+"""Names for clusters, kept in a file of the user: which one commands speak to. No I/O but that file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from connect.api.errors import ConfigError
+from connect.client.rest import Access
+
+URL_VARIABLE: Final = "CONNECT_URL"
+USER_VARIABLE: Final = "CONNECT_USER"
+PASSWORD_VARIABLE: Final = "CONNECT_PASSWORD"  # noqa: S105 - the name of a variable
+FILE_VARIABLE: Final = "CONNECT_CONTEXTS"
+DEFAULT_URL: Final = "http://localhost:8083"
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """The clusters by name, and the one in use. Passwords are not kept: `password_env` names a variable."""
+
+    current: str | None
+    clusters: Mapping[str, Mapping[str, str]]
+
+    def access(self, name: str, environ: Mapping[str, str]) -> Access:
+        """How to reach a cluster. ConfigError: there is none of that name."""
+        if name not in self.clusters:
+            known = ", ".join(sorted(self.clusters)) or "none"
+            raise ConfigError(
+                f"There is no context {name!r}; known: {known}.", key="context", fix="connect context add"
+            )
+        found = self.clusters[name]
+        password = environ.get(found.get("password_env", ""), "")
+        return Access(found["url"], found.get("user", ""), password, found.get("ca_file", ""))
+
+
+def contexts_file(environ: Mapping[str, str] | None = None) -> Path:
+    """Where contexts are kept."""
+    environ = os.environ if environ is None else environ
+    if environ.get(FILE_VARIABLE):
+        return Path(environ[FILE_VARIABLE])
+    home = environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(home) / "connect-for-kafka" / "contexts.yaml"
+
+
+def read_contexts(file: Path) -> Contexts:
+    """The contexts; none when there is no file. ConfigError names the file when it is broken."""
+    if not file.exists():
+        return Contexts(None, {})
+    try:
+        found: Any = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        clusters = {str(name): {str(k): str(v) for k, v in one.items()} for name, one in found["clusters"].items()}
+        urls = [one["url"] for one in clusters.values()]
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, yaml.YAMLError) as error:
+        raise ConfigError(f"The contexts in {file} cannot be read: {error}.", fix="Mend or remove the file.") from error
+    return Contexts(found.get("current"), clusters) if urls else Contexts(None, {})
+
+
+def write_contexts(file: Path, contexts: Contexts) -> None:
+    """Keep the contexts, readable by their user alone."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(mode=0o600)
+    known = {name: dict(one) for name, one in contexts.clusters.items()}
+    file.write_text(yaml.safe_dump({"current": contexts.current, "clusters": known}), encoding="utf-8")
+
+
+def chosen(url: str | None, context: str | None, contexts: Contexts, environ: Mapping[str, str]) -> Access:
+    """The cluster to speak to: --url, --context, CONNECT_URL, the context in use, else the local worker."""
+    user, password = environ.get(USER_VARIABLE, ""), environ.get(PASSWORD_VARIABLE, "")
+    if url:
+        return Access(url, user, password)
+    if context:
+        return contexts.access(context, environ)
+    if environ.get(URL_VARIABLE):
+        return Access(environ[URL_VARIABLE], user, password)
+    if contexts.current:
+        return contexts.access(contexts.current, environ)
+    return Access(DEFAULT_URL, user, password)

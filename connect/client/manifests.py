@@ -1,0 +1,115 @@
+"""Files that say which connectors there should be: Connect's JSON, YAML, `.properties`, Strimzi's KafkaConnector."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from connect.api.errors import ConfigError, ConfigProblem
+
+SUFFIXES: Final = (".json", ".yaml", ".yml", ".properties")
+_STATES: Final = {"running": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED"}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A connector as a file wants it. `state`: RUNNING, PAUSED or STOPPED; None: as it is."""
+
+    name: str
+    config: Mapping[str, str]
+    source: str
+    state: str | None = None
+
+
+def read_manifests(paths: Iterable[Path]) -> list[Manifest]:
+    """The connectors of files, and of folders with all below them, sorted by name.
+
+    ConfigError tells all files that cannot be used and every name that is there twice.
+    """
+    found: list[Manifest] = []
+    problems: list[ConfigProblem] = []
+    for file in [file for path in paths for file in _files(path)]:
+        try:
+            found.extend(_manifests(file))
+        except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
+            problems.append(ConfigProblem(str(file), " ".join(str(error).split())))
+    by_name: dict[str, Manifest] = {}
+    for manifest in found:
+        other = by_name.setdefault(manifest.name, manifest)
+        if other is not manifest:
+            said = f"connector {manifest.name!r} is in {other.source} already"
+            problems.append(ConfigProblem(manifest.source, said))
+    if problems:
+        raise ConfigError([ConfigProblem(p.key, f"{p.key}: {p.message}") for p in problems])
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.exists():
+        raise ConfigError(f"There is no {path}.", fix="Name a file, or a folder with files of connectors.")
+    if path.is_dir():
+        yield from sorted(file for file in path.rglob("*") if file.is_file() and file.suffix in SUFFIXES)
+    else:
+        yield path
+
+
+def _manifests(file: Path) -> Iterator[Manifest]:
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".properties":
+        from connect.runtime.java_properties import parse_properties
+
+        yield _manifest(dict(parse_properties(text)), file)
+        return
+    documents = [json.loads(text)] if file.suffix == ".json" else list(yaml.safe_load_all(text))
+    for document in documents:
+        if document is None:
+            continue
+        for one in document if isinstance(document, list) else [document]:
+            if not isinstance(one, Mapping):
+                raise TypeError(f"a connector is an object, not a {type(one).__name__}")
+            yield _strimzi(one, file) if "kind" in one and "spec" in one else _manifest(one, file)
+
+
+def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
+    """`{"name", "config"}` as in POST /connectors, or the keys of a configuration alone, `name` among them."""
+    config = document.get("config") if isinstance(document.get("config"), Mapping) else None
+    name = document.get("name") or (config or {}).get("name") or file.stem
+    state = document.get("initial_state") if config is not None else None
+    return Manifest(str(name), _texts(document if config is None else config), str(file), state)
+
+
+def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
+    """Strimzi's KafkaConnector (kafka.strimzi.io/v1beta2): class, tasksMax, config, state or the older pause."""
+    if document["kind"] != "KafkaConnector":
+        raise ValueError(f"kind {document['kind']!r} is no KafkaConnector")
+    spec = document["spec"]
+    config = dict(spec.get("config") or {})
+    if "class" in spec:
+        config["connector.class"] = spec["class"]
+    if "tasksMax" in spec:
+        config["tasks.max"] = spec["tasksMax"]
+    restart = spec.get("autoRestart") or {}
+    if "enabled" in restart:
+        config.setdefault("auto.restart.enabled", restart["enabled"])
+    state = _STATES.get(str(spec.get("state", "paused" if spec.get("pause") else "")).lower())
+    return Manifest(str((document.get("metadata") or {}).get("name") or file.stem), _texts(config), str(file), state)
+
+
+def _texts(config: Mapping[str, Any]) -> dict[str, str]:
+    """Values as Connect has them: text. Lists become comma-separated; null is left out."""
+    texts = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            raise TypeError(f"{key} is an object; the values of a configuration are texts")
+        if isinstance(value, bool):
+            texts[str(key)] = str(value).lower()
+        elif isinstance(value, list):
+            texts[str(key)] = ",".join(map(str, value))
+        elif value is not None:
+            texts[str(key)] = str(value)
+    return texts

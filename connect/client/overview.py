@@ -1,0 +1,46 @@
+"""A cluster's connectors on one line each. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_WORST: Final = ("FAILED", "UNASSIGNED", "RESTARTING", "PAUSED", "STOPPED", "RUNNING")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A connector. `state`: the worst of the connector's own and its tasks'; `tasks`: running of all."""
+
+    name: str
+    type: str
+    state: str
+    tasks: str
+    plugin: str
+    reason: str
+
+
+def overview(found: Mapping[str, Any]) -> list[Line]:
+    """The connectors of GET /connectors?expand=info&expand=status, what needs a person first."""
+    lines = [_line(name, parts) for name, parts in found.items()]
+    return sorted(lines, key=lambda line: (_rank(line.state), not line.reason, line.name))
+
+
+def _line(name: str, parts: Mapping[str, Any]) -> Line:
+    info, status = parts.get("info", {}), parts.get("status", {})
+    own = status.get("connector", {})
+    tasks = status.get("tasks", [])
+    states = Counter(task["state"] for task in tasks)
+    state = min([*states, *([own["state"]] if own else [])], key=_rank, default="UNASSIGNED")
+    told = [own, *tasks]
+    reason = next((part["reason"] for part in told if part.get("reason")), "")
+    trace = next((part["trace"] for part in told if part.get("trace")), "")
+    plugin = str(info.get("config", {}).get("connector.class", "")).rpartition(".")[2]
+    running = f"{states['RUNNING']}/{len(tasks)}"
+    return Line(name, str(info.get("type", "")), state, running, plugin, reason or str(trace).partition("\n")[0])
+
+
+def _rank(state: str) -> int:
+    return _WORST.index(state) if state in _WORST else 0

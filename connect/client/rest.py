@@ -1,0 +1,174 @@
+"""Kafka Connect's REST API as commands call it; what a Java worker does not answer is marked."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from connect.api.errors import ConnectError
+
+TIMEOUT_S: Final = 90.0
+"""A worker itself gives up after 90 s and says in which stage."""
+Json = Any
+
+
+class RefusedError(ConnectError):
+    """The cluster answered with an error; `status` is the HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where a cluster is and as whom to speak to it. `ca_file`: PEM, beside the authorities the system trusts."""
+
+    url: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca_file: str = ""
+
+
+class ConnectClient:
+    """Speaks to one cluster, through any of its workers."""
+
+    def __init__(self, access: Access, timeout_s: float = TIMEOUT_S) -> None:
+        """ConnectError when the address is no http or https URL, or the file of authorities cannot be read."""
+        parts = urlsplit(access.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConnectError(f"{access.url!r} is no address of a worker.", fix="Write it as http://host:8083.")
+        self.url = access.url.rstrip("/")
+        self._timeout_s = timeout_s
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if access.user:
+            login = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
+            self._headers["Authorization"] = f"Basic {login}"
+        self._tls: ssl.SSLContext | None = None
+        if parts.scheme == "https":
+            try:
+                self._tls = ssl.create_default_context(cafile=access.ca_file or None)
+            except OSError as error:
+                raise ConnectError(f"The certificates in {access.ca_file} cannot be read: {error}.") from error
+
+    def server(self) -> Json:
+        """Version and Kafka cluster id."""
+        return self.call("GET", "/")
+
+    def connectors(self) -> dict[str, Json]:
+        """`{name: {"info": …, "status": …}}` of every connector; a part that is not known is left out."""
+        found: dict[str, Json] = self.call("GET", "/connectors?expand=info&expand=status")
+        return found
+
+    def connector(self, name: str) -> Json:
+        """Configuration and tasks. RefusedError 404."""
+        return self.call("GET", _path(name))
+
+    def config(self, name: str) -> dict[str, str]:
+        """The configuration. RefusedError 404."""
+        found: dict[str, str] = self.call("GET", _path(name, "config"))
+        return found
+
+    def status(self, name: str) -> Json:
+        """The state of a connector and its tasks. RefusedError 404."""
+        return self.call("GET", _path(name, "status"))
+
+    def save(self, name: str, config: Mapping[str, str]) -> Json:
+        """Create or change a connector."""
+        return self.call("PUT", _path(name, "config"), dict(config))
+
+    def create(self, name: str, config: Mapping[str, str], initial_state: str | None = None) -> Json:
+        """Create a connector. `initial_state`: RUNNING, PAUSED or STOPPED. RefusedError 409: the name is taken."""
+        state = {} if initial_state is None else {"initial_state": initial_state}
+        return self.call("POST", "/connectors", {"name": name, "config": dict(config), **state})
+
+    def delete(self, name: str) -> None:
+        """Remove a connector. RefusedError 404."""
+        self.call("DELETE", _path(name))
+
+    def change_state(self, name: str, verb: str) -> None:
+        """`verb`: pause, resume or stop."""
+        self.call("PUT", _path(name, verb))
+
+    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> None:
+        """Restart the connector, its tasks too, or what has failed."""
+        flags = f"includeTasks={str(include_tasks).lower()}&onlyFailed={str(only_failed).lower()}"
+        self.call("POST", f"{_path(name, 'restart')}?{flags}")
+
+    def offsets(self, name: str) -> Sequence[Json]:
+        """Pairs of `partition` and `offset`. RefusedError 404."""
+        found: Sequence[Json] = self.call("GET", _path(name, "offsets"))["offsets"]
+        return found
+
+    def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Json]]) -> str:
+        """Set offsets of a stopped connector; the cluster's own words."""
+        return str(self.call("PATCH", _path(name, "offsets"), {"offsets": list(offsets)})["message"])
+
+    def reset_offsets(self, name: str) -> str:
+        """Forget all offsets of a stopped connector; the cluster's own words."""
+        return str(self.call("DELETE", _path(name, "offsets"))["message"])
+
+    def topics(self, name: str) -> Sequence[str]:
+        """The topics that a connector used."""
+        found: Sequence[str] = self.call("GET", _path(name, "topics"))[name]["topics"]
+        return found
+
+    def history(self, name: str) -> Json:
+        """Versions and changes of state; a Java worker answers 404."""
+        return self.call("GET", _path(name, "history"))
+
+    def rollback(self, name: str, version: int) -> Json:
+        """Bring back a version of the history; a Java worker answers 404."""
+        return self.call("PUT", _path(name, "rollback", str(version)))
+
+    def plugins(self) -> Sequence[Json]:
+        """Every plug-in: class, type, version."""
+        found: Sequence[Json] = self.call("GET", "/connector-plugins?connectorsOnly=false")
+        return found
+
+    def validate(self, config: Mapping[str, str]) -> Json:
+        """What is wrong with a configuration, by key."""
+        name = quote(config.get("connector.class", "").rpartition(".")[2] or "missing", safe="")
+        return self.call("PUT", f"/connector-plugins/{name}/config/validate", dict(config))
+
+    def call(self, method: str, path: str, body: Json = None) -> Json:
+        """One request. RefusedError with the cluster's own words; ConnectError when nobody answers."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310 - the scheme was checked
+            self.url + path, data=data, method=method, headers=self._headers
+        )
+        try:
+            with urllib.request.urlopen(  # noqa: S310 - the scheme was checked
+                request, timeout=self._timeout_s, context=self._tls
+            ) as response:
+                text = response.read()
+        except urllib.error.HTTPError as error:
+            raise RefusedError(error.code, _words(error.read(), error.reason)) from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise ConnectError(
+                f"No worker answers at {self.url}: {reason}.",
+                fix="Name one by --url, by CONNECT_URL, or by a context (connect context).",
+            ) from error
+        try:
+            return json.loads(text) if text else None
+        except ValueError as error:
+            raise ConnectError(f"What answers at {self.url} is no Connect worker: it sent no JSON.") from error
+
+
+def _path(name: str, *more: str) -> str:
+    return "/".join(["/connectors", quote(name, safe=""), *more])
+
+
+def _words(body: bytes, reason: str) -> str:
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"{reason}: {body[:200].decode(errors='replace')}" if body else reason

@@ -1,0 +1,72 @@
+"""What `apply` does, and why a connector does not move, as pure values."""
+
+from __future__ import annotations
+
+from connect.client.changes import KeyChange, changes
+from connect.client.manifests import Manifest
+from connect.client.overview import overview
+from connect.client.reasons import reasons
+
+
+def present(config, state="RUNNING"):
+    return {"info": {"config": config, "type": "source"}, "status": {"connector": {"state": state}, "tasks": []}}
+
+
+def wanted(name, config, state=None):
+    return Manifest(name, config, f"{name}.json", state)
+
+
+def test_what_is_missing_is_created_what_differs_updated_and_the_rest_left():
+    cluster = {
+        "same": present({"a": "1", "name": "same"}),
+        "other": present({"a": "1", "b": "2"}),
+        "extra": present({}),
+    }
+    files = [wanted("same", {"a": "1"}), wanted("other", {"a": "3", "c": "4"}), wanted("new", {"x": "y"})]
+    found = {change.name: change for change in changes(files, cluster, prune=False)}
+    assert {name: change.verb for name, change in found.items()} == {
+        "same": "leave",
+        "other": "update",
+        "new": "create",
+    }
+    assert found["other"].keys == (KeyChange("a", "1", "3"), KeyChange("b", "2", None), KeyChange("c", None, "4"))
+    assert {c.name: c.verb for c in changes(files, cluster, prune=True)}["extra"] == "delete"
+
+
+def test_a_secret_that_the_cluster_does_not_show_is_sent_again():
+    cluster = {"s": present({"connection.password": "[hidden]", "u": "jdbc:x://u:[hidden]@h"})}
+    (change,) = changes([wanted("s", {"connection.password": "new", "u": "jdbc:x://u:p@h"})], cluster, prune=False)
+    assert (change.verb, change.keys, change.hidden) == ("update", (), ("connection.password", "u"))
+
+
+def test_a_state_alone_is_a_change():
+    (change,) = changes([wanted("s", {"a": "1"}, "PAUSED")], {"s": present({"a": "1"})}, prune=False)
+    assert (change.verb, change.keys, change.state) == ("update", (), "PAUSED")
+    (left,) = changes([wanted("s", {"a": "1"}, "PAUSED")], {"s": present({"a": "1"}, "PAUSED")}, prune=False)
+    assert left.verb == "leave"
+
+
+def test_what_needs_a_person_comes_first_and_says_why():
+    failed = {
+        "info": {"config": {"connector.class": "a.b.Source"}, "type": "source"},
+        "status": {"connector": {"state": "RUNNING"}, "tasks": [
+            {"id": 0, "state": "RUNNING"}, {"id": 1, "state": "FAILED", "trace": "x.Error: boom\n\tat y"}]},
+    }  # fmt: skip
+    lines = overview({"a": present({}), "z": failed})
+    assert [(line.name, line.state, line.tasks, line.reason) for line in lines] == [
+        ("z", "FAILED", "1/2", "x.Error: boom"),
+        ("a", "RUNNING", "0/0", ""),
+    ]
+
+
+def test_reasons_name_what_is_waited_for_and_since_when():
+    held = {
+        "id": 0, "state": "RUNNING", "reason": "The store is away.", "since": "2026-01-01T00:00:00.000Z",
+        "waiting_for": "sink", "next_attempt": "2026-01-01T00:01:00.000Z",
+    }  # fmt: skip
+    found = reasons({"name": "s", "connector": {"state": "RUNNING"}, "tasks": [held]}, [])
+    assert [reason.about for reason in found] == ["connector s", "task 0", "offsets"]
+    assert found[1].text == (
+        "RUNNING: The store is away. (since 2026-01-01T00:00:00.000Z, next attempt 2026-01-01T00:01:00.000Z) "
+        "It waits for the sink."
+    )

@@ -1,0 +1,78 @@
+"""Files of connectors in every form that people have them in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from connect.api.errors import ConfigError
+from connect.client.manifests import Manifest, read_manifests
+
+STRIMZI = """
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaConnector
+metadata:
+  name: orders
+  labels: {strimzi.io/cluster: my-connect}
+spec:
+  class: io.confluent.connect.jdbc.JdbcSourceConnector
+  tasksMax: 2
+  state: paused
+  autoRestart: {enabled: true}
+  config:
+    mode: bulk
+    batch.max.rows: 100
+    numeric.precision.mapping: false
+    table.whitelist: [a, b]
+---
+kind: KafkaConnector
+metadata: {name: old}
+spec: {class: X, pause: true, config: {}}
+"""
+
+
+def test_a_file_as_it_is_posted_and_one_of_keys_alone_mean_the_same(tmp_path):
+    posted, keys, properties = tmp_path / "a.json", tmp_path / "b.json", tmp_path / "c.properties"
+    posted.write_text(json.dumps({"name": "n", "config": {"connector.class": "X", "tasks.max": 3}}))
+    keys.write_text(json.dumps({"name": "n", "connector.class": "X", "tasks.max": "3"}))
+    properties.write_text("name=n\nconnector.class=X\ntasks.max=3\n")
+    assert read_manifests([posted]) == [Manifest("n", {"connector.class": "X", "tasks.max": "3"}, str(posted))]
+    for file in (keys, properties):
+        (manifest,) = read_manifests([file])
+        assert (manifest.name, manifest.config["tasks.max"], manifest.config["connector.class"]) == ("n", "3", "X")
+
+
+def test_strimzis_connectors_are_taken_with_their_states(tmp_path):
+    file = tmp_path / "strimzi.yaml"
+    file.write_text(STRIMZI)
+    old, orders = read_manifests([tmp_path])
+    assert (old.name, old.state) == ("old", "PAUSED")
+    assert orders == Manifest(
+        "orders",
+        {
+            "mode": "bulk", "batch.max.rows": "100", "numeric.precision.mapping": "false", "table.whitelist": "a,b",
+            "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector", "tasks.max": "2",
+            "auto.restart.enabled": "true",
+        },
+        str(file),
+        "PAUSED",
+    )  # fmt: skip
+
+
+def test_all_files_that_cannot_be_used_are_told_at_once(tmp_path):
+    (tmp_path / "a.json").write_text("{")
+    (tmp_path / "b.yaml").write_text("kind: Deployment\nspec: {}\n")
+    (tmp_path / "c.json").write_text('{"name": "n", "config": {"a": {"b": 1}}}')
+    (tmp_path / "d.json").write_text('{"name": "twice", "connector.class": "X"}')
+    (tmp_path / "e.json").write_text('{"name": "twice", "connector.class": "X"}')
+    with pytest.raises(ConfigError) as broken:
+        read_manifests([tmp_path])
+    text = str(broken.value)
+    for told in ("a.json", "b.yaml: kind 'Deployment' is no KafkaConnector", "a is an object", "'twice' is in"):
+        assert told in text
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"There is no .*nowhere"):
+        read_manifests([tmp_path / "nowhere"])
