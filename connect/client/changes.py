@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from connect.api.config import HIDDEN
+from connect.api.secrets import HIDDEN
 from connect.client.manifests import Manifest
 
 Verb = Literal["create", "update", "leave", "delete"]
