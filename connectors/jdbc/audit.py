@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from connect.api import schema as s
 from connectors.jdbc.catalog import TableShape
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import has_index
+from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import DAY_DIGITS, ColumnPlan, Raw
 from connectors.jdbc.zone import zone
+
+_log = logging.getLogger(__name__)
+_MILLISECOND_DIGITS: Final = 3
+_KEEPS: Final[Mapping[str | None, str]] = {
+    s.TIMESTAMP_SCHEMA.name: "timestamp.granularity=micros_long or time.precision.mode=adaptive",
+    s.TIME_SCHEMA.name: "time.precision.mode=adaptive",
+}
 
 
 class BlindSpot(NamedTuple):
@@ -35,6 +45,7 @@ def blind_spots(
     `server_offset_s`: how far the server's own clock on the wall is ahead of UTC now; None: not asked. `reads_all`:
     what EXPLAIN says of a poll; None: nothing. `out_of_order`: why ids are not given out in order.
     """
+    yield from cut_off(label, shape.columns, config)
     if config.mode == "bulk":
         return
     yield BlindSpot(f"{label}: deleted rows are not seen with mode={config.mode}.", False)
@@ -56,6 +67,36 @@ def blind_spots(
     if nullable:
         text = f"{label}: rows with NULL in {', '.join(nullable)} are never read. Make it NOT NULL."
         yield BlindSpot(text, True)
+
+
+def cut_off(label: str, columns: Sequence[ColumnPlan], config: JdbcSourceConfig) -> Iterator[BlindSpot]:
+    """The columns whose values lose their microseconds. Where a database does not tell what a column keeps, it may."""
+    if config.microsecond_handling != "truncate":
+        return
+    for column in columns:
+        digits = column.second_digits
+        if column.schema.name in _KEEPS and (digits is None or digits > _MILLISECOND_DIGITS):
+            text = (
+                f"{label}: {column.name} becomes {column.schema.name}, which has milliseconds: microseconds are cut "
+                f"off, as with Confluent's connector. {_KEEPS[column.schema.name]} keeps them; "
+                "microsecond.handling=fail stops at the first value with some."
+            )
+            yield BlindSpot(text, digits is not None)
+
+
+class CutOffs:
+    """Says of each column once that its microseconds are cut off. Owned by the reading thread."""
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        self._config = config
+        self._told: set[str] = set()
+
+    def tell(self, table: TableName, columns: Sequence[ColumnPlan]) -> None:
+        """Say it of the columns of a table, as they are now."""
+        for spot in cut_off(f"table {table.full}", columns, self._config):
+            if spot.text not in self._told:
+                self._told.add(spot.text)
+                _log.warning("%s", spot.text)
 
 
 def _unindexed(label: str, first: str, config: JdbcSourceConfig) -> str:

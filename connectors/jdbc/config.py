@@ -248,9 +248,11 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         doc="How long an open transaction may hold the safe mark; after that its rows may be lost, with a warning.",
     )  # fmt: skip
     microsecond_handling: Annotated[String, one_of("fail", "truncate")] = key(
-        "microsecond.handling", "fail", importance="low", group=CONNECTOR,
+        "microsecond.handling", "truncate", importance="low", group=CONNECTOR,
         doc="What becomes of microseconds in types of milliseconds (timestamp.granularity=connect_logical, and columns "
-        "of times): fail stops at the first value with some, truncate cuts them off, as Confluent's connector does.",
+        "of times): truncate cuts them off, as Confluent's connector does, and the log names each column at the start; "
+        "fail stops at the first value with some. Other values of timestamp.granularity or time.precision.mode keep "
+        "them.",
     )  # fmt: skip
     zero_date_handling: Annotated[String, one_of("fail", "null", "epoch")] = key(
         "zero.date.handling", "fail", importance="low", group=CONNECTOR,

@@ -97,9 +97,9 @@ def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeR
 
 def _second_digits(kind: t.TypeEngine[Any], dialect: str) -> int | None:
     match kind:
-        case t.DateTime() if dialect in {"mysql", "mariadb"}:
+        case t.DateTime() | t.Time() if dialect in {"mysql", "mariadb"}:
             return getattr(kind, "fsp", None) or 0
-        case t.DateTime() if dialect == "postgresql":
+        case t.DateTime() | t.Time() if dialect == "postgresql":
             digits: int | None = getattr(kind, "precision", None)
             return 6 if digits is None else digits
         case t.Date() if dialect != "sqlite":

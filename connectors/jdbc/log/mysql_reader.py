@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConfigProblem, ConnectError
 from connect.api.records import Batch
+from connectors.jdbc.audit import CutOffs
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
 from connectors.jdbc.log.binlog_position import BinlogPosition, gtids_of, read_binlog_offset
@@ -59,6 +60,7 @@ class MySqlLog:
         self._config = session.config
         self._database = session.database
         self._stream = BinlogStream(self._database.driver_arguments, self._database.border, session.stopping)
+        self._cuts = CutOffs(session.config)
         self.position = resumed(offset, read_binlog_offset)
         self.stored_lsn = 0
 
@@ -81,6 +83,8 @@ class MySqlLog:
         connector = "mariadb" if mariadb else "mysql"
         database.end_transaction()
         tables = {name: plan_table(database, name, config, connector) for name in self._session.tables}
+        for name, table in tables.items():
+            self._cuts.tell(name, table.format.columns)
         if self.position is None or self.position.snapshot_done is not None:
             yield from self._tables(tables, connector, mariadb=mariadb)
         while config.snapshot_mode == "initial_only":

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
+from connectors.jdbc.audit import CutOffs
 from connectors.jdbc.catalog import type_rules
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
@@ -101,6 +102,7 @@ class LogTables:
         self._database = database
         self._config = config
         self._rules: TypeRules | None = None
+        self._cuts = CutOffs(config)
         self._nullable: dict[int, set[str]] = {}
 
     def plan(self, relation: Relation) -> LogTable:
@@ -120,6 +122,7 @@ class LogTables:
         config = self._config
         topic = topic_of(name, config)
         times = TimeRules.of(config)
+        self._cuts.tell(name, plans)
         form = RowFormat(name.full, f"{topic}.Value", plans, times)
         events = EventFormat(topic, form.schema, _key(relation, unique), SOURCE)
         return LogTable(name, relation, form, events, tuple(oid for oid, _ in found_bases))

@@ -66,18 +66,18 @@ def test_only_what_is_new_is_read_later(filled, mode):
     assert [(r["id"], r["ts"]) for r in found] == [(61, 1704153600000001)]
 
 
-def test_microseconds_under_connect_logical_are_refused_with_the_fix(filled):
-    task = filled.opened(OffsetStore(), **MODES["bulk"])
+def test_microseconds_are_refused_on_request_with_the_fix(filled):
+    task = filled.opened(OffsetStore(), **MODES["bulk"], microsecond__handling="fail")
     with pytest.raises(SchemaError, match=r"ts.*micros_long"):
         batches(task, OffsetStore())
     task.close()
 
 
 @both_readers
-def test_microseconds_are_cut_off_on_request_and_the_place_keeps_them(filled, reader):
+def test_microseconds_are_cut_off_with_a_word_and_the_place_keeps_them(filled, reader, caplog):
     filled.run("ALTER TABLE {t} ADD COLUMN at TIME(6)", "UPDATE {t} SET at = '12:34:56.123456'")
     store = OffsetStore()
-    settings = {**MODES["both"], "microsecond__handling": "truncate", "batch__max__rows": 7, "reader": reader}
+    settings = {**MODES["both"], "batch__max__rows": 7, "reader": reader}
     read = []
     for _ in range(9):
         task = filled.opened(store, **settings)
@@ -86,6 +86,8 @@ def test_microseconds_are_cut_off_on_request_and_the_place_keeps_them(filled, re
     assert [r["id"] for r in read] == list(range(1, 61))
     assert read[0]["ts"] == datetime(2024, 1, 1, 0, 0, 0, 123000, UTC)
     assert read[0]["at"] == time(12, 34, 56, 123000)
+    said = [record.message for record in caplog.records if "microseconds are cut off" in record.message]
+    assert [("ts becomes" in text, "at becomes" in text) for text in said[:2]] == [(True, False), (False, True)]
 
 
 def test_a_query_is_wrapped(filled):

@@ -10,7 +10,10 @@ from connectors.jdbc.catalog import TableShape
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.types import ColumnPlan, Raw
 
-COLUMNS = (ColumnPlan("id", Raw.INTEGER, s.INT64), ColumnPlan("ts", Raw.INSTANT, s.TIMESTAMP_SCHEMA.as_optional()))
+COLUMNS = (
+    ColumnPlan("id", Raw.INTEGER, s.INT64),
+    ColumnPlan("ts", Raw.INSTANT, s.TIMESTAMP_SCHEMA.as_optional(), second_digits=3),
+)
 BOTH = {"mode": "timestamp+incrementing", "timestamp.column.name": "ts", "incrementing.column.name": "id"}
 BY_ID = {"mode": "incrementing", "incrementing.column.name": "id"}
 INDEXED = TableShape(COLUMNS, frozenset({"id", "ts"}), indexes=(("id",), ("ts", "id")))
@@ -35,13 +38,29 @@ def test_null_and_a_missing_index_are_said_with_the_column(part: str):
     assert sum(part in text for text in said(BARE, ("ts", "id"), **BOTH)) == 1
 
 
+@pytest.mark.parametrize(
+    ("digits", "settings", "is_said"),
+    [
+        (6, {}, True),
+        (4, {"mode": "bulk"}, True),
+        (None, {}, True),
+        (3, {}, False),
+        (0, {}, False),
+        (6, {"microsecond.handling": "fail"}, False),
+    ],
+)
+def test_a_column_whose_microseconds_are_cut_off_is_named(digits: int | None, settings: dict[str, str], is_said: bool):
+    told = said(wall_clock(digits), ("ts",), **{**BY_TIME, **settings})
+    assert [text for text in told if "ts becomes" in text and "micros_long" in text] == told[:is_said]
+
+
 def test_confluents_statements_are_said_to_lose_rows():
     assert any(
         "commits late are lost" in text for text in said(INDEXED, ("id",), **BY_ID, **{"offset.mode": "confluent"})
     )
 
 
-def wall_clock(digits: int, **more: bool) -> TableShape:
+def wall_clock(digits: int | None, **more: bool) -> TableShape:
     ts = ColumnPlan("ts", Raw.WALL_CLOCK, s.TIMESTAMP_SCHEMA, second_digits=digits)
     return TableShape((COLUMNS[0], ts), frozenset({"id", "ts"}), indexes=(("ts",),), **more)
 
