@@ -66,31 +66,24 @@ class NotSplit(Exception):  # noqa: N818 - not an error: the table is read as al
     """The table's first read is not cut into ranges; the text says why."""
 
 
-class Beginning:
-    """Looks for the mark of a table's first read. Owned by the reading thread."""
+class SafeMark:
+    """Looks for a place in a table behind which nothing can appear any more. Owned by the reading thread."""
 
-    def __init__(self, database: Database, table: TableName, config: JdbcSourceConfig) -> None:
-        """NotSplit; ConnectError: the table cannot be read."""
+    def __init__(self, assembly: Assembly, config: JdbcSourceConfig) -> None:
+        """NotSplit: the table's order has no such place; ConnectError: a column is missing."""
         self._config = config
-        self._assembly = assembled(database, table, config)
-        _check(self._assembly, config, database.dialect_name)
-        self._mark = self._id_mark() if config.mode == "incrementing" else self._timestamp_mark
+        self._assembly = assembly
+        _check_order(assembly, config, assembly.dialect)
+        self._mark = self._of_ids() if config.mode == "incrementing" else self._of_timestamps
 
-    def look(self, database: Database) -> FirstRead | None:
-        """The first read; None: too early, look again. NotSplit: there is too little to read."""
-        mark = self._mark(database)
-        if mark is None:
-            return None
-        # After the mark was found every row before it can be seen.
-        key = self._assembly.key().expressions[0]
-        span = sa.select(sa.func.min(key), sa.func.max(key)).select_from(self._assembly.source.relation)
-        least, most = database.rows(span, "looking at the keys of a table")[0]
-        database.end_transaction()
-        if least is None:
-            raise NotSplit("it is empty")
-        return FirstRead(mark, bounds(int(least), int(most), self._config.initial_read_parallelism))
+    def look(self, database: Database) -> Offset | None:
+        """The mark, an offset as Confluent's connector has it; None: too early, look again. NotSplit: no row is there.
 
-    def _id_mark(self) -> Callable[[Database], Offset | None]:
+        Every row before a mark can be seen from now on.
+        """
+        return self._mark(database)
+
+    def _of_ids(self) -> Callable[[Database], Offset | None]:
         column = self._assembly.ids().expressions[0]
         largest, horizon = self._assembly.largest(column), self._assembly.horizon
 
@@ -110,7 +103,7 @@ class Beginning:
 
         return settled
 
-    def _timestamp_mark(self, database: Database) -> Offset | None:
+    def _of_timestamps(self, database: Database) -> Offset | None:
         assert self._assembly.horizon is not None
         settled_us = self._assembly.horizon.observe(database).settled_us - self._config.delay_ms * 1000
         # Whole seconds: a coarse column may hold later rows under the second's beginning.
@@ -122,6 +115,45 @@ class Beginning:
         return offsets.timestamp_incrementing(at_us, self._config.incrementing_initial)
 
 
+class Beginning:
+    """Looks for the mark of a table's first read and cuts what is before it. Owned by the reading thread."""
+
+    def __init__(self, database: Database, table: TableName, config: JdbcSourceConfig) -> None:
+        """NotSplit; ConnectError: the table cannot be read."""
+        self._parallelism = config.initial_read_parallelism
+        self._assembly = assembled(database, table, config)
+        if not has_integer_key(self._assembly):
+            raise NotSplit("it has no primary key of one integer column")
+        self._mark = SafeMark(self._assembly, config)
+
+    def look(self, database: Database) -> FirstRead | None:
+        """The first read; None: too early, look again. NotSplit: there is too little to read."""
+        mark = self._mark.look(database)
+        if mark is None:
+            return None
+        # After the mark was found every row before it can be seen.
+        span = key_span(self._assembly, database)
+        if span is None:
+            raise NotSplit("it is empty")
+        return FirstRead(mark, bounds(span.start, span.stop - 1, self._parallelism))
+
+
+def key_span(assembly: Assembly, database: Database) -> range | None:
+    """From the least to the largest integer key that there is now; None: the table is empty."""
+    key = assembly.key().expressions[0]
+    span = sa.select(sa.func.min(key), sa.func.max(key)).select_from(assembly.source.relation)
+    least, most = database.rows(span, "looking at the keys of a table")[0]
+    database.end_transaction()
+    return None if least is None else range(int(least), int(most) + 1)
+
+
+def has_integer_key(assembly: Assembly) -> bool:
+    """Whether one integer column names a row, so that ranges of it can be cut."""
+    key = assembly.key()
+    columns = [assembly.shape.columns[place] for place in key.places if place < len(assembly.shape.columns)]
+    return len(key.places) == 1 and all(c.raw is Raw.INTEGER and c.projection is Projection.AS_IS for c in columns)
+
+
 def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:
     """Where to cut the keys. NotSplit when they are too few."""
     span = most - least + 1
@@ -131,11 +163,7 @@ def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:
     return tuple(least + span * part // parts for part in range(1, parts))
 
 
-def _check(assembly: Assembly, config: JdbcSourceConfig, dialect: str) -> None:
-    key = assembly.key()
-    columns = [assembly.shape.columns[place] for place in key.places if place < len(assembly.shape.columns)]
-    if len(key.places) != 1 or any(c.raw is not Raw.INTEGER or c.projection is not Projection.AS_IS for c in columns):
-        raise NotSplit("it has no primary key of one integer column")
+def _check_order(assembly: Assembly, config: JdbcSourceConfig, dialect: str) -> None:
     if config.mode == "incrementing":
         return
     if dialect == "sqlite" or any(c.raw not in {Raw.INSTANT, Raw.WALL_CLOCK} for c in assembly.timestamp_columns()):
@@ -161,7 +189,7 @@ def range_plan(
         mode=Range(key, first.mark, stored),
         paged=assembly.dialect == "sqlite" and has_index(assembly.shape, names),
         bound=None,
-        guard=_Always(limits),
+        guard=Always(limits),
         blind_spots=(),
         described=None,
     )
@@ -218,7 +246,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class _Always:
+class Always:
     """The same conditions on every pass. Implements Guard."""
 
     conditions: Sequence[sa.ColumnElement[bool]]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
+from connectors.jdbc.bulk import BulkPlanning, JdbcBulkReader
 from connectors.jdbc.catalog import choose_tables, list_tables
 from connectors.jdbc.check import check
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
@@ -56,6 +58,14 @@ class JdbcSourceConnector:
         """How often new and dropped tables are looked for; a query has no tables, and the log names its own."""
         is_fixed = self._config.query_text or self._config.mode == "log"
         return None if is_fixed else self._config.table_poll_interval_ms / 1000
+
+    def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
+        """The rows before the safe mark of each table, in ranges of its key."""
+        return BulkPlanning(self._config).plan(size, deadline)
+
+    def bulk_reader(self) -> JdbcBulkReader:
+        """Reads those ranges."""
+        return JdbcBulkReader(self._config)
 
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:
         """A task over the tables of one of `task_configs`."""

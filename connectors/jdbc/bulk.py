@@ -1,0 +1,183 @@
+"""Tables in bulk: the same mark, ranges and reading plans as a table's first read, offered to any engine as splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from connect.api.bulk import BulkPlan, Split, SplitSize
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch, SourcePosition
+from connectors.jdbc import offsets
+from connectors.jdbc.assemble import Assembly, assembled
+from connectors.jdbc.bulk_splits import TableSplit, cut, table_size
+from connectors.jdbc.catalog import choose_tables, list_tables
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.first_read import NotSplit, SafeMark, has_integer_key, key_span, range_plan
+from connectors.jdbc.id_order import out_of_order
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.query import select
+from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
+from connectors.jdbc.tables import TableName
+
+T = TypeVar("T")
+PAGE_ROWS = 20_000
+"""A bulk read is there to be fast: batch.max.rows, 1000 by default, suits rows that are followed."""
+_LOOK_S = 0.25
+
+
+def safe(config: JdbcSourceConfig) -> JdbcSourceConfig:
+    """The configuration with which a bulk read looks for its mark: never one that open transactions can fall behind.
+
+    ConnectError: the configuration follows nothing, so that there is no place to go on from.
+    """
+    if config.query_text:
+        raise ConnectError("A query cannot be read in bulk.", key="query", fix="Name a table, or a view of the query.")
+    if config.mode not in {"incrementing", "timestamp", "timestamp+incrementing"}:
+        raise ConnectError(
+            f"mode={config.mode} has no mark that a bulk read could end at and the connector could go on from.",
+            key="mode",
+            fix="Use mode=incrementing, timestamp or timestamp+incrementing.",
+        )
+    return config.model_copy(update={"offset_mode": "safe"})
+
+
+class BulkPlanning:
+    """Plans the tables of one configuration. Used by one thread, once."""
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        """ConnectError: this configuration cannot be read in bulk."""
+        self._config = safe(config)
+
+    def plan(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
+        """Splits of all tables that the connector selects. ConnectError: none is selected, or one cannot be read."""
+        database = Database(self._config, waits=True)
+        try:
+            tables = choose_tables(database, self._config, list_tables(database, self._config))
+            database.end_transaction()
+            if not tables:
+                raise ConnectError("No table matches the table filter.", key="table.whitelist")
+            plans = [self._table(database, table, size, deadline) for table in tables]
+        finally:
+            database.close()
+        return BulkPlan(
+            splits=[split for plan in plans for split in plan.splits],
+            following=[position for plan in plans for position in plan.following],
+            statements=[text for plan in plans for text in plan.statements],
+            warnings=[text for plan in plans for text in plan.warnings],
+        )
+
+    def _table(self, database: Database, table: TableName, size: SplitSize, deadline: Deadline) -> BulkPlan:
+        assembly = assembled(database, table, self._config)
+        try:
+            mark = _waited_for(SafeMark(assembly, self._config), database, table, deadline)
+        except NotSplit as why:
+            if str(why) != "it is empty":
+                raise ConnectError(f"Table {table.full} cannot be read in bulk: {why}.", key="mode") from None
+            return BulkPlan((), (), warnings=[f"Table {table.full} is empty: its connector begins at its first row."])
+        # After the mark, so that every row before it is in the span.
+        keys = key_span(assembly, database) if has_integer_key(assembly) else None
+        size_now = table_size(database, assembly)
+        splits = cut(table, mark, keys, size_now, size)
+        return BulkPlan(
+            [split.as_split for split in splits],
+            [SourcePosition(offsets.table_partition(table), mark)],
+            [_statement(database, assembly, self._config, splits[0])],
+            [*_unordered(database, assembly, self._config), *_unsplit(table, keys)],
+        )
+
+
+def _waited_for(mark: SafeMark, database: Database, table: TableName, deadline: Deadline) -> Offset:
+    while True:
+        found = mark.look(database)
+        if found is not None:
+            return found
+        if not deadline.wait(_LOOK_S):
+            raise RetriableError(
+                f"Table {table.full} has no safe mark yet: a transaction older than its newest row is still open.",
+                fix="End the transaction, or wait longer.",
+            )
+
+
+def _unordered(database: Database, assembly: Assembly, config: JdbcSourceConfig) -> list[str]:
+    if config.mode != "incrementing" or assembly.table is None:
+        return []
+    column = assembly.shape.columns[assembly.ids().places[0]].name
+    why = out_of_order(database, assembly.table, column)
+    return [] if why is None else [f"Table {assembly.table.full}: ids do not come in order, so no mark is safe: {why}"]
+
+
+def _unsplit(table: TableName, keys: range | None) -> list[str]:
+    text = f"Table {table.full} has no primary key of one integer column: one lane reads the whole of it."
+    return [text] if keys is None else []
+
+
+def _statement(database: Database, assembly: Assembly, config: JdbcSourceConfig, split: TableSplit) -> str:
+    plan = range_plan(assembly, config, split.first, split.number, None)
+    assert plan.guard is not None
+    statement = select(plan.source, plan.mode.order, conditions=plan.guard.begin(database))
+    dialect = database.connection.dialect
+    text = str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+    database.end_transaction()
+    return " ".join(text.split())
+
+
+class JdbcBulkReader:
+    """Reads splits of tables. Owned by one thread."""
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        """Connects to nothing."""
+        self._config = safe(config)
+        self._connections = Connections(lambda: Database(self._config, waits=True))
+
+    def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
+        """Pages of the split, each with where reading goes on behind it; the last may have no rows."""
+        wanted = TableSplit.of(split)
+        plan = self._asked(lambda database: self._plan(database, wanted, after))
+        reader = TableReader(plan, self._connections)
+        try:
+            while True:
+                batch = reader.read()
+                assert batch is not None
+                assert batch.position is not None
+                yield batch
+                if offsets.is_range_finished(batch.position.offset, wanted.mark):
+                    return
+        finally:
+            reader.abandon()
+
+    def count(self, split: Split) -> int:
+        """COUNT(*) over the split's conditions."""
+
+        def counted(database: Database) -> int:
+            plan = self._plan(database, TableSplit.of(split), None)
+            assert plan.guard is not None
+            conditions = plan.guard.begin(database)
+            statement = sa.select(sa.func.count()).select_from(plan.source.relation).where(*conditions)
+            return int(database.scalar(statement, f"counting {plan.label}"))
+
+        return self._asked(counted)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._connections.close()
+
+    def _plan(self, database: Database, wanted: TableSplit, after: Offset | None) -> ReadingPlan:
+        assembly = assembled(database, wanted.table, self._config)
+        plan = range_plan(assembly, self._config, wanted.first, wanted.number, after)
+        return replace(plan, page_rows=self._config.paced(max(PAGE_ROWS, self._config.batch_max_rows)))
+
+    def _asked(self, ask: Callable[[Database], T]) -> T:
+        database = self._connections.take()
+        try:
+            answer = ask(database)
+        except BaseException:
+            self._connections.discard(database)
+            raise
+        self._connections.give_back(database)
+        return answer
