@@ -7,21 +7,15 @@ from collections.abc import Callable, Mapping
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.plugin import PluginKind
-from connect.api.records import TopicPartition
-from connect.cluster.config_records import decode
-from connect.cluster.config_state import ConfigState
-from connect.cluster.record_json import RecordFormatError
+from connect.cluster.config_reading import read_connectors
 from connect.dlq.letter import Letter
 from connect.dlq.source_rows import batches_of
-from connect.kafka.log_reader import Span, read_spans
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
-from connect.runtime.build import build_chain, build_converters, connector_plugin
+from connect.runtime.build import connector_plugin
 from connect.runtime.clients import Clients
-from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
-from connect.runtime.pipeline import SinkPipeline, SourcePipeline
+from connect.runtime.connector_settings import ConnectorParts
+from connect.runtime.pipeline import SinkPipeline
 from connect.runtime.tolerance import BadRow
 from connect.runtime.worker_config import WorkerConfig
 
@@ -50,20 +44,16 @@ class CurrentConnectors:
 
     def _convert_for(self, name: str, deadline: Deadline) -> Convert:
         if self._configs is None:
-            self._configs = _read_configs(self._worker, deadline)
+            self._configs = read_connectors(self._worker, "connect-dlq-configs", deadline)
         if name not in self._configs:
             return _without_connector
-        config = self._clients.resolve(self._configs[name])
-        catalog = self._clients.catalog
-        converters = build_converters(catalog, config, self._clients.worker_properties)
-        if connector_plugin(catalog, config).kind is PluginKind.SOURCE:
-            chain = build_chain(catalog, SourceConnectorConfig.parse(config), self._clients.worker_properties)
-            source = SourcePipeline(chain, converters, _refuse)
+        parts = ConnectorParts(self._clients, self._clients.resolve(self._configs[name]))
+        if connector_plugin(self._clients.catalog, parts.resolved).kind is PluginKind.SOURCE:
+            source = parts.source_pipeline(_refuse)
             return lambda letter: [
-                raw for batch in batches_of(letter, converters.header) for raw in source.encode(batch).rows
+                raw for batch in batches_of(letter, parts.converters.header) for raw in source.encode(batch).rows
             ]
-        chain = build_chain(catalog, SinkConnectorConfig.parse(config), self._clients.worker_properties)
-        sink = SinkPipeline(chain, converters, _refuse)
+        sink = parts.sink_pipeline(_refuse)
         return lambda letter: _checked_by(sink, letter)
 
 
@@ -103,20 +93,3 @@ def original_of(letter: Letter) -> RawBatch:
 def _refuse(rows: list[BadRow]) -> None:
     row = rows[0]
     raise LetterRefusedError(f"Still bad: {row.stage} by {row.component}: {type(row.error).__name__}: {row.error}")
-
-
-def _read_configs(worker: WorkerConfig, deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
-    topic, client_id = worker.config_storage_topic, "connect-dlq-configs"
-    admin = TopicAdmin(admin_settings(worker.originals, {}, client_id).properties)
-    partitions = [TopicPartition(topic, p) for p in range(admin.partition_counts([topic], deadline).get(topic, 0))]
-    ends = admin.end_offsets(partitions, deadline, committed_only=True) if partitions else {}
-    state = ConfigState()
-    settings = consumer_settings(worker.originals, {}, client_id=client_id).properties
-    for raw in read_spans(settings, {tp: Span(0, end) for tp, end in ends.items()}, deadline):
-        keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
-        for key, value in zip(keys, raw.values.to_pylist(), strict=True):
-            try:
-                state.apply(decode(key, value))
-            except RecordFormatError:
-                continue  # the workers warn of it
-    return state.snapshot().connectors

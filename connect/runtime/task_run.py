@@ -18,10 +18,11 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.api.records import Batch
 from connect.kafka.errors import AbortableError, FencedError
-from connect.runtime.build import build_chain, build_connector, build_converters, connector_plugin
+from connect.runtime.build import connector_plugin
 from connect.runtime.clients import Clients
 from connect.runtime.condition import Condition, Conditions, Step, hidden, one_line
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.control import Control
 from connect.runtime.crash_report import Stages
 from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
@@ -39,7 +40,6 @@ from connect.runtime.messages import (
     TopicsUsed,
 )
 from connect.runtime.offset_store import SourceOffsets
-from connect.runtime.pipeline import SinkPipeline, SourcePipeline
 from connect.runtime.retry import RetryBudget
 from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.source_loop import Delivery, SourceLoop
@@ -225,18 +225,17 @@ class TaskRun:
         resolved = self._clients.resolve_secretly(self._start.connector_config)
         task_config = self._task_config(resolved)
         config = SourceConnectorConfig.parse(resolved)
-        converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
+        parts = ConnectorParts(self._clients, resolved)
         sizes = self._clients.record_sizes(self.id, resolved)
-        letters = self._clients.source_letters(self.id, config, resolved, converters.header, sizes)
+        letters = self._clients.source_letters(self.id, config, resolved, parts.converters.header, sizes)
         tolerance = Tolerance(config, self.figures, letters.add if letters is not None else None, str(self.id))
-        chain = build_chain(self._clients.catalog, config, self._clients.worker_properties)
-        pipeline = SourcePipeline(chain, converters, tolerance.give_up, letters, figures=self.figures, sizes=sizes)
+        pipeline = parts.source_pipeline(tolerance.give_up, letters, figures=self.figures, sizes=sizes)
         exactly_once = self._clients.exactly_once(config)
         boundary = Boundary(config.transaction_boundary.lower())
         defines_boundaries = exactly_once and boundary is Boundary.CONNECTOR
         transactions = ConnectorTransactions() if defines_boundaries else None
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
-        connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
+        connector = parts.build_connector()
         delivery: Delivery
         flush_interval_s = self._clients.flush_interval_s(config, exactly_once)
         if exactly_once:
@@ -302,10 +301,9 @@ class TaskRun:
             stack.callback(dead_letters.close, CLOSE_TIMEOUT_S)
         add_letters = dead_letters.add if dead_letters is not None else None
         tolerance = Tolerance(config, self.figures, add_letters, str(self.id))
-        converters = build_converters(self._clients.catalog, resolved, self._clients.worker_properties)
-        chain = build_chain(self._clients.catalog, config, self._clients.worker_properties)
-        pipeline = SinkPipeline(chain, converters, tolerance.give_up, self.figures)
-        connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
+        parts = ConnectorParts(self._clients, resolved)
+        pipeline = parts.sink_pipeline(tolerance.give_up, self.figures)
+        connector = parts.build_connector()
         task = cast("SinkTask", connector.task(task_config))
         stack.callback(self._close, task)
         context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures, config=resolved)

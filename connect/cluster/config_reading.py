@@ -1,0 +1,33 @@
+"""The connectors of a cluster as its config topic has them, read once, for commands that are no worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from connect.api.deadline import Deadline
+from connect.api.records import TopicPartition
+from connect.cluster.config_records import decode
+from connect.cluster.config_state import ConfigState
+from connect.cluster.record_json import RecordFormatError
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.settings import admin_settings, consumer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.runtime.worker_config import WorkerConfig
+
+
+def read_connectors(worker: WorkerConfig, client_id: str, deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
+    """Name -> configuration, with its placeholders; may hold secrets. RetriableError: not read in time."""
+    topic = worker.config_storage_topic
+    admin = TopicAdmin(admin_settings(worker.originals, {}, client_id).properties)
+    partitions = [TopicPartition(topic, p) for p in range(admin.partition_counts([topic], deadline).get(topic, 0))]
+    ends = admin.end_offsets(partitions, deadline, committed_only=True) if partitions else {}
+    state = ConfigState()
+    settings = consumer_settings(worker.originals, {}, client_id=client_id).properties
+    for raw in read_spans(settings, {tp: Span(0, end) for tp, end in ends.items()}, deadline):
+        keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
+        for key, value in zip(keys, raw.values.to_pylist(), strict=True):
+            try:
+                state.apply(decode(key, value))
+            except RecordFormatError:
+                continue  # the workers warn of it
+    return state.snapshot().connectors

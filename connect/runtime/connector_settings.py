@@ -1,0 +1,98 @@
+"""A connector as a value: the worker's and its own configuration, from which any process builds what it needs of it.
+
+Tasks, replays of dead letters and the lanes of a backfill turn rows into records by the parts that are built here, so
+that the same row gives the same bytes wherever it is converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from connect.api.connector import Connector
+from connect.kafka.settings import producer_settings
+from connect.plugins import Catalog
+from connect.runtime.build import build_chain, build_connector, build_converters
+from connect.runtime.chain import Link
+from connect.runtime.clients import Clients
+from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.figures import TaskFigures
+from connect.runtime.pipeline import Converters, GiveUp, SinkPipeline, SourcePipeline
+from connect.runtime.record_sizes import RecordSizes
+from connect.runtime.source_letters import SourceDeadLetters
+from connect.runtime.worker_config import WorkerConfig
+
+_OVERRIDE = "producer.override."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ConnectorSettings:
+    """The worker's properties, and a connector's configuration with its placeholders. Both may hold secrets; both are
+    text, so that the value can be sent to another process.
+    """
+
+    worker: dict[str, str]
+    connector: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """The connector's name."""
+        return self.connector["name"]
+
+    def open(self) -> ConnectorParts:
+        """Look the placeholders up, in this process. ConfigError names what is broken."""
+        clients = Clients(WorkerConfig.parse(self.worker), Catalog.installed())
+        return ConnectorParts(clients, clients.resolve(self.connector))
+
+
+class ConnectorParts:
+    """What a connector's configuration names, each built when it is first asked for. Owned by one thread."""
+
+    def __init__(self, clients: Clients, resolved: Mapping[str, str]) -> None:
+        """`resolved`: the configuration without placeholders."""
+        self.clients = clients
+        self.resolved = resolved
+
+    def build_connector(self) -> Connector:
+        """The connector itself; it has not connected to anything yet."""
+        return build_connector(self.clients.catalog, self.resolved, self.clients.worker_properties)
+
+    @cached_property
+    def converters(self) -> Converters:
+        """Its converters, or the worker's."""
+        return build_converters(self.clients.catalog, self.resolved, self.clients.worker_properties)
+
+    @cached_property
+    def source_config(self) -> SourceConnectorConfig:
+        """The framework's keys of a source."""
+        return SourceConnectorConfig.parse(self.resolved)
+
+    def chain(self, config: CommonConnectorConfig) -> list[Link]:
+        """Its transforms, each with its predicate."""
+        return build_chain(self.clients.catalog, config, self.clients.worker_properties)
+
+    def source_pipeline(
+        self,
+        give_up: GiveUp,
+        letters: SourceDeadLetters | None = None,
+        *,
+        figures: TaskFigures | None = None,
+        sizes: RecordSizes | None = None,
+    ) -> SourcePipeline:
+        """Rows of a source into records; see `SourcePipeline`."""
+        chain = self.chain(self.source_config)
+        return SourcePipeline(chain, self.converters, give_up, letters, figures=figures, sizes=sizes)
+
+    def sink_pipeline(self, give_up: GiveUp, figures: TaskFigures | None = None) -> SinkPipeline:
+        """Records into rows for a sink."""
+        return SinkPipeline(
+            self.chain(SinkConnectorConfig.parse(self.resolved)), self.converters, give_up, figures=figures
+        )
+
+    def producer_settings(self, client_id: str, transactional_id: str) -> Mapping[str, str | int | float | bool]:
+        """A producer with the connector's own settings, and so its partitioner, under another transactional id."""
+        overrides = {k.removeprefix(_OVERRIDE): v for k, v in self.resolved.items() if k.startswith(_OVERRIDE)}
+        return producer_settings(
+            self.clients.worker_properties, overrides, client_id=client_id, transactional_id=transactional_id
+        ).properties
