@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "backfill": "Move a source into Kafka in bulk, each row once, and hand over to its connector.",
     "connectors": "List, apply, edit, pause, restart, delete connectors; say why one does not move.",
     "context": "Names for clusters: add, use, list, remove.",
     "dlq": "Dead letters: list, show, replay, purge.",

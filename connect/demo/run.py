@@ -19,6 +19,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from connect.api.errors import ConnectError
+from connect.demo.backfill import BackfillAct
 from connect.demo.dataset import FLIGHTS, TABLES, Dataset, load
 from connect.demo.screen import Screen
 from connect.demo.verify import Comparison, compare, read_source, read_target
@@ -74,15 +75,14 @@ def run(demo: DemoPlan, console: Console) -> int:
         screen.say(f"worker {worker.rest.url} takes requests after {_started(stack, worker):.1f} s")
         watch = Watch(kafka.endpoint, s3.endpoint, BUCKET, TOPIC_PREFIX)
         stack.callback(watch.close)
-        connectors = _connectors(
-            {
-                "DATABASE_URL": dataset.url,
-                "S3_URL": s3.endpoint.url,
-                "S3_BUCKET": BUCKET,
-                "S3_ACCESS_KEY_ID": s3.endpoint.access_key_id,
-                "S3_SECRET_ACCESS_KEY": s3.endpoint.secret_access_key,
-            }
-        )
+        addresses = {
+            "DATABASE_URL": dataset.url,
+            "S3_URL": s3.endpoint.url,
+            "S3_BUCKET": BUCKET,
+            "S3_ACCESS_KEY_ID": s3.endpoint.access_key_id,
+            "S3_SECRET_ACCESS_KEY": s3.endpoint.secret_access_key,
+        }
+        connectors = _connectors("demo", addresses)
         for connector in connectors:
             worker.rest.create(connector)
             screen.say(f"POST /connectors {connector['name']}: {connector['config']['connector.class']}")
@@ -91,6 +91,10 @@ def run(demo: DemoPlan, console: Console) -> int:
         screen.result(comparisons)
         equal = all(c.equal for c in comparisons)
         screen.say(_verdict(comparisons, len(demo.kill_at)))
+        if equal:
+            (bulk,) = _connectors("backfill", addresses)
+            act = BackfillAct(screen, worker, kafka.endpoint, dataset, _config_folder("backfill"))
+            equal = act.run(bulk, kill=bool(demo.kill_at))
         screen.next_steps(worker.rest.url, connectors[0])
         if demo.stay and equal:
             console.print("\nEverything stays up until you press Ctrl-C.")
@@ -104,15 +108,14 @@ def _started(stack: ExitStack, worker: DemoWorker) -> float:
     return worker.start()
 
 
-def _connectors(values: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The connector files of configs/demo with this run's addresses filled in."""
-    folder = _config_folder()
-    texts = (Template(file.read_text()) for file in sorted(folder.glob("*.json")))
+def _connectors(folder: str, values: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The connector files of a folder of configs with this run's addresses filled in."""
+    texts = (Template(file.read_text()) for file in sorted(_config_folder(folder).glob("*.json")))
     return [json.loads(text.substitute({k: json.dumps(v)[1:-1] for k, v in values.items()})) for text in texts]
 
 
-def _config_folder() -> Path:
-    folder = Path(str(resources.files("connect"))).parent / "configs" / "demo"
+def _config_folder(name: str) -> Path:
+    folder = Path(str(resources.files("connect"))).parent / "configs" / name
     if not folder.is_dir():
         raise ConnectError(f"The demo's connector files are not at {folder}.", fix="Run the demo from a clone.")
     return folder

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.demo.rest_client import RestClient
+from connect.backfill.rest_client import RestClient
 from connect.services.polling import poll_until
 from connect.services.ports import accepts_connections, free_ports
 from connect.services.process import Command, SupervisedProcess
@@ -42,8 +42,8 @@ class DemoWorker:
 
     def __init__(self, folder: Path, bootstrap_servers: str) -> None:
         self._port = PREFERRED_PORT if not accepts_connections(PREFERRED_PORT) else free_ports(1)[0]
-        self._config = folder / "worker.yaml"
-        self._config.write_text(_CONFIG.format(bootstrap_servers=bootstrap_servers, port=self._port))
+        self.config_path = folder / "worker.yaml"
+        self.config_path.write_text(_CONFIG.format(bootstrap_servers=bootstrap_servers, port=self._port))
         self.log_path = folder / "worker.log"
         self._folder = folder
         self._process: SupervisedProcess | None = None
@@ -52,7 +52,7 @@ class DemoWorker:
     def start(self) -> float:
         """Start it; the seconds until its REST API takes requests. ConnectError with the end of its log if not."""
         start_s = time.monotonic()
-        argv = [sys.executable, "-m", "connect.cli", "worker", str(self._config)]
+        argv = [sys.executable, "-m", "connect.cli", "worker", str(self.config_path)]
         process = SupervisedProcess(Command(argv, self._folder, self.log_path, leftovers=[self._folder]))
         self._process = process
 

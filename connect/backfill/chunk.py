@@ -1,0 +1,285 @@
+"""The chunk protocol: fence, read markers, work. A chunk's rows and its marker are in one transaction. No threads.
+
+A lane is an ordered list of chunks with one transactional id and one marker partition. Whoever runs it takes the id
+over first, which ends what an older run of the lane has open and keeps it from ever committing again; only then are
+markers read, so nothing can be committed behind the look; only then chunks without a marker are written. So every row
+is in Kafka once, whenever a run dies and however many run at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from connect.api.bulk import BulkReader, Split
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch
+from connect.backfill.markers import ChunkState, Marker, added, checksum, chunk_states, with_headers
+from connect.kafka.errors import AbortableError
+from connect.kafka.raw import RawBatch
+
+_log = logging.getLogger(__name__)
+_OPEN_S = 60.0
+_PAUSE_S = 0.5
+_PAUSE_MAX_S = 15.0
+T = TypeVar("T")
+
+
+class Step(StrEnum):
+    """Where a lane stands; told before the next thing happens."""
+
+    BEGUN = "begun"
+    FENCED = "fenced"
+    MARKERS_READ = "markers read"
+    CHUNK_READ = "chunk read"
+    ROWS_SENT = "rows sent"
+    MARKER_SENT = "marker sent"
+    COMMITTED = "committed"
+
+
+class Wish(StrEnum):
+    """What its owner wants of a running job."""
+
+    GO_ON = "go on"
+    PAUSE = "pause"
+    CANCEL = "cancel"
+    SUPERSEDED = "superseded"
+    """Another run has taken the job over."""
+
+
+class Transactions(Protocol):
+    """A producer under the lane's transactional id: a `BatchProducer`."""
+
+    def init_transactions(self, deadline: Deadline) -> None:
+        """Fence older producers of the id and end what they have open."""
+
+    def begin(self) -> None:
+        """Open a transaction."""
+
+    def send(self, batch: RawBatch, deadline: Deadline) -> None:
+        """Queue rows."""
+
+    def commit(self, deadline: Deadline) -> None:
+        """Commit. AbortableError: nothing of it can be read, do the work again."""
+
+    def abort(self, deadline: Deadline) -> None:
+        """Throw away what is open."""
+
+
+class LanePorts(Protocol):
+    """The outside of one lane."""
+
+    @property
+    def producer(self) -> Transactions:
+        """Writes."""
+
+    @property
+    def reader(self) -> BulkReader:
+        """Reads the source."""
+
+    def encode(self, batch: Batch) -> Sequence[RawBatch]:
+        """Rows as records. Raises for a row that cannot be one."""
+
+    def markers(self) -> Iterable[Marker]:
+        """What is committed in the lane's marker partition now, in order."""
+
+    def marker_batch(self, marker: Marker) -> RawBatch:
+        """The record of a marker, for that partition."""
+
+    def wish(self) -> Wish:
+        """What the job's owner wants now."""
+
+    def pace(self, rows: int) -> None:
+        """Wait as long as the limits want after so many rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLimits:
+    """max_bytes: a transaction is committed once it has so many. chunk_timeout_s: the longest one may take.
+    max_retries: how often a chunk is tried again.
+    """
+
+    max_bytes: int
+    chunk_timeout_s: float
+    max_retries: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneReport:
+    """How a lane ended: `wish` is GO_ON when all of its chunks are in Kafka. Counts are of this run."""
+
+    lane: int
+    wish: Wish
+    chunks: int = 0
+    rows: int = 0
+    skipped: int = 0
+    error: str | None = None
+    """Why it cannot go on, where running it again would not help."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """Encoded rows of one transaction."""
+
+    batches: list[RawBatch] = field(default_factory=list)
+    read: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+    checksum: int = 0
+    offset: Mapping[str, object] | None = None
+
+    def add(self, batch: Batch, raws: Sequence[RawBatch]) -> None:
+        self.read += len(batch)
+        self.offset = None if batch.position is None else batch.position.offset
+        for raw in raws:
+            self.batches.append(raw)
+            self.rows += len(raw)
+            self.size_bytes += raw.size_bytes
+            self.checksum = added(self.checksum, checksum(raw))
+
+    def marker(self, chunk: str, number: int, *, is_last: bool) -> Marker:
+        topics: dict[str, int] = {}
+        for raw in self.batches:
+            topics[raw.topic] = topics.get(raw.topic, 0) + len(raw)
+        return Marker(
+            chunk=chunk,
+            part=number,
+            read=self.read,
+            rows=self.rows,
+            size_bytes=self.size_bytes,
+            checksum=self.checksum,
+            is_last=is_last,
+            topics=topics,
+            offset=self.offset,
+            written_ms=time.time_ns() // 1_000_000,
+        )
+
+
+class LaneBrokenError(ConnectError):
+    """This run of a lane does not know what the brokers did, and ends: the next one fences, and then looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWork:
+    """The chunks of one lane of a job, in order."""
+
+    job: str
+    lane: int
+    chunks: Sequence[Split]
+    limits: LaneLimits
+
+
+class LaneRun:
+    """One run of one lane. Owned by one thread."""
+
+    def __init__(
+        self, work: LaneWork, ports: LanePorts, on_step: Callable[[Step, str], None] = lambda _step, _chunk: None
+    ) -> None:
+        """`on_step`: hears each step with the chunk's id, empty where there is none."""
+        self._work = work
+        self._ports = ports
+        self._on_step = on_step
+        self._states: dict[str, ChunkState] = {}
+        self._rows = 0
+
+    def run(self) -> LaneReport:
+        """Write every chunk of the lane that is not written yet, until its end or the owner's wish.
+
+        FencedError: another run owns the lane now. Any other ConnectError: this run cannot go on; run the lane again.
+        """
+        self._on_step(Step.BEGUN, "")
+        self._ports.producer.init_transactions(Deadline.after(_OPEN_S))
+        self._on_step(Step.FENCED, "")
+        self._states = chunk_states(self._ports.markers())
+        self._on_step(Step.MARKERS_READ, "")
+        written = skipped = 0
+        for chunk in self._work.chunks:
+            if self._state(chunk).is_done:
+                skipped += 1
+                continue
+            wish = self._ports.wish()
+            if wish is not Wish.GO_ON:
+                return LaneReport(self._work.lane, wish, written, self._rows, skipped)
+            self._write(chunk)
+            written += 1
+        return LaneReport(self._work.lane, Wish.GO_ON, written, self._rows, skipped)
+
+    def _state(self, chunk: Split) -> ChunkState:
+        return self._states.get(chunk.id, ChunkState())
+
+    def _write(self, chunk: Split) -> None:
+        tries = 0
+        while not self._state(chunk).is_done:
+            parts = self._state(chunk).parts
+            try:
+                self._write_parts(chunk)
+            except (AbortableError, RetriableError) as error:
+                tries = tries + 1 if self._state(chunk).parts == parts else 1
+                if tries > self._work.limits.max_retries:
+                    raise
+                _log.warning("Lane %d tries chunk %s again: %s", self._work.lane, chunk.id, error)
+                Deadline.after(_PAUSE_MAX_S).wait(min(_PAUSE_S * 2.0**tries, _PAUSE_MAX_S))
+
+    def _write_parts(self, chunk: Split) -> None:
+        """Write the chunk from where its state says to its end, part by part."""
+        part = _Part()
+        for batch, is_last in _with_last(self._ports.reader.read(chunk, self._state(chunk).after)):
+            part.add(batch, self._ports.encode(batch))
+            if is_last or part.size_bytes >= self._work.limits.max_bytes:
+                self._commit(chunk, part, is_last=is_last)
+                part = _Part()
+        if not self._state(chunk).is_done:
+            self._commit(chunk, _Part(), is_last=True)
+
+    def _commit(self, chunk: Split, part: _Part, *, is_last: bool) -> None:
+        self._on_step(Step.CHUNK_READ, chunk.id)
+        marker = part.marker(chunk.id, self._state(chunk).parts, is_last=is_last)
+        producer, deadline = self._ports.producer, Deadline.after(self._work.limits.chunk_timeout_s)
+        producer.begin()
+        try:
+            for raw in part.batches:
+                producer.send(with_headers(raw, self._work.job, chunk.id), deadline)
+            self._on_step(Step.ROWS_SENT, chunk.id)
+            producer.send(self._ports.marker_batch(marker), deadline)
+            self._on_step(Step.MARKER_SENT, chunk.id)
+        except (AbortableError, RetriableError):
+            self._abort()
+            raise
+        self._finish(deadline)
+        self._on_step(Step.COMMITTED, chunk.id)
+        self._rows += part.rows
+        self._states[chunk.id] = self._state(chunk).with_part(marker)
+        self._ports.pace(part.rows)
+
+    def _finish(self, deadline: Deadline) -> None:
+        try:
+            self._ports.producer.commit(deadline)
+        except AbortableError:
+            self._abort()
+            raise
+        except RetriableError as error:
+            raise LaneBrokenError(f"Whether a chunk was committed is not known: {error.message}") from error
+
+    def _abort(self) -> None:
+        try:
+            self._ports.producer.abort(Deadline.after(_OPEN_S))
+        except (AbortableError, RetriableError) as error:
+            raise LaneBrokenError(f"Whether a chunk was aborted is not known: {error.message}") from error
+
+
+def _with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Each with whether it is the last one."""
+    rest = iter(items)
+    try:
+        one = next(rest)
+    except StopIteration:
+        return
+    for following in rest:
+        yield one, False
+        one = following
+    yield one, True

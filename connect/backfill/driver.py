@@ -1,0 +1,218 @@
+"""A job's driver: plans it once, runs its lanes on an engine until every chunk is in Kafka, and keeps its state there.
+
+The driver holds nothing that is not in Kafka, so it may die at any moment and be started again from any machine. It
+owns the job by its transactional id: a later driver takes it over, and the earlier one can write nothing more.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Final, Self
+
+from connect.api.bulk import BulkPlan, Split, SplitSize
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError
+from connect.backfill.chunk import LaneLimits, LaneReport, LaneWork, Wish
+from connect.backfill.engines import Engine, engine_of
+from connect.backfill.job import Job, JobState, JobWish
+from connect.backfill.job_store import JobStore, StateTopics
+from connect.backfill.lane import LaneTask, bulk_source
+from connect.backfill.markers import chunk_states, plan_records
+from connect.backfill.spec import BackfillSpec
+from connect.kafka.errors import FencedError
+from connect.kafka.producer import BatchProducer
+from connect.kafka.raw import RawBatch
+from connect.runtime.connector_settings import ConnectorSettings
+from connect.runtime.worker_config import WorkerConfig
+
+_KAFKA_S: Final = 60.0
+_ENDED: Final = {JobState.COPIED, JobState.DONE}
+
+
+class TakenOverError(ConnectError):
+    """Another run owns the job now; this one has written nothing since."""
+
+
+def state_topics(spec: BackfillSpec) -> StateTopics:
+    """Where a job's state is."""
+    return StateTopics(spec.state.jobs_topic, spec.marker_topic, spec.chunking.lanes)
+
+
+class Driver:
+    """One run of a job. Owned by one thread; closed by `with`."""
+
+    def __init__(self, spec: BackfillSpec, worker: WorkerConfig, connector: Mapping[str, str]) -> None:
+        """`connector`: the configuration of the connector that the spec names. Connects to nothing."""
+        self.spec = spec
+        self.settings = ConnectorSettings(dict(worker.originals), {**connector, "name": spec.source.connector})
+        self.store = JobStore(worker, state_topics(spec))
+        self._stack = ExitStack()
+        self._producer: BatchProducer | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def plan(self) -> BulkPlan:
+        """What a run would read, as the source is now. Writes nothing."""
+        source = bulk_source(self.settings.open())
+        size = SplitSize(self.spec.chunking.rows, self.spec.chunking.max_bytes)
+        return source.plan_bulk(size, Deadline.after(self.spec.handover.settle))
+
+    def take_over(self) -> Job | None:
+        """Become the driver of the job, whoever was it before; the job, None: it was never planned."""
+        self.store.make_topics(Deadline.after(_KAFKA_S))
+        self._producer = self.store.driver_producer(self.spec.name)
+        self._stack.callback(self._producer.close)
+        self._producer.init_transactions(Deadline.after(_KAFKA_S))
+        return self.store.jobs(Deadline.after(_KAFKA_S)).jobs.get(self.spec.name)
+
+    def run(self, engine: Engine | None = None, on_begin: Callable[[Job], None] = lambda _job: None) -> Job:
+        """Plan the job unless it is planned, and run every lane that is not at its end; the job as it is then.
+
+        `engine`: another one than the spec's. `on_begin` hears of the job before its lanes run. TakenOverError: another
+        run has it now. ConnectError: it failed, which the job says too, or may not be run.
+        """
+        known = self.take_over()
+        splits: Sequence[Split]
+        if known is None:
+            job, splits = self._planned()
+        else:
+            job, splits = self._resumed(known)
+        if job.state in _ENDED:
+            return job
+        run = secrets.token_hex(6)
+        job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run)
+        job = self._say(job, JobState.RUNNING)
+        on_begin(job)
+        tasks = self._tasks(splits, run)
+        try:
+            reports = (engine or engine_of(self.spec)).run(tasks) if tasks else []
+        except ConnectError as error:
+            self._say(job, JobState.FAILED, str(error))
+            raise
+        return self._ended(job, splits, reports)
+
+    def cancel(self) -> Job:
+        """End the job for good: its lanes are fenced, so that nothing is written any more when this returns."""
+        self.store.say(JobWish(self.spec.name, Wish.CANCEL), Deadline.after(_KAFKA_S))
+        job = self._known(self.take_over())
+        self.store.fence_lanes(self.spec.name, Deadline.after(_KAFKA_S))
+        return self._say(replace(job, run=""), JobState.CANCELLED)
+
+    def write(self, batches: Sequence[RawBatch]) -> None:
+        """Write records in one transaction of the driver's. TakenOverError: it is the driver no longer."""
+        assert self._producer is not None
+        deadline = Deadline.after(_KAFKA_S)
+        try:
+            self._producer.begin()
+            for batch in batches:
+                self._producer.send(batch, deadline)
+            self._producer.commit(deadline)
+        except FencedError as error:
+            raise TakenOverError(
+                f"Another run has taken backfill {self.spec.name} over; this one has ended.",
+                fix=f"See `connect backfill status {self.spec.name}`.",
+            ) from error
+
+    def _say(self, job: Job, state: JobState, error: str | None = None) -> Job:
+        now = job.now(state, time.time_ns() // 1_000_000, error)
+        self.write([self.store.job_batch(now)])
+        return now
+
+    def _known(self, job: Job | None) -> Job:
+        if job is None:
+            raise ConnectError(f"There is no backfill {self.spec.name}.", fix="Begin it by `connect backfill run`.")
+        return job
+
+    def _planned(self) -> tuple[Job, Sequence[Split]]:
+        plan = self.plan()
+        now_ms = time.time_ns() // 1_000_000
+        job = Job(
+            spec=self.spec.model_dump(mode="json", by_alias=True),
+            state=JobState.PLANNED,
+            run="",
+            chunks=len(plan.splits),
+            rows=sum(split.rows for split in plan.splits),
+            size_bytes=sum(split.size_bytes for split in plan.splits),
+            following=[{"partition": dict(p.partition), "offset": dict(p.offset or {})} for p in plan.following],
+            statements=plan.statements,
+            warnings=plan.warnings,
+            created_ms=now_ms,
+            updated_ms=now_ms,
+        )
+        # The job last: one whose driver died before has no plan, and is planned anew.
+        for record in plan_records(plan.splits):
+            self.write([self.store.driver_batch([record])])
+        self.write([self.store.job_batch(job)])
+        return job, plan.splits
+
+    def _resumed(self, job: Job) -> tuple[Job, Sequence[Split]]:
+        if job.state is JobState.CANCELLED:
+            raise ConnectError(
+                f"Backfill {job.name} was cancelled.", fix="Begin again under another name, into a new topic."
+            )
+        given, planned = self.spec.fixed, job.settings.fixed
+        changed = sorted(key for key in given if given[key] != planned[key])
+        if changed:
+            raise ConfigError(
+                f"Backfill {job.name} was planned with other values of {', '.join(changed)}, which stay as they are: "
+                f"{ {key: planned[key] for key in changed} }.",
+                key=changed[0],
+                fix="Put them back, or give the job another name.",
+            )
+        splits = self.store.driver_state(Deadline.after(_KAFKA_S)).splits
+        if len(splits) < job.chunks:
+            raise ConnectError(
+                f"Topic {self.store.topics.markers} has {len(splits)} of {job.chunks} chunks of backfill {job.name}.",
+                fix="Its records are lost. Begin again under another name, into a new topic.",
+            )
+        # What an earlier driver planned and did not live to announce may be longer.
+        splits = splits[: job.chunks]
+        self.store.say(JobWish(job.name, Wish.GO_ON), Deadline.after(_KAFKA_S))
+        return job, splits
+
+    def _tasks(self, splits: Sequence[Split], run: str) -> list[LaneTask]:
+        limits = self.spec.limits
+        lanes = self.spec.chunking.lanes
+        done = {
+            chunk for chunk, state in chunk_states(self.store.all_markers(Deadline.after(_KAFKA_S))).items()
+            if state.is_done
+        }  # fmt: skip
+        lane_limits = LaneLimits(self.spec.chunking.max_bytes, limits.chunk_timeout, limits.max_chunk_retries)
+        by_lane = {lane: splits[lane::lanes] for lane in range(lanes)}
+        left = {lane: chunks for lane, chunks in by_lane.items() if any(chunk.id not in done for chunk in chunks)}
+        return [
+            LaneTask(
+                LaneWork(self.spec.name, lane, chunks, lane_limits),
+                self.settings,
+                self.store.topics,
+                run,
+                limits.max_rows_per_second / len(left),
+            )
+            for lane, chunks in left.items()
+        ]
+
+    def _ended(self, job: Job, splits: Sequence[Split], reports: Sequence[LaneReport]) -> Job:
+        errors = [report.error for report in reports if report.error]
+        wishes = {report.wish for report in reports}
+        if errors:
+            self._say(job, JobState.FAILED, errors[0])
+            raise ConnectError(errors[0])
+        if Wish.SUPERSEDED in wishes:
+            raise TakenOverError(f"Another run has taken backfill {job.name} over; this one has ended.")
+        if Wish.CANCEL in wishes:
+            return self._say(job, JobState.CANCELLED)
+        if Wish.PAUSE in wishes:
+            return self._say(job, JobState.PAUSED)
+        states = chunk_states(self.store.all_markers(Deadline.after(_KAFKA_S)))
+        missing = [split.id for split in splits if split.id not in states or not states[split.id].is_done]
+        if missing:
+            raise ConnectError(f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.")
+        return self._say(job, JobState.COPIED)

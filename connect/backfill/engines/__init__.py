@@ -1,0 +1,28 @@
+"""Who runs the lanes of a job: processes of this machine, or Spark. Both run the same `run_lane`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from connect.backfill.chunk import LaneReport
+from connect.backfill.lane import LaneTask
+from connect.backfill.spec import BackfillSpec
+
+
+class Engine(Protocol):
+    """Runs lanes. Owned by the driver's thread."""
+
+    def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
+        """Run each lane to its end, again where it died. ConnectError: one failed too often."""
+
+
+def engine_of(spec: BackfillSpec) -> Engine:
+    """The engine that a spec names. ConnectError: it is not installed."""
+    if spec.engine.type == "local":
+        from connect.backfill.engines.local import LocalEngine
+
+        return LocalEngine(spec.engine.processes, spec.limits.max_chunk_retries)
+    from connect.backfill.engines.spark import SparkEngine
+
+    return SparkEngine(spec.engine, spec.name)

@@ -1,0 +1,141 @@
+"""Lanes as tasks of Spark. Spark schedules them and runs them again; rows never cross into its JVM."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.errors import ConnectError
+from connect.backfill.chunk import LaneReport
+from connect.backfill.lane import LaneTask, run_lane
+from connect.backfill.spec import Engine as EngineSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+_MAX_FAILURES: Final = "8"
+_SETTINGS: Final[Mapping[str, str]] = {
+    # A second attempt beside a slow one would fence it: right, and wasteful.
+    "spark.speculation": "false",
+    "spark.task.maxFailures": _MAX_FAILURES,
+    "spark.dynamicAllocation.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_ON_ONE_MACHINE: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+class SparkEngine:
+    """A Spark application of one job: one task per lane. Owned by the driver's thread."""
+
+    def __init__(self, spec: EngineSpec, job: str) -> None:
+        """Starts nothing. ConnectError: PySpark or Java is missing."""
+        self._spec = spec
+        self._job = job
+        _require_java()
+
+    def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
+        """Run each lane as a task. ConnectError: Spark did not start, or a lane failed too often."""
+        session = self._session()
+        try:
+            return _collected(session, tasks)
+        finally:
+            session.stop()
+
+    def _session(self) -> SparkSession:
+        try:
+            from pyspark.errors import PySparkRuntimeError
+            from pyspark.sql import SparkSession
+        except ImportError as error:
+            raise ConnectError(
+                f"PySpark is not installed: {error}.",
+                key="engine.type",
+                fix="pip install 'connect-for-kafka[spark]', or use engine: {type: local}.",
+            ) from error
+        # Spark would take the first python3 on the path, which has neither our packages nor our drivers.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        builder = SparkSession.builder.master(self._spec.master).appName(f"backfill {self._job}")
+        for key, value in spark_settings(self._spec).items():
+            builder = builder.config(key, value)
+        try:
+            session = builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            raise _not_started(self._spec, error) from error
+        session.sparkContext.setLogLevel("ERROR")
+        return session
+
+
+def spark_settings(spec: EngineSpec) -> dict[str, str]:
+    """What Spark is started with: our settings, what the spec says of packages, and its `conf` on top."""
+    settings = dict(_SETTINGS)
+    if spec.master.startswith("local"):
+        settings |= _ON_ONE_MACHINE
+    if spec.packages:
+        settings["spark.jars.packages"] = ",".join(spec.packages)
+    if spec.jars:
+        settings["spark.jars"] = ",".join(spec.jars)
+    return {**settings, **spec.conf}
+
+
+def _collected(session: SparkSession, tasks: Sequence[LaneTask]) -> list[LaneReport]:
+    from pyspark.errors import PySparkException
+
+    # One row per lane, one lane per task.
+    frame = session.range(0, len(tasks), 1, len(tasks))
+    try:
+        rows = frame.mapInArrow(_runs(pickle.dumps(list(tasks))), "report binary").collect()
+    except PySparkException as error:
+        raise ConnectError(f"A lane failed {_MAX_FAILURES} times, or Spark ended: {_reason(str(error))}") from error
+    return [pickle.loads(row.report) for row in rows]  # noqa: S301 - written by our own tasks
+
+
+def _runs(tasks: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a Spark task does with the numbers of its lanes."""
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        wanted: list[LaneTask] = pickle.loads(tasks)  # noqa: S301 - written by our own driver
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                report = pickle.dumps(run_lane(wanted[number]))
+                yield pa.record_batch([pa.array([report], pa.binary())], names=["report"])
+
+    return run
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    found = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+    if not found:
+        where = f"JAVA_HOME is {home}, which holds no bin/java" if home else "there is no java on the path"
+        raise ConnectError(
+            f"Spark needs Java 17 or later, and {where}.",
+            key="engine.type",
+            fix="Install a JDK, or set JAVA_HOME; or use engine: {type: local}, which needs no Java.",
+        )
+
+
+def _not_started(spec: EngineSpec, error: Exception) -> ConnectError:
+    if spec.packages:
+        return ConnectError(
+            f"Spark did not start: it could not fetch {', '.join(spec.packages)}. {error}",
+            key="engine.packages",
+            fix="Give the machine a way to Maven (conf: spark.jars.repositories, spark.jars.ivySettings), or put the "
+            "files beside it and name them in engine.jars.",
+        )
+    return ConnectError(f"Spark did not start: {error}", key="engine.master")
+
+
+def _reason(text: str) -> str:
+    """The line of a Python error in Spark's long text."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if "Error: " in line or "Error(" in line]
+    return (named or lines or ["no reason was given"])[-1][:500]

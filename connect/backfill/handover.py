@@ -1,0 +1,118 @@
+"""From the backfill to the connector: its offsets are written where the plan says following begins, then it goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import wait
+from contextlib import ExitStack
+from typing import Final, Protocol
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.records import SourcePosition
+from connect.backfill.driver import Driver
+from connect.backfill.job import Job, JobState
+from connect.backfill.markers import HandoverMarker
+from connect.runtime.connector_settings import ConnectorParts
+from connect.runtime.kafka_calls import fence
+from connect.runtime.ledger import partition_key
+
+_KAFKA_S: Final = 60.0
+_READY: Final = {JobState.COPIED, JobState.DONE}
+_BROKERS: Final = "bootstrap.servers"
+
+
+class WorkerCalls(Protocol):
+    """What a handover asks of the cluster that runs the connector."""
+
+    def state(self, connector: str) -> str | None:
+        """The connector's state as REST says it; None: there is no such connector."""
+
+    def running_tasks(self, connector: str) -> int:
+        """How many tasks it has."""
+
+    def resume(self, connector: str) -> None:
+        """Let it run."""
+
+
+def hand_over(driver: Driver, worker: WorkerCalls, deadline: Deadline) -> Job:
+    """Write the connector's offsets in one transaction with the job's last marker, and resume it; the job then.
+
+    Called again after it died, it goes on where it was: the marker tells whether the offsets are written. ConnectError:
+    chunks are missing, the connector is not stopped, or it has offsets already.
+    """
+    job = driver.take_over()
+    name = driver.spec.source.connector
+    if job is None or job.state not in _READY:
+        raise ConnectError(
+            f"Backfill {driver.spec.name} is {'not there' if job is None else job.state}: its connector can go on once "
+            "every chunk is in Kafka.",
+            fix="Run it to its end by `connect backfill run`, and verify it.",
+        )
+    written = driver.store.driver_state(Deadline.after(_KAFKA_S)).handover
+    if written is None:
+        _require_stopped(worker, name)
+        driver.store.fence_lanes(driver.spec.name, Deadline.after(_KAFKA_S))
+        job = _write(driver, job, deadline)
+    if driver.spec.handover.start_connector:
+        worker.resume(name)
+    return job
+
+
+def _require_stopped(worker: WorkerCalls, name: str) -> None:
+    state = worker.state(name)
+    if state is None:
+        raise ConnectError(
+            f"There is no connector {name} that could go on.",
+            key="source.connector",
+            fix='Create it by POST /connectors with "initial_state": "STOPPED".',
+        )
+    if state != "STOPPED" or worker.running_tasks(name):
+        raise ConnectError(
+            f"Connector {name} is {state}: what its tasks store would replace the offsets of the handover.",
+            fix=f"PUT /connectors/{name}/stop, and wait until its tasks have ended.",
+        )
+
+
+def _write(driver: Driver, job: Job, deadline: Deadline) -> Job:
+    parts = driver.settings.open()
+    _require_one_cluster(parts)
+    name, config, positions = driver.settings.name, parts.source_config, job.positions
+    with ExitStack() as stack:
+        stack.callback(parts.clients.close)
+        if parts.clients.exactly_once(config):
+            # A task that its worker lost sight of can commit no offset behind ours.
+            fence(parts.clients, name, parts.resolved, config.tasks_max, deadline)
+        offsets = parts.clients.source_offsets(name, f"{name}-handover", config, stack, deadline)
+        _refuse_overwrite(driver, offsets.positions(), positions)
+        now_ms = time.time_ns() // 1_000_000
+        done = job.now(JobState.DONE, now_ms)
+        marker = HandoverMarker(positions, now_ms)
+        stored = [offsets.batch(positions)] if positions else []
+        driver.write([*stored, driver.store.driver_batch([marker.record]), driver.store.job_batch(done)])
+        wait(offsets.copy(positions), timeout=deadline.remaining_s)
+    return done
+
+
+def _refuse_overwrite(driver: Driver, stored: Sequence[SourcePosition], wanted: Sequence[SourcePosition]) -> None:
+    ours = {partition_key(position.partition) for position in wanted}
+    there = [position for position in stored if partition_key(position.partition) in ours]
+    if there and not driver.spec.handover.overwrite:
+        shown = "; ".join(f"{dict(p.partition)}: {dict(p.offset or {})}" for p in there[:3])
+        raise ConfigError(
+            f"Connector {driver.settings.name} has offsets already, from which it would go on: {shown}.",
+            key="handover.overwrite",
+            fix="Reset them by DELETE /connectors/<name>/offsets, or set handover.overwrite: true.",
+        )
+
+
+def _require_one_cluster(parts: ConnectorParts) -> None:
+    brokers = parts.resolved.get(f"producer.override.{_BROKERS}")
+    if brokers is not None and brokers != parts.clients.worker_properties.get(_BROKERS):
+        raise ConfigError(
+            "The connector writes to other brokers than the worker's, so its offsets and the job's marker cannot be "
+            "written in one transaction.",
+            key=f"producer.override.{_BROKERS}",
+            fix="Set the offsets by PATCH /connectors/<name>/offsets to what `connect backfill status` shows.",
+        )

@@ -1,0 +1,122 @@
+"""A job as the jobs topic has it: what its driver says of it, and what its owner wants. Values and JSON; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from connect.api.records import SourcePosition
+from connect.backfill.chunk import Wish
+from connect.backfill.markers import compact, parsed
+from connect.backfill.spec import BackfillSpec
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    PLANNED = "PLANNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    COPIED = "COPIED"
+    """Every chunk is in Kafka; the connector does not go on yet."""
+    DONE = "DONE"
+    """The connector's offsets are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the driver writes. run: the id of the run that owns the job; error: why it failed, without secrets."""
+
+    spec: Mapping[str, Any]
+    state: JobState
+    run: str
+    chunks: int
+    rows: int
+    size_bytes: int
+    following: Sequence[Mapping[str, Any]]
+    statements: Sequence[str]
+    warnings: Sequence[str]
+    created_ms: int
+    updated_ms: int
+    error: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.spec["name"])
+
+    @property
+    def settings(self) -> BackfillSpec:
+        """Its spec."""
+        return BackfillSpec.model_validate(self.spec)
+
+    @property
+    def positions(self) -> list[SourcePosition]:
+        """Where the connector goes on."""
+        return [SourcePosition(one["partition"], one["offset"]) for one in self.following]
+
+    def now(self, state: JobState, at_ms: int, error: str | None = None) -> Job:
+        """The same job in another state."""
+        return replace(self, state=state, updated_ms=at_ms, error=error)
+
+    @property
+    def record(self) -> tuple[bytes, bytes]:
+        """Key and value."""
+        return job_key(self.name), compact(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class JobWish:
+    """What the owner of a job said last."""
+
+    job: str
+    wish: Wish
+
+    @property
+    def record(self) -> tuple[bytes, bytes]:
+        """Key and value."""
+        return wish_key(self.job), compact({"wish": self.wish})
+
+
+class Jobs:
+    """The newest of each job and wish, as read from the topic."""
+
+    def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = ()) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.wishes: dict[str, Wish] = {}
+        for key, value in records:
+            self.apply(key, value)
+
+    def apply(self, key: bytes, value: bytes | None, partition: int = 0) -> None:
+        """Take one record. ConnectError: it is none of a backfill."""
+        del partition
+        name = parsed(key)
+        job = str(name.get("job", ""))
+        if value is None:
+            (self.wishes if "wish" in name else self.jobs).pop(job, None)
+        elif "wish" in name:
+            self.wishes[job] = Wish(parsed(value)["wish"])
+        else:
+            told = parsed(value)
+            self.jobs[job] = Job(**{**told, "state": JobState(told["state"])})
+
+    def wish(self, job: str, run: str) -> Wish:
+        """What a lane of this run has to do."""
+        found = self.jobs.get(job)
+        if found is not None and found.run != run:
+            return Wish.SUPERSEDED
+        return self.wishes.get(job, Wish.GO_ON)
+
+
+def job_key(name: str) -> bytes:
+    """The key of a job."""
+    return compact({"job": name})
+
+
+def wish_key(name: str) -> bytes:
+    """The key of a wish."""
+    return compact({"job": name, "wish": True})

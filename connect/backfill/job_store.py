@@ -1,0 +1,170 @@
+"""A job's state in Kafka: its topics are made and read here, and written in the driver's transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connect.backfill.job import Job, Jobs, JobWish
+from connect.backfill.markers import DriverState, Marker, driver_state, markers
+from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.producer import BatchProducer
+from connect.kafka.raw import RawBatch
+from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.runtime.worker_config import WorkerConfig
+
+KeyValue = tuple[bytes, bytes | None]
+_COMPACT: Final = {"cleanup.policy": "compact"}
+_JOBS_PARTITION: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StateTopics:
+    """Where a job's state is. lanes: as many partitions of the marker topic; the one behind them is the driver's."""
+
+    jobs: str
+    markers: str
+    lanes: int
+
+
+def lane_transactional_id(job: str, lane: int) -> str:
+    """The same for every run of the lane, so that a later one fences an earlier one."""
+    return f"bf-{job}-{lane}"
+
+
+def driver_transactional_id(job: str) -> str:
+    """The same for every driver of the job."""
+    return f"bf-{job}-driver"
+
+
+def raw_batch(topic: str, partition: int, records: Iterable[KeyValue]) -> RawBatch:
+    """Records for one partition."""
+    import pyarrow as pa
+
+    keys, values = zip(*records, strict=True)
+    return RawBatch(topic, pa.array(values, pa.binary()), pa.array(keys, pa.binary()), partition=partition)
+
+
+class JobStore:
+    """Reads jobs and markers, and makes their topics. May be used from any thread."""
+
+    def __init__(self, worker: WorkerConfig, topics: StateTopics) -> None:
+        self.topics = topics
+        self._worker = worker
+        self._admin = TopicAdmin(admin_settings(worker.originals, {}, "connect-backfill-admin").properties)
+
+    def make_topics(self, deadline: Deadline) -> None:
+        """Make the topics that are missing. ConnectError: the marker topic is there with other lanes."""
+        factor = self._worker.offset_storage_replication_factor
+        for name, partitions in ((self.topics.jobs, 1), (self.topics.markers, self.topics.lanes + 1)):
+            self._admin.create(
+                name, partitions=partitions, replication_factor=factor, configs=_COMPACT, deadline=deadline
+            )
+        found = self._admin.partition_counts([self.topics.markers], deadline).get(self.topics.markers)
+        if found is not None and found != self.topics.lanes + 1:
+            raise ConnectError(
+                f"Topic {self.topics.markers} has {found} partitions, but a job of {self.topics.lanes} lanes needs "
+                f"{self.topics.lanes + 1}.",
+                key="chunking.lanes",
+                fix="Give the job the lanes it was planned with, or another name.",
+            )
+
+    def jobs(self, deadline: Deadline) -> Jobs:
+        """Every job and wish."""
+        return Jobs(self._read(self.topics.jobs, [_JOBS_PARTITION], deadline))
+
+    def lane_markers(self, lane: int, deadline: Deadline) -> list[Marker]:
+        """The committed markers of a lane, in order. ConnectError: older ones are gone."""
+        return markers(self._read(self.topics.markers, [lane], deadline))
+
+    def all_markers(self, deadline: Deadline) -> list[Marker]:
+        """The committed markers of all lanes, those of a lane in order."""
+        return markers(self._read(self.topics.markers, range(self.topics.lanes), deadline))
+
+    def driver_state(self, deadline: Deadline) -> DriverState:
+        """Plan and handover."""
+        return driver_state(self._read(self.topics.markers, [self.topics.lanes], deadline))
+
+    def marker_batch(self, marker: Marker, lane: int) -> RawBatch:
+        """A marker's record."""
+        return raw_batch(self.topics.markers, lane, [marker.record])
+
+    def driver_batch(self, records: Iterable[KeyValue]) -> RawBatch:
+        """Records of the driver's partition."""
+        return raw_batch(self.topics.markers, self.topics.lanes, records)
+
+    def job_batch(self, job: Job) -> RawBatch:
+        """A job's record."""
+        return raw_batch(self.topics.jobs, _JOBS_PARTITION, [job.record])
+
+    def say(self, wish: JobWish, deadline: Deadline) -> None:
+        """Write what the owner wants. Lanes hear it before their next chunk."""
+        producer = BatchProducer(
+            producer_settings(self._worker.originals, {}, client_id="connect-backfill-owner").properties
+        )
+        try:
+            producer.send(raw_batch(self.topics.jobs, _JOBS_PARTITION, [wish.record]), deadline)
+            producer.flush(deadline)
+        finally:
+            producer.close()
+
+    def driver_producer(self, job: str) -> BatchProducer:
+        """A producer under the id of the job's driver, which is not taken over yet."""
+        return self._transactional(driver_transactional_id(job))
+
+    def fence_lanes(self, job: str, deadline: Deadline) -> None:
+        """Shut out every run of every lane: what they have open is aborted, and they commit nothing more."""
+        ids = (lane_transactional_id(job, lane) for lane in range(self.topics.lanes))
+        self._admin.fence([self._settings(transactional_id) for transactional_id in ids], deadline)
+
+    def followed(
+        self, topic: str, on_record: Callable[[bytes, bytes | None, int], None], deadline: Deadline
+    ) -> KeyValueLog:
+        """A topic read to its end and followed; the caller closes it. `on_record`: key, value, partition; it is called
+        on the log's thread.
+        """
+        settings = consumer_settings(self._worker.originals, {}, client_id="connect-backfill-watch").properties
+
+        def take(key: bytes | None, value: bytes | None, partition: int, _offset: int, _timestamp_ms: int) -> None:
+            on_record(key or b"null", value, partition)
+
+        log = KeyValueLog(topic, settings, on_record=take)
+        try:
+            log.start(deadline)
+        except ConnectError:
+            log.close()
+            raise
+        return log
+
+    def _transactional(self, transactional_id: str) -> BatchProducer:
+        return BatchProducer(self._settings(transactional_id))
+
+    def _settings(self, transactional_id: str) -> Mapping[str, str | int | float | bool]:
+        return producer_settings(
+            self._worker.originals, {}, client_id=transactional_id, transactional_id=transactional_id
+        ).properties
+
+    def _read(self, topic: str, partitions: Collection[int], deadline: Deadline) -> list[KeyValue]:
+        if not self._admin.partition_counts([topic], deadline):
+            return []
+        wanted = [TopicPartition(topic, p) for p in partitions]
+        ends = self._admin.end_offsets(wanted, deadline)
+        begins = self._admin.beginning_offsets(wanted, deadline)
+        if any(begins.values()):
+            raise ConnectError(
+                f"Topic {topic} has lost its first records, so nothing tells what this job has written.",
+                fix="Keep its cleanup.policy at compact alone. Begin again under another name, into a new topic.",
+            )
+        settings = consumer_settings(self._worker.originals, {}, client_id="connect-backfill-reader").properties
+        spans = {tp: Span(0, end) for tp, end in ends.items()}
+        found: list[KeyValue] = []
+        for raw in read_spans(settings, spans, deadline):
+            keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
+            found += [(key or b"null", value) for key, value in zip(keys, raw.values.to_pylist(), strict=True)]
+        return found

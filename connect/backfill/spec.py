@@ -1,0 +1,140 @@
+"""What a person may say about a backfill. No I/O; `spec_file` reads it, with the line of each mistake."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+_UNITS: Final = {
+    "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
+}  # fmt: skip
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,149}")
+
+
+def _size_bytes(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    match = re.fullmatch(r"(\d+)\s*([a-zA-Z]+)", given.strip())
+    if match is None or match[2].upper() not in _UNITS:
+        raise ValueError("write a number of bytes, or one with a unit, as 32MiB")
+    return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def _seconds(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)", given.strip())
+    if match is None:
+        raise ValueError("write a number of seconds, or one with a unit, as 30s or 5m")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def _name(given: str) -> str:
+    if not _NAME.fullmatch(given):
+        raise ValueError("write a name of at most 150 letters, digits, '.', '_' and '-'; topics are named after it")
+    return given
+
+
+SizeBytes = Annotated[int, BeforeValidator(_size_bytes), Field(ge=1)]
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+Name = Annotated[str, AfterValidator(_name)]
+
+
+class Part(BaseModel):
+    """A part of a spec: no other keys, no changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+def _master(given: str) -> str:
+    if re.fullmatch(r"local(\[(\d+|\*)\])?", given):
+        cores = given.removeprefix("local").strip("[]") or "1"
+        raise ValueError(f"{given} tries no task twice; write local[{cores},4]")
+    return given
+
+
+class Engine(Part):
+    """Who runs the lanes: Spark, or processes of this machine."""
+
+    type: Literal["spark", "local"] = "spark"
+    master: Annotated[str, AfterValidator(_master)] = Field(
+        default="local[*,4]", description="Spark's master. A local one needs its second number: tries per task"
+    )
+    conf: dict[str, str] = Field(default_factory=dict, description="Further settings of Spark")
+    packages: tuple[str, ...] = Field(default=(), description="Maven coordinates, which Spark fetches before it starts")
+    jars: tuple[str, ...] = Field(default=(), description="Jar files, for machines without Maven")
+    processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: one per core")
+
+
+class Source(Part):
+    """Whose tables are read: a source connector, whose configuration says how and into which topics."""
+
+    connector: str = Field(min_length=1, description="Name of the connector, in the cluster's config topic")
+    config: str | None = Field(
+        default=None, description="A file of its configuration, from which `run` creates it, stopped"
+    )
+
+
+class Chunking(Part):
+    """How the work is cut. Fixed once the job is planned."""
+
+    rows: int = Field(default=30_000, ge=1, le=1_000_000, description="About so many rows in a chunk")
+    max_bytes: SizeBytes = Field(default=32 * 2**20, description="A transaction is committed once it has so many bytes")
+    lanes: int = Field(default=4, ge=1, le=1000, description="How many chunks are written at a time, at most")
+
+
+class Limits(Part):
+    """What the job may take of source and brokers."""
+
+    max_rows_per_second: int = Field(default=0, ge=0, description="Over all lanes; 0: no limit")
+    chunk_timeout: Seconds = Field(default=50.0, description="The longest that a chunk's transaction may take")
+    max_chunk_retries: int = Field(
+        default=8, ge=0, description="How often a chunk is tried again before its lane fails"
+    )
+
+
+class Handover(Part):
+    """How the connector goes on."""
+
+    settle: Seconds = Field(
+        default=60.0, description="How long the safe mark is waited for, behind transactions that are open"
+    )
+    start_connector: bool = Field(default=True, description="Resume the connector when its offsets are written")
+    overwrite: bool = Field(default=False, description="Replace offsets that the connector has")
+
+
+class State(Part):
+    """Where the job's state is kept. Nothing is kept elsewhere."""
+
+    jobs_topic: Name = "connect-backfill-jobs"
+    marker_topic: Name | None = Field(default=None, description="By default connect-backfill-<name>")
+
+
+class BackfillSpec(Part):
+    """A backfill job."""
+
+    api_version: Literal["backfill/v1"] = Field(alias="apiVersion")
+    name: Name = Field(description="The job's id, part of its transactional ids")
+    kind: Literal["source"] = "source"
+    source: Source
+    engine: Engine = Engine()
+    chunking: Chunking = Chunking()
+    limits: Limits = Limits()
+    handover: Handover = Handover()
+    state: State = State()
+
+    @property
+    def marker_topic(self) -> str:
+        """The topic of the job's markers and plan."""
+        return self.state.marker_topic or f"connect-backfill-{self.name}"
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """What may not change between the runs of a job, as JSON."""
+        whole = self.model_dump(mode="json", by_alias=True)
+        return {key: whole[key] for key in ("apiVersion", "name", "kind", "chunking", "state")} | {
+            "connector": self.source.connector
+        }

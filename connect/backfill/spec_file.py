@@ -1,0 +1,106 @@
+"""A backfill's YAML file -> its spec. Every mistake is told at once, with its line and what to write."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from connect.api.errors import ConfigError, ConfigProblem
+from connect.backfill.spec import BackfillSpec
+
+Place = tuple[str | int, ...]
+_START: Final = "Start from configs/backfill/flights.yaml."
+
+
+def read_spec(path: Path) -> BackfillSpec:
+    """The spec of a file. ConfigError lists every mistake as `file:line: key: what to do`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"There is no backfill spec {path}.", fix=_START) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The backfill spec {path} cannot be read: {error}.") from error
+    return parse_spec(text, str(path))
+
+
+def parse_spec(text: str, name: str) -> BackfillSpec:
+    """The spec of a text. `name` is the file's, for messages."""
+    try:
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        given = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = "" if mark is None else f":{mark.line + 1}"
+        what = getattr(error, "problem", None) or error
+        raise ConfigError(f"{name}{line}: this is no YAML: {what}.") from error
+    if not isinstance(given, dict):
+        raise ConfigError(f"{name}: it holds a {type(given).__name__}, not keys and values.", fix=_START)
+    lines = dict(_lines(tree, ()))
+    problems = [_problem(name, lines, place, "it is there twice; keep one of them") for place in _twice(tree, ())]
+    try:
+        spec = BackfillSpec.model_validate(given)
+    except ValidationError as error:
+        problems += [
+            _problem(name, lines, found["loc"], _told(found["loc"], found["type"], found["msg"], found["input"]))
+            for found in error.errors(include_url=False)
+        ]
+    else:
+        if not problems:
+            return spec
+    raise ConfigError(problems)
+
+
+def _problem(name: str, lines: Mapping[Place, int], place: Place, text: str) -> ConfigProblem:
+    key = ".".join(map(str, place))
+    # A key that is missing stands where its part begins.
+    line = next((lines[place[:size]] for size in range(len(place), -1, -1) if place[:size] in lines), 1)
+    return ConfigProblem(key, f"{name}:{line}: {key}: {text}.")
+
+
+def _told(place: Place, kind: str, message: str, value: object) -> str:
+    if kind == "missing":
+        return "it is missing"
+    if kind == "extra_forbidden":
+        known = _keys(place[:-1])
+        near = difflib.get_close_matches(str(place[-1]), known, 1)
+        return f"there is no such key; {f'write {near[0]}' if near else 'there are ' + ', '.join(known)}"
+    text = message.removeprefix("Value error, ")
+    return f"{text[:1].lower()}{text[1:]}, not {value!r}"
+
+
+def _keys(place: Place) -> Sequence[str]:
+    part: type[BaseModel] = BackfillSpec
+    for name in place:
+        found = {f.alias or key: f.annotation for key, f in part.model_fields.items()}.get(str(name))
+        if not (isinstance(found, type) and issubclass(found, BaseModel)):
+            return ()
+        part = found
+    return [field.alias or key for key, field in part.model_fields.items()]
+
+
+def _lines(node: Any, place: Place) -> Iterator[tuple[Place, int]]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            here = (*place, str(key.value))
+            yield here, key.start_mark.line + 1
+            yield from _lines(value, here)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            yield (*place, number), value.start_mark.line + 1
+
+
+def _twice(node: Any, place: Place) -> Iterator[Place]:
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        name = str(key.value)
+        if name in seen:
+            yield (*place, name)
+        seen.add(name)
+        yield from _twice(value, (*place, name))

@@ -1,0 +1,136 @@
+"""A broker that knows transactions, and a source of numbers: enough for the chunk protocol, without Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from connect.api.bulk import Split
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, Column, SourcePosition
+from connect.backfill.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Step, Wish
+from connect.backfill.markers import Marker, markers
+from connect.kafka.errors import FencedError
+from connect.kafka.raw import RawBatch
+
+JOB, TOPIC, MARKERS = "numbers", "rows", "markers"
+PAGE = 10
+
+
+class Broker:
+    """Committed records per topic, and the newest epoch and open transaction of each transactional id."""
+
+    def __init__(self) -> None:
+        self.committed: dict[str, list[tuple[bytes | None, bytes]]] = {}
+        self.epochs: dict[str, int] = {}
+        self.open: dict[str, list[RawBatch]] = {}
+
+    @property
+    def rows(self) -> list[int]:
+        """The numbers that a reader of committed records gets."""
+        return [int(value) for _, value in self.committed.get(TOPIC, [])]
+
+
+class Producer:
+    """One producer under one transactional id."""
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        self._broker = broker
+        self._name = name
+        self._epoch = -1
+
+    def init_transactions(self, deadline: Deadline) -> None:
+        self._epoch = self._broker.epochs[self._name] = self._broker.epochs.get(self._name, -1) + 1
+        self._broker.open.pop(self._name, None)
+
+    def begin(self) -> None:
+        self._check()
+        assert self._name not in self._broker.open
+        self._broker.open[self._name] = []
+
+    def send(self, batch: RawBatch, deadline: Deadline) -> None:
+        self._check()
+        self._broker.open[self._name].append(batch)
+
+    def commit(self, deadline: Deadline) -> None:
+        self._check()
+        for batch in self._broker.open.pop(self._name):
+            keys = [None] * len(batch) if batch.keys is None else batch.keys.to_pylist()
+            self._broker.committed.setdefault(batch.topic, []).extend(zip(keys, batch.values.to_pylist(), strict=True))
+
+    def abort(self, deadline: Deadline) -> None:
+        self._check()
+        self._broker.open.pop(self._name, None)
+
+    def _check(self) -> None:
+        if self._broker.epochs[self._name] != self._epoch:
+            raise FencedError("another producer has this transactional id")
+
+
+class Numbers:
+    """Splits of numbers, given in pages of ten. `before_page` may raise."""
+
+    def __init__(self, before_page: Callable[[], None] = lambda: None) -> None:
+        self._before_page = before_page
+
+    def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
+        first, end = split.bounds["first"], split.bounds["end"]
+        begin = first if after is None else after["next"]
+        for start in range(begin, end, PAGE):
+            self._before_page()
+            stop = min(start + PAGE, end)
+            column = Column.from_rows([str(n) for n in range(start, stop)], None)
+            yield Batch(TOPIC, column, position=SourcePosition({}, {"next": stop}))
+
+    def count(self, split: Split) -> int:
+        return split.rows
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class Ports:
+    """The outside of a lane, made anew for each run."""
+
+    broker: Broker
+    producer: Producer
+    reader: Numbers
+    wishes: list[Wish] = field(default_factory=list)
+
+    def encode(self, batch: Batch) -> Sequence[RawBatch]:
+        return [RawBatch(TOPIC, pa.array([row.encode() for row in batch.values.rows()], pa.binary()))]
+
+    def markers(self) -> Iterable[Marker]:
+        return markers([(key or b"", value) for key, value in self.broker.committed.get(MARKERS, [])])
+
+    def marker_batch(self, marker: Marker) -> RawBatch:
+        key, value = marker.record
+        return RawBatch(MARKERS, pa.array([value], pa.binary()), pa.array([key], pa.binary()), partition=0)
+
+    def wish(self) -> Wish:
+        return self.wishes.pop(0) if self.wishes else Wish.GO_ON
+
+    def pace(self, rows: int) -> None:
+        pass
+
+
+def chunks(count: int, rows: int) -> list[Split]:
+    """Chunks of so many numbers each, from 0 on."""
+    return [Split(f"c{i}", {"first": i * rows, "end": (i + 1) * rows}, rows) for i in range(count)]
+
+
+def run(
+    broker: Broker,
+    work: Sequence[Split],
+    on_step: Callable[[Step, str], None] = lambda _step, _chunk: None,
+    *,
+    reader: Numbers | None = None,
+    wishes: Sequence[Wish] = (),
+    max_bytes: int = 10**6,
+) -> LaneReport:
+    """One run of lane 0."""
+    ports = Ports(broker, Producer(broker, "bf-numbers-0"), reader or Numbers(), list(wishes))
+    return LaneRun(LaneWork(JOB, 0, work, LaneLimits(max_bytes, 5.0, 3)), ports, on_step).run()

@@ -1,0 +1,88 @@
+"""What verify says of records that are missing, twice or changed; and what jobs and markers are in Kafka."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from connect.api.bulk import Split
+from connect.api.records import SourcePosition
+from connect.backfill.chunk import Wish
+from connect.backfill.job import Job, Jobs, JobState, JobWish
+from connect.backfill.markers import (
+    SPLITS_PER_RECORD,
+    HandoverMarker,
+    Marker,
+    checksum,
+    driver_state,
+    markers,
+    plan_records,
+    with_headers,
+)
+from connect.backfill.verify import ChunkVerdict, Verdict, found_chunks
+from connect.kafka.raw import RawBatch
+
+SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "c"}}
+
+
+def records(*values: bytes | None, keys: list[bytes | None] | None = None) -> RawBatch:
+    held = None if keys is None else pa.array(keys, pa.binary())
+    return RawBatch("t", pa.array(values, pa.binary()), held)
+
+
+def test_the_checksum_is_of_keys_and_values_in_any_order():
+    whole = records(b"a", b"b", keys=[b"1", b"2"])
+    assert checksum(whole) == checksum(whole.take([1, 0]))
+    assert checksum(whole) != checksum(records(b"b", b"a", keys=[b"1", b"2"]))
+    assert checksum(records(None)) != checksum(records(b""))
+    assert checksum(with_headers(whole, "job", "chunk")) == checksum(whole)
+
+
+def test_records_are_found_by_the_headers_of_their_job():
+    own = with_headers(records(b"a", b"b"), "orders", "c1")
+    mixed = RawBatch(
+        "t", pa.array([b"a", b"x", b"b", b"y"], pa.binary()),
+        headers=[*(own.headers or ())[:1], (), *(own.headers or ())[1:], (("bf.job", b"other"), ("bf.chunk", b"c1"))],
+    )  # fmt: skip
+    assert found_chunks("orders", [mixed]) == found_chunks("orders", [own])
+    assert found_chunks("orders", [mixed])["c1"].rows == 2
+    assert found_chunks("orders", [records(b"a")]) == {}
+
+
+def test_a_verdict_tells_missing_twice_and_changed_apart():
+    def verdict(source: int, wrote: int, found: int, same: bool) -> Verdict:
+        return Verdict("orders", [ChunkVerdict("c", source, wrote, wrote, found, same)])
+
+    assert verdict(10, 10, 10, True).is_good
+    lost = verdict(10, 10, 9, False)
+    assert (lost.missing, lost.twice, lost.is_good) == (1, 0, False)
+    twice = verdict(10, 10, 12, False)
+    assert (twice.missing, twice.twice, twice.is_good) == (0, 2, False)
+    changed = verdict(10, 10, 10, False)
+    assert (changed.changed, changed.is_good) == (["c"], False)
+    late = verdict(11, 10, 10, True)
+    assert (late.missing, late.is_good) == (1, False)
+    assert verdict(8, 10, 10, True).is_good, "rows that were deleted since are no loss"
+    assert not Verdict("orders", [ChunkVerdict("c", None, None, None, 3, False)]).is_good
+
+
+def test_a_plan_of_any_size_survives_its_way_through_kafka():
+    splits = [Split(f"c{i}", {"from": i}, 7, 8) for i in range(2 * SPLITS_PER_RECORD + 1)]
+    marker = HandoverMarker([SourcePosition({"table": "t"}, {"incrementing": 5})], 1)
+    state = driver_state([*plan_records(splits), marker.record])
+    assert list(state.splits) == splits
+    assert state.handover == marker
+
+
+def test_markers_survive_their_way_through_kafka():
+    marker = Marker("c", 1, 2, 2, 30, 2**64 - 1, True, {"t": 2}, {"after": 9}, 5)
+    assert markers([marker.record]) == [marker]
+
+
+def test_a_lane_hears_the_owner_and_another_run():
+    job = Job(SPEC, JobState.RUNNING, "run1", 1, 1, 1, [], [], [], 0, 0)
+    jobs = Jobs([job.record])
+    assert jobs.wish("orders", "run1") is Wish.GO_ON
+    assert jobs.wish("orders", "run0") is Wish.SUPERSEDED
+    jobs.apply(*JobWish("orders", Wish.PAUSE).record)
+    assert jobs.wish("orders", "run1") is Wish.PAUSE
+    assert jobs.jobs["orders"] == job
