@@ -27,6 +27,7 @@ from connect.cluster.operations import (
     ConnectorInfo,
     ConnectorStatus,
     NotFoundError,
+    OverdueTask,
     PartitionOffset,
     Rebalance,
     Saved,
@@ -136,6 +137,11 @@ class Herder:
     def kafka_trouble(self) -> str | None:
         """Why the brokers were last not reached."""
         return self._parts.membership.trouble
+
+    @property
+    def overdue_tasks(self) -> Sequence[OverdueTask]:
+        """Tasks that should run and do not."""
+        return self._settler.overdue.found
 
     def require_leader(self) -> None:
         """NotLeaderError, as far as this worker knows."""

@@ -75,6 +75,15 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class OverdueTask:
+    """A task that should run and does not; `since_ms`: epoch milliseconds when this worker first saw that."""
+
+    task: TaskId
+    reason: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorStatus:
     """A connector's state and its tasks', sorted by task."""
 
@@ -189,6 +198,10 @@ class Operations(Protocol):
     @property
     def kafka_trouble(self) -> str | None:
         """Why the brokers were last not reached, in words; None when they are, as far as is known."""
+
+    @property
+    def overdue_tasks(self) -> Sequence[OverdueTask]:
+        """Tasks of the cluster that should run and have not for `task.overdue.ms`, as this worker sees it."""
 
     def expect_work(self) -> None:
         """Somebody asks for something: prepare for more. Returns at once."""

@@ -38,8 +38,11 @@ class Placer:
         self._owners: Mapping[int, str] = {}
         self._same_since_s = 0.0
 
-    def settle(self, snapshot: ConfigSnapshot, view: View) -> None:
-        """Place what has no slot, and take from their slots the tasks that should move."""
+    def settle(self, snapshot: ConfigSnapshot, view: View, overdue: Collection[TaskId] = ()) -> None:
+        """Place what has no slot, and take from their slots the tasks that should move.
+
+        A task that is `overdue` for its worker's word goes back to that worker: nowhere else is it safe to start it.
+        """
         if view.slots is None:
             return
         if view.owners != self._owners:
@@ -49,6 +52,8 @@ class Placer:
         unplaced = [task for task in tasks if task not in placed]
         released = [task for task in unplaced if self._is_released(task, view)]
         wanted = place([*placed, *released], placed, view.owners)
+        for task in [task for task in unplaced if task in overdue and task not in released]:
+            wanted |= place([task], {}, self._slots_of_last_worker(task, view))
         if not unplaced and self._clock_s() - self._same_since_s >= SETTLED_S:
             leaving = moves(placed, view.owners, lambda task: self._is_held(task, placed, view))
             wanted = {task: slot for task, slot in placed.items() if task not in leaving}
@@ -65,6 +70,10 @@ class Placer:
         gone = {task.connector for task in snapshot.placements} - snapshot.connectors.keys()
         if gone:
             self._configs.put(*(PlacementRecord(name, None) for name in sorted(gone)))
+
+    def _slots_of_last_worker(self, task: TaskId, view: View) -> Mapping[int, str]:
+        worker_id = self._statuses.tasks(task.connector)[task.task].worker_id
+        return {slot: owner for slot, owner in view.owners.items() if owner == worker_id}
 
     def _is_held(self, task: TaskId, placed: Mapping[TaskId, int], view: View) -> bool:
         """Its worker has said that it has the task, so it will say when it has let go of it."""

@@ -28,6 +28,7 @@ from connect.cluster.event_loop import EventLoop
 from connect.cluster.fencing import Fencing
 from connect.cluster.log import MakeLog
 from connect.cluster.membership import NOBODY, Membership, View
+from connect.cluster.overdue_tasks import OverdueTasks
 from connect.cluster.placer import Placer
 from connect.cluster.restarts import selected_tasks, selects_connector, wider
 from connect.cluster.session_key import needs_rotation, new_session_key
@@ -86,6 +87,7 @@ class Settler:
         self.connectors = ConnectorRuns(self.parts)
         self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable, clock_s=around.clock_s)
         self.fencing = Fencing(self.parts)
+        self.overdue = OverdueTasks(self.parts, worker.task_overdue_ms / 1000, around.clock_s)
         self._placer = Placer(self.parts.configs, self.parts.statuses, around.clock_s)
 
     def _build(self, worker: WorkerConfig) -> Parts:
@@ -224,6 +226,7 @@ class Settler:
         own = view if self.parts.membership.may_work else NOBODY
         self.parts.supervisor.keep_ready(self._expects_work and own.slots != frozenset())
         self._carry_out_restarts(view)
+        self.overdue.settle(snapshot, view)
         if view.leads:
             snapshot = self._lead(snapshot, view)
         else:
@@ -258,7 +261,8 @@ class Settler:
         self.parts.statuses.put_rebalance(view.generation, self.parts.worker_id, view.urls)
         self.connectors.settle(snapshot)
         self.fencing.settle(self.parts.configs.snapshot)
-        self._placer.settle(self.parts.configs.snapshot, view)
+        overdue = {found.task for found in self.overdue.found}
+        self._placer.settle(self.parts.configs.snapshot, view, overdue)
         return self.parts.configs.snapshot
 
     def _tell_workers(self, present: frozenset[str]) -> None:

@@ -61,7 +61,14 @@ _OFFSETS: Final = _list(_object("partition", partition={"type": "object"}, offse
 SCHEMAS: Final[Mapping[str, Any]] = {
     "Error": _object("error_code message", error_code=_INT, message=_TEXT_OR_NULL),
     "Server": _object("version commit kafka_cluster_id", version=_TEXT, commit=_TEXT, kafka_cluster_id=_TEXT),
-    "Health": _object("status message", status=_enum("healthy", "starting", "unhealthy"), message=_TEXT),
+    "Health": _object(
+        "status message",
+        status=_enum("healthy", "starting", "unhealthy"),
+        message=_TEXT,
+        overdue_tasks=_list(
+            _object("connector task reason since_ms", connector=_TEXT, task=_INT, reason=_TEXT, since_ms=_INT)
+        ),
+    ),
     "Config": _map(_TEXT),
     "ConfigPatch": _map(_TEXT_OR_NULL),
     "CreateConnector": _object(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from connect.cluster.operations import Operations
 from connect.rest.answers import json_answer
 from connect.rest.context import context_of
 from connect.rest.routing import Route
@@ -27,7 +28,10 @@ async def root(request: web.Request) -> web.Response:
 
 
 async def health(request: web.Request) -> web.Response:
-    """200 when the herder answers, 503 while it starts, 500 when it does not in time or the worker lost its group."""
+    """200 when the herder answers, 503 while it starts, 500 when it does not in time or the worker lost its group.
+
+    With 200 come the tasks of the cluster, if any, that should run and do not.
+    """
     context = context_of(request)
     operations = context.operations
     if not operations.started:
@@ -40,11 +44,18 @@ async def health(request: web.Request) -> web.Response:
     except WaitTimeoutError:
         text = "Worker was unable to handle this request and may be unable to handle other requests."
         return _health("unhealthy", f"{text} {stage_text(operations.stage)}", 500)
-    return _health("healthy", "Worker has completed startup and is ready to handle requests.", 200)
+    return _health("healthy", "Worker has completed startup and is ready to handle requests.", 200, operations)
 
 
-def _health(status: str, message: str, code: int) -> web.Response:
-    return json_answer({"status": status, "message": message}, code)
+def _health(status: str, message: str, code: int, operations: Operations | None = None) -> web.Response:
+    answer: dict[str, object] = {"status": status, "message": message}
+    overdue = operations.overdue_tasks if operations is not None else ()
+    if overdue:
+        # The worker is healthy all the same: ending it, as a probe would, helps none of these tasks.
+        answer["overdue_tasks"] = [
+            {**found.task._asdict(), "reason": found.reason, "since_ms": found.since_ms} for found in overdue
+        ]
+    return json_answer(answer, code)
 
 
 ROUTES = (Route("GET", "/", root, early=True), Route("GET", "/health", health, early=True))

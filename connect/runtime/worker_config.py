@@ -298,6 +298,12 @@ class WorkerConfig(Config):
         doc="Good running after which restarts are counted anew.",
         importance="low",
     )
+    task_overdue_ms: Annotated[Long, at_least(1)] = key(
+        "task.overdue.ms",
+        60_000,
+        doc="A task that should run and has not for so long is named by GET /health, and placed again.",
+        importance="low",
+    )
     start_timeout_ms: Annotated[Long, at_least(1)] = key(
         "start.timeout.ms", 60_000, doc="A worker that never reached a broker ends after this time.", importance="low"
     )

@@ -8,6 +8,7 @@ from stepped_cluster import SteppedCluster
 from connect.cluster.config_records import PlacementRecord, RestartRecord
 from connect.cluster.operations import NotFoundError, NotLeaderError, RequestError, TargetState
 from connect.cluster.placer import SETTLED_S
+from connect.cluster.task_statuses import TaskStatuses
 from connect.runtime.messages import State, TaskId
 
 NAMES = ("c", "d")
@@ -15,6 +16,8 @@ STEPS = 150
 SETTLE_TURNS = 400
 """Turns of a second each in which a cluster has to come to rest."""
 ENOUGH = 10_000
+OVERDUE_S = 60
+"""The default of `task.overdue.ms`."""
 
 
 class Churn:
@@ -194,6 +197,31 @@ def test_a_restart_that_meets_a_move_leaves_the_task_to_the_leader():
     owner.loop.turn(ENOUGH)
     churn.rest()
     assert_all_run_once(churn)
+
+
+def test_a_task_that_nobody_reports_is_named_with_the_reason_and_placed_again(monkeypatch):
+    """Workers that let go of a task in silence, as they once did when a restart met a move."""
+    churn = Churn(0)
+    monkeypatch.setattr(TaskStatuses, "_release", lambda *_: None)
+    leader, owner = churn.cluster.workers[:2]
+    task = TaskId("c", 1)
+    placed = [leader.settler.parts.configs.snapshot.placements.get(TaskId("c", n)) for n in range(4)]
+    leader.settler.parts.configs.put(PlacementRecord("c", [None if n == 1 else slot for n, slot in enumerate(placed)]))
+    churn.rest()
+    assert churn.cluster.places(task) == []
+    assert [worker.settler.overdue.found for worker in churn.cluster.workers] == [()] * 3
+    churn.cluster.clock.now_s += OVERDUE_S
+    for worker in churn.cluster.workers:
+        worker.loop.turn(ENOUGH)
+        (found,) = worker.settler.overdue.found
+        assert (found.task, found.since_ms > 0) == (task, True)
+        assert found.reason == (
+            "It has no slot: the leader waits until its last worker has let go of it (status RUNNING of worker b:1)."
+        )
+    churn.rest()
+    assert_all_run_once(churn)
+    assert churn.cluster.places(task) == [(owner.id, State.RUNNING)]
+    assert [worker.settler.overdue.found for worker in churn.cluster.workers] == [()] * 3
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from connect.cluster.operations import (
     ConnectorStatus,
     NotFoundError,
     NotLeaderError,
+    OverdueTask,
     PartitionOffset,
     Rebalance,
     RequestError,
@@ -91,6 +92,7 @@ class MemoryOperations:
     is_out = False
     is_cut_off = False
     kafka_trouble = None
+    overdue_tasks: Sequence[OverdueTask] = ()
 
     def expect_work(self) -> None:
         """Nothing to prepare."""

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 from rest_client import Rest, ServerMaker, at, refused
 
-from connect.cluster.operations import Stage
+from connect.cluster.operations import OverdueTask, Stage
+from connect.runtime.messages import TaskId
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
@@ -58,6 +59,13 @@ def test_health_of_a_worker_that_lost_its_group(rest: Rest) -> None:
     assert (answer.status_code, answer.json()["status"]) == (500, "unhealthy")
     assert "lost its place in the group" in answer.json()["message"]
     assert rest.get("/connectors") == []
+
+
+def test_health_names_tasks_that_should_run_and_do_not(rest: Rest) -> None:
+    assert "overdue_tasks" not in rest.get("/health")
+    rest.operations.overdue_tasks = (OverdueTask(TaskId("c", 1), "It has no slot.", 1_700_000_000_000),)
+    named = {"connector": "c", "task": 1, "reason": "It has no slot.", "since_ms": 1_700_000_000_000}
+    assert rest.get("/health")["overdue_tasks"] == [named]
 
 
 def test_health_of_a_worker_that_hangs(serve: ServerMaker) -> None:
