@@ -45,6 +45,8 @@ class BuildWhatCan(build_ext):
 
 setup(
     cmdclass={"build_ext": BuildWhatCan},
+    # The native code is of the stable ABI, so one wheel per platform serves every supported Python.
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
     ext_modules=[
         native("connect.native._connect", sorted(CORE.glob("*.cpp")), [CORE]),
         native("connectors.jdbc.native._rows", [*sorted(ROWS.glob("*.cpp")), *SHARED], [ROWS, CORE]),
