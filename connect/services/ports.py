@@ -57,11 +57,11 @@ def _is_free(port: int) -> bool:
         return _bound(probe, port)
 
 
-def accepts_connections(port: int) -> bool:
-    """Whether somebody listens on the loopback port."""
+def accepts_connections(port: int, address: str = LOOPBACK) -> bool:
+    """Whether somebody listens on the port of the loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
-        return probe.connect_ex((LOOPBACK, port)) == 0
+        return probe.connect_ex((address, port)) == 0
 
 
 def listener_of(port: int) -> str | None:

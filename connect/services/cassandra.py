@@ -1,0 +1,151 @@
+"""Apache Cassandra: one node with change data capture, on a loopback address."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+import yaml
+
+from connect.services.ivy import Artifact, fetch
+from connect.services.java import find_java
+from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.supervised import SupervisedService
+
+CASSANDRA_VERSION: Final = "5.0.5"
+_AGENT: Final = Artifact("com.github.jbellis", "jamm", "0.4.0")
+ARTIFACTS: Final = (Artifact("org.apache.cassandra", "cassandra-all", CASSANDRA_VERSION), _AGENT)
+NODE_START_S: Final = 180.0
+"""A node takes 6 s on an idle machine, and several times that where others work on the same cores."""
+
+_EXPORTS: Final = (
+    "java.base/jdk.internal.misc", "java.base/java.lang.ref", "java.sql/java.sql", "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server", "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+    "java.management/com.sun.jmx.remote.security", "jdk.unsupported/sun.misc",
+)  # fmt: skip
+_OPENS: Final = (
+    "java.base/java.lang", "java.base/java.lang.module", "java.base/java.lang.reflect", "java.base/java.io",
+    "java.base/java.nio", "java.base/java.util", "java.base/sun.nio.ch", "java.base/jdk.internal.loader",
+    "java.base/jdk.internal.ref", "java.base/jdk.internal.reflect", "java.base/jdk.internal.math",
+    "java.base/jdk.internal.module", "java.base/jdk.internal.util.jar", "jdk.management/com.sun.management.internal",
+)  # fmt: skip
+"""What Cassandra 5.0 needs of Java 17 (its conf/jvm17-server.options)."""
+_LOGBACK: Final = """\
+<configuration>
+  <appender name="console" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%-5level %date{ISO8601} %logger{0} %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="console"/></root>
+</configuration>
+"""
+
+
+@dataclass(frozen=True)
+class CassandraEndpoint:
+    """Where clients connect, and where the node keeps the commit log of tables with change data capture."""
+
+    host: str
+    port: int
+    cdc_raw_folder: Path
+
+
+class CassandraService(SupervisedService[CassandraEndpoint]):
+    """One node that takes every client without a password. `settings` override those of cassandra.yaml, key by key.
+
+    `address`: a loopback address of its own makes it one of several nodes; they share `seed`, the address of the first
+    one, and the ports `native` and `storage`. Start them one after the other.
+    """
+
+    name: ClassVar[str] = "cassandra"
+    port_names: ClassVar[tuple[str, ...]] = ("native", "storage", "jmx")
+    stop_grace_s: ClassVar[float] = 60.0
+
+    def __init__(
+        self,
+        *,
+        data_folder: Path | None = None,
+        ports: Mapping[str, int] | None = None,
+        settings: Mapping[str, object] | None = None,
+        address: str = LOOPBACK,
+        seed: str | None = None,
+        heap_mib: int = 384,
+    ) -> None:
+        super().__init__(data_folder=data_folder, ports=ports)
+        self._settings = dict(settings or {})
+        self._address = address
+        self._seed = seed or address
+        self._heap_mib = heap_mib
+
+    def prepare(self) -> None:
+        find_java()
+        _jars()
+
+    def start(self, deadline_s: float = NODE_START_S) -> CassandraEndpoint:
+        return super().start(deadline_s)
+
+    def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
+        del deadline_s
+        yaml_path, logback_path = folder / "cassandra.yaml", folder / "logback.xml"
+        settings = {**node_settings(folder, ports, self._address, self._seed), **self._settings}
+        yaml_path.write_text(yaml.safe_dump(settings))
+        logback_path.write_text(_LOGBACK)
+        jars = _jars()
+        return [
+            *(str(find_java().launcher), f"-Xms{self._heap_mib}m", f"-Xmx{self._heap_mib}m"),
+            *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:MaxDirectMemorySize=128m", "-Xss512k"),
+            f"-javaagent:{jars / _AGENT.file_name}",
+            *("-Djdk.attach.allowAttachSelf=true", "-Dio.netty.tryReflectionSetAccessible=true"),
+            "-Dchronicle.analytics.disable=true",
+            *(word for package in _EXPORTS for word in ("--add-exports", f"{package}=ALL-UNNAMED")),
+            *(word for package in _OPENS for word in ("--add-opens", f"{package}=ALL-UNNAMED")),
+            *(f"-Dcassandra.config={yaml_path.as_uri()}", f"-Dlogback.configurationFile={logback_path}"),
+            *(f"-Dcassandra.storagedir={folder}", f"-Dcassandra.jmx.local.port={ports['jmx']}"),
+            *("-Dcassandra-foreground=yes", "-Dcassandra.skip_wait_for_gossip_to_settle=0"),
+            *("-Dcassandra.ring_delay_ms=100", "-Dcassandra.superuser_setup_delay_ms=0"),
+            *("-cp", f"{jars}{os.sep}*", "org.apache.cassandra.service.CassandraDaemon"),
+        ]
+
+    def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> CassandraEndpoint:
+        return CassandraEndpoint(self._address, ports["native"], folder / "cdc_raw")
+
+    def _answers(self, endpoint: CassandraEndpoint, timeout_s: float) -> bool:
+        del timeout_s
+        # The native port is opened last, when the node is in the ring.
+        return accepts_connections(endpoint.port, endpoint.host)
+
+
+def node_settings(folder: Path, ports: Mapping[str, int], address: str, seed: str) -> dict[str, object]:
+    """The settings of cassandra.yaml: small, with commit log segments that end soon and are synchronised often."""
+    seeds = {"seeds": f"{seed}:{ports['storage']}"}
+    return {
+        "cluster_name": "connect",
+        "num_tokens": 4,
+        "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
+        "endpoint_snitch": "SimpleSnitch",
+        "data_file_directories": [str(folder / "data")],
+        "commitlog_directory": str(folder / "commitlog"),
+        "cdc_raw_directory": str(folder / "cdc_raw"),
+        "hints_directory": str(folder / "hints"),
+        "saved_caches_directory": str(folder / "saved_caches"),
+        "cdc_enabled": True,
+        "cdc_total_space": "256MiB",
+        "commitlog_sync": "periodic",
+        "commitlog_sync_period": "100ms",
+        "commitlog_segment_size": "1MiB",
+        "listen_address": address,
+        "rpc_address": address,
+        "native_transport_port": ports["native"],
+        "storage_port": ports["storage"],
+        "seed_provider": [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": [seeds]}],
+        "memtable_heap_space": "48MiB",
+        "memtable_offheap_space": "48MiB",
+        "file_cache_size": "16MiB",
+        "networking_cache_size": "16MiB",
+        "key_cache_size": "4MiB",
+        "auto_snapshot": False,
+    }
+
+
+def _jars() -> Path:
+    return fetch(f"cassandra-{CASSANDRA_VERSION}", ARTIFACTS)
