@@ -34,6 +34,7 @@ _SUFFIXES: Final = {
     PluginKind.TRANSFORMATION: ("Transformation",),
     PluginKind.PREDICATE: ("Predicate",),
     PluginKind.CONFIG_PROVIDER: ("ConfigProvider",),
+    PluginKind.AGENT: ("Agent",),
 }
 _FACTORY = re.compile(r"[\w.]+:[\w.]+")
 

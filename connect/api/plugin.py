@@ -32,6 +32,9 @@ class PluginKind(StrEnum):
     TRANSFORMATION = "transformation"
     PREDICATE = "predicate"
     CONFIG_PROVIDER = "config_provider"
+    AGENT = "agent"
+    """A source of one task that has to run beside its database: `connect agent` runs it, and no worker. Its factory
+    builds a `Connector`, its task is a `SourceTask`."""
 
 
 class Capability(StrEnum):

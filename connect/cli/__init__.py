@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "agent": "Run a program beside a database: the changes in a Cassandra node's commit log.",
     "backfill": "Move a source into Kafka in bulk, each row once, and hand over to its connector.",
     "connectors": "List, apply, edit, pause, restart, delete connectors; say why one does not move.",
     "context": "Names for clusters: add, use, list, remove.",

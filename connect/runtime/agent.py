@@ -1,0 +1,138 @@
+"""An agent: the one task of a plug-in that has to run beside its database, in the process that is asked to run it.
+
+It is a source task like a worker's, with converters, transforms and delivery; its offsets are in the worker's offsets
+topic, under the agent's name. It starts again on its own after a failure that may go away.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.plugin import Plugin, PluginKind
+from connect.kafka.settings import admin_settings
+from connect.kafka.topics import TopicAdmin
+from connect.plugins import Catalog
+from connect.runtime.backoff import delays_s
+from connect.runtime.clients import Clients
+from connect.runtime.messages import StartTask, State, TaskState, ToWorker
+from connect.runtime.offset_topics import workers_topic
+from connect.runtime.task_run import TaskRun
+from connect.runtime.worker_config import WorkerConfig
+
+log = logging.getLogger(__name__)
+
+RESTART_DELAY_MAX_S: Final = 60.0
+GOOD_RUN_S: Final = 60.0
+"""A run of this length was good: the next failure is again the first."""
+FIGURES_S: Final = 60.0
+STOP_S: Final = 20.0
+_TOPIC_S: Final = 15.0
+
+
+def agent_plugin(catalog: Catalog, name: str) -> Plugin:
+    """The agent of this name. ConfigError: there is none."""
+    plugin = catalog.find(name, PluginKind.AGENT)
+    if plugin is None:
+        names = sorted(alias for p in catalog.plugins(PluginKind.AGENT) for alias in (p.name, *p.aliases))
+        raise ConfigError(f"There is no agent {name}.", fix=f"There are: {', '.join(names) or 'none'}.")
+    return plugin
+
+
+class Agent:
+    """Runs an agent until `stop`. `run` and `stop` may be called from different threads."""
+
+    def __init__(self, plugin: Plugin, worker: WorkerConfig, catalog: Catalog, config: Mapping[str, str]) -> None:
+        """`config`: with `name`. ConfigError names every broken key."""
+        self._config = {**config, "connector.class": plugin.name}
+        plugin.config.parse(self._config)
+        self._worker = worker
+        # To the task it is a source; workers, which look for sources, do not see it.
+        sources = (replace(p, kind=PluginKind.SOURCE) if p is plugin else p for p in catalog.plugins())
+        self._clients = Clients(worker, Catalog(sources))
+        self._events: queue.SimpleQueue[TaskState | None] = queue.SimpleQueue()
+        self._stopping = False
+
+    def stop(self) -> None:
+        """End soon."""
+        self._stopping = True
+        self._events.put(None)
+
+    def run(self) -> bool:
+        """Run the task, again and again after failures that may go away; False: one that does not ended it."""
+        delays = delays_s(RESTART_DELAY_MAX_S)
+        number = 0
+        while not self._stopping:
+            started_s = time.monotonic()
+            failure = self._run_once(number)
+            if failure is None:
+                return True
+            if not failure.retriable:
+                log.error("The agent ends: %s", failure.trace)
+                return False
+            if time.monotonic() - started_s >= GOOD_RUN_S:
+                delays = delays_s(RESTART_DELAY_MAX_S)
+            delay_s = next(delays)
+            log.error("The agent starts again in %.1f s: %s", delay_s, failure.trace)
+            self._wait(delay_s)
+            number += 1
+        return True
+
+    def close(self) -> None:
+        """Let go of Kafka."""
+        self._clients.close()
+
+    def _run_once(self, number: int) -> TaskState | None:
+        name = self._config["name"]
+        try:
+            self._ensure_offsets_topic()
+        except ConnectError as error:
+            retriable = isinstance(error, RetriableError)
+            return TaskState(name, 0, number, State.FAILED, str(error), retriable)
+        run = TaskRun(StartTask(name, 0, number, "source", self._config, self._config), self._clients, self._take)
+        run.start()
+        while True:
+            event = self._next(FIGURES_S)
+            if event is not None and event.state in {State.FAILED, None}:
+                return event if event.state is State.FAILED else None
+            if self._stopping:
+                run.stop()
+                self._stopped(run)
+                return None
+            log.info("The agent's figures: %s", run.figures.snapshot())
+
+    def _stopped(self, run: TaskRun) -> None:
+        deadline = Deadline.after(STOP_S)
+        while run.alive and not deadline.expired:
+            self._next(min(1.0, deadline.remaining_s))
+        if run.alive:
+            log.warning(
+                "The task did not end within %g s; what it had in flight is sent again by the next run.", STOP_S
+            )
+
+    def _take(self, message: ToWorker) -> None:
+        if isinstance(message, TaskState):
+            self._events.put(message)
+
+    def _next(self, timeout_s: float) -> TaskState | None:
+        try:
+            return self._events.get(timeout=max(0.001, timeout_s))
+        except queue.Empty:
+            return None
+
+    def _wait(self, delay_s: float) -> None:
+        deadline = Deadline.after(delay_s)
+        while not self._stopping and not deadline.expired:
+            self._next(deadline.remaining_s)
+
+    def _ensure_offsets_topic(self) -> None:
+        settings = admin_settings(self._worker.originals, {}, f"connect-agent-{self._config['name']}")
+        topic = workers_topic(self._worker)
+        make = self._worker.internal_topics_automatic_creation_enable
+        TopicAdmin(settings.properties).ensure_internal([topic], Deadline.after(_TOPIC_S), make=make)

@@ -1,0 +1,64 @@
+"""Agents: found by name, hidden from workers, and never started with settings that are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from connect.api.config import ConnectorConfig, String, key
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.plugin import Plugin, PluginKind
+from connect.cli.agent import read_agent_file
+from connect.plugins import CONNECTORS, Catalog
+from connect.runtime.agent import Agent, agent_plugin
+from connect.runtime.worker_config import WorkerConfig
+
+
+class NodeConfig(ConnectorConfig):
+    folder: String = key("folder", doc="Where to read.")
+
+
+AGENT = Plugin(
+    kind=PluginKind.AGENT, name="com.example.NodeAgent", aliases=("node",), factory="nowhere:Node", config=NodeConfig,
+    version="1",
+)  # fmt: skip
+WORKER = WorkerConfig.parse(
+    {
+        "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+        "status.storage.topic": "s", "key.converter": "k", "value.converter": "v",
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["node", "com.example.NodeAgent", "NodeAgent", "Node"])
+def test_an_agent_is_found_by_its_names(name: str) -> None:
+    assert agent_plugin(Catalog([AGENT]), name) is AGENT
+
+
+def test_a_name_that_is_none_tells_those_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"There is no agent nodes\. There are: com\.example\.NodeAgent, node\."):
+        agent_plugin(Catalog([AGENT]), "nodes")
+
+
+def test_a_worker_does_not_run_an_agent() -> None:
+    catalog = Catalog([AGENT])
+    assert catalog.plugins(*CONNECTORS) == []
+    with pytest.raises(ConnectError, match="Failed to find any class that implements Connector"):
+        catalog.connector("node")
+
+
+def test_settings_that_are_wrong_are_said_before_it_starts() -> None:
+    with pytest.raises(ConfigError, match='Missing required configuration "folder"'):
+        Agent(AGENT, WORKER, Catalog([AGENT]), {"name": "n"})
+
+
+def test_an_agents_file_is_what_a_connectors_is(tmp_path: Path) -> None:
+    file = tmp_path / "agent.json"
+    file.write_text(json.dumps({"name": "n", "config": {"folder": "/x", "port": 9042, "none": None}}))
+    assert read_agent_file(file, ("folder=/y",)) == {"name": "n", "folder": "/y", "port": "9042"}
+    for wrong in ("{", "[]", '{"name": "n"}', '{"config": {}}'):
+        file.write_text(wrong)
+        with pytest.raises(ConfigError, match=r"agent\.json .*config"):
+            read_agent_file(file)
