@@ -9,14 +9,17 @@ from string import Template
 import pytest
 
 from connect.api.config import Config
+from connect.cli.agent import read_agent_file
 from connect.cluster.validation import Validator
 from connect.cluster.worker_file import read_worker_file
 from connect.plugins import Catalog
+from connect.runtime.agent import agent_plugin
 from connect.runtime.worker_config import WorkerConfig
 
 FOLDER = Path(__file__).parents[3] / "configs"
 WORKERS = sorted([*FOLDER.glob("worker-*.yaml"), *FOLDER.glob("*.properties")])
-CONNECTORS = sorted(FOLDER.rglob("*.json"))
+AGENTS = sorted((FOLDER / "agents").glob("*.json"))
+CONNECTORS = sorted(set(FOLDER.rglob("*.json")) - set(AGENTS))
 FILLED_IN = {
     "DATABASE_URL": "sqlite:////tmp/x.db", "S3_URL": "http://127.0.0.1:8333", "S3_BUCKET": "lake",
     "S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b",
@@ -26,6 +29,7 @@ FILLED_IN = {
 def test_there_are_files():
     assert WORKERS
     assert CONNECTORS
+    assert AGENTS
 
 
 @pytest.mark.parametrize("file", WORKERS, ids=lambda f: f.name)
@@ -54,3 +58,12 @@ def test_every_key_of_a_connector_file_is_known(file):
     prefixes = ("errors.", "key.", "value.", "producer.override.", "consumer.override.", "exactly.once.", "connection.")
     own = [k for k in config if k not in framework and not k.startswith(prefixes)]
     assert [name for name, _ in known.unknown_keys(own)] == []
+
+
+@pytest.mark.parametrize("file", AGENTS, ids=lambda f: f.name)
+def test_an_agents_file_is_valid_and_its_keys_are_known(file):
+    catalog = Catalog.installed()
+    plugin = agent_plugin(catalog, file.stem)
+    config = read_agent_file(file)
+    plugin.config.parse(config)
+    assert [name for name, _ in plugin.config.unknown_keys(set(config) - {"name"})] == []

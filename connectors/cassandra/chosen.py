@@ -1,0 +1,32 @@
+"""Which tables of a cluster a source reads."""
+
+from __future__ import annotations
+
+import logging
+
+from connect.api.errors import ConfigError
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.schema_reader import Schemas
+from connectors.cassandra.tables import Table
+
+log = logging.getLogger(__name__)
+
+
+def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table]:
+    """The tables to read, by name. ConfigError: one that is named is not there; or there is none."""
+    found = schemas.of_keyspace(config.keyspace)
+    broken = {
+        name.partition(".")[2]: why for name, why in schemas.broken.items() if name.startswith(f"{config.keyspace}.")
+    }
+    missing = [name for name in config.tables if name not in found and name not in broken]
+    if missing:
+        raise ConfigError(
+            f"Keyspace {config.keyspace} has no table {', '.join(missing)}.", key="tables",
+            fix=f"It has: {', '.join(sorted(found)) or 'none'}.",
+        )  # fmt: skip
+    if not found:
+        raise ConfigError(f"There is no keyspace {config.keyspace} with tables that can be read.", key="keyspace")
+    for name, why in broken.items():
+        if name in config.tables or not config.tables:
+            log.error("Table %s.%s is left aside: %s", config.keyspace, name, why)
+    return [table for name, table in sorted(found.items()) if name in config.tables or not config.tables]

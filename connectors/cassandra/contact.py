@@ -1,0 +1,38 @@
+"""The settings by which a cluster is reached. No driver, no I/O."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from connect.api.config import ConnectorConfig, Int, ListOf, Password, String, between, key, non_empty, one_of
+
+CONSISTENCY_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORUM", "EACH_QUORUM", "ALL")
+CONTACT = "Cassandra"
+
+
+class ContactKeys(ConnectorConfig):
+    """How to reach the cluster, and as whom."""
+
+    contact_points: Annotated[ListOf, non_empty] = key(
+        "contact.points", importance="high", group=CONTACT,
+        doc="Addresses of some nodes, comma-separated; the others are found through them.",
+    )  # fmt: skip
+    port: Annotated[Int, between(1, 65535)] = key(
+        "port", 9042, group=CONTACT, width="short", doc="The nodes' port for CQL (native_transport_port)."
+    )  # fmt: skip
+    username: String = key("username", "", group=CONTACT, doc="The user; empty: the cluster asks for none.")
+    password: Password = key("password", "", group=CONTACT, doc="The user's password.")
+    local_datacenter: String = key(
+        "local.datacenter", "", group=CONTACT,
+        doc="The data centre whose nodes are asked; empty: that of the first contact point.",
+    )  # fmt: skip
+    consistency_level: Annotated[String, one_of(*CONSISTENCY_LEVELS, ignore_case=True)] = key(
+        "consistency.level", "LOCAL_QUORUM", group=CONTACT,
+        doc="How many replicas answer a read. LOCAL_ONE is fastest and may miss rows that a replica lacks.",
+    )  # fmt: skip
+    connect_timeout_ms: Annotated[Int, between(1, 3_600_000)] = key(
+        "connect.timeout.ms", 10_000, group=CONTACT, importance="low", doc="How long a connection may take to open."
+    )  # fmt: skip
+    read_timeout_ms: Annotated[Int, between(1, 3_600_000)] = key(
+        "read.timeout.ms", 30_000, group=CONTACT, importance="low", doc="How long one page, or one answer, may take."
+    )  # fmt: skip

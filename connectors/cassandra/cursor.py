@@ -1,0 +1,62 @@
+"""Reads big-endian numbers and lengths from bytes, one behind the other.
+
+Variable-length integers are those of org.apache.cassandra.utils.vint.VIntCoding: the leading one bits of the first byte
+count the bytes that follow.
+"""
+
+from __future__ import annotations
+
+from connect.api.errors import ConnectError
+
+
+class TruncatedError(ConnectError):
+    """The bytes end inside a value."""
+
+
+class Cursor:
+    """A place in bytes. `at` is the next byte to read."""
+
+    __slots__ = ("at", "data")
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self.data = data
+        self.at = at
+
+    def u8(self) -> int:
+        """One byte."""
+        at = self.at
+        if at >= len(self.data):
+            raise TruncatedError(f"The bytes end at {at}, where one more is expected.")
+        self.at = at + 1
+        return self.data[at]
+
+    def take(self, size: int) -> bytes:
+        """So many bytes."""
+        at = self.at
+        end = at + size
+        if end > len(self.data):
+            raise TruncatedError(f"The bytes end at {len(self.data)}, {size} are expected from {at} on.")
+        self.at = end
+        return self.data[at:end]
+
+    def u16(self) -> int:
+        """Two bytes as an unsigned number."""
+        return int.from_bytes(self.take(2), "big")
+
+    def vint(self) -> int:
+        """An unsigned variable-length integer of up to 64 bits."""
+        first = self.u8()
+        if first < 0x80:
+            return first
+        more = 8 - (first ^ 0xFF).bit_length()
+        return (first & (0xFF >> more)) << (8 * more) | int.from_bytes(self.take(more), "big")
+
+    def vbytes(self) -> bytes:
+        """Bytes with their length before them."""
+        return self.take(self.vint())
+
+
+def signed(value: int, bits: int) -> int:
+    """The low `bits` of a value as two's complement: deltas wrap around as Java's integers do."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value

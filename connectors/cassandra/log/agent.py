@@ -1,0 +1,140 @@
+"""The agent beside a node: the changes in its commit log as records, its segments deleted once those are in Kafka."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from connect.api.config import ConnectorConfig
+from connect.api.connector import SourceContext
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, Column, SourcePosition
+from connectors.cassandra.log.agent_config import CassandraAgentConfig
+from connectors.cassandra.log.events import Event
+from connectors.cassandra.log.folder import CdcFolder
+from connectors.cassandra.log.segments import Place, Segments
+from connectors.cassandra.log.watched import Watched
+from connectors.cassandra.schema_reader import read_schemas
+from connectors.cassandra.session import Database
+
+log = logging.getLogger(__name__)
+PROTOCOL = "1"
+
+
+class CassandraCdcAgent:
+    """The agent's connector: always one task, as a node has one commit log."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        assert isinstance(config, CassandraAgentConfig)
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """The folder can be listed, and the node answers. ConnectError, ConfigError."""
+        del deadline
+        CdcFolder(Path(self._config.cdc_raw_folder)).segments()
+        database = Database(self._config, only_contact_points=True)
+        try:
+            read_schemas(database)
+        finally:
+            database.close()
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """One."""
+        del max_tasks
+        return [dict(self._config.originals)]
+
+    def task(self, config: Mapping[str, str]) -> CassandraCdcTask:
+        """The task, not yet connected."""
+        return CassandraCdcTask(CassandraAgentConfig.parse(config))
+
+
+class CassandraCdcTask:
+    """Reads segment after segment. Owned by the task thread."""
+
+    def __init__(self, config: CassandraAgentConfig) -> None:
+        self._config = config
+        self._database = Database(config, only_contact_points=True)
+        self._segments = Segments(CdcFolder(Path(config.cdc_raw_folder)))
+        self._ready: deque[Batch] = deque()
+        self._watched: Watched | None = None
+        self._node: Mapping[str, str] = {}
+        self._context: SourceContext | None = None
+        self._place: Place | None = None
+
+    def open(self, ctx: SourceContext) -> None:
+        """Ask the node for its name and tables, and go on behind the last change that is in Kafka."""
+        self._context = ctx
+        ((cluster, datacenter, host_id),) = self._database.rows(
+            "SELECT cluster_name, data_center, host_id FROM system.local", doing="asking the node for its name"
+        )
+        self._node = {"cluster": cluster, "datacenter": datacenter, "node": str(host_id)}
+        self._watched = Watched(lambda: read_schemas(self._database), self._config.tables, self._config.topic_prefix)
+        self._segments.begin(Place.of(ctx.stored_offset(self._partition)))
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The changes of one table out of the next mutations; the last table's batch has the position behind them."""
+        while not self._ready:
+            if deadline.expired:
+                return None
+            if not self._read():
+                deadline.wait(self._config.poll_interval_ms / 1000)
+        return self._ready.popleft()
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """Delete the segments of which all is in Kafka."""
+        for position in positions:
+            if (place := Place.of(position.offset)) is not None:
+                self._segments.stored(place)
+
+    def close(self) -> None:
+        """Close file and connections."""
+        self._segments.close()
+        self._database.close()
+
+    @property
+    def _partition(self) -> Mapping[str, object]:
+        return {"protocol": PROTOCOL, "node": self._node["node"]}
+
+    def _read(self) -> bool:
+        """Read some mutations; False: there is nothing new."""
+        assert self._watched is not None
+        assert self._context is not None
+        events: dict[UUID, list[Event]] = {}
+        for frame in islice(self._segments.frames(), self._config.max_batch_size):
+            source = {**self._node, "segment": frame.segment, "position": frame.end}
+            for table_id, event in self._watched.events(frame.body, frame.version):
+                event.value["source"] = {**source, "table_id": str(table_id)}
+                events.setdefault(table_id, []).append(event)
+        place, before = self._segments.place(), self._place
+        self._context.gauge("unknown_mutations", self._watched.unknown_mutations)
+        if place is None or place == before:
+            return False
+        self._place = place
+        # A place without events behind the one before is told only where it lets a segment go.
+        if not events and not place.finished:
+            return True
+        self._ready.extend(self._batches(events, SourcePosition(self._partition, place.offset)))
+        return True
+
+    def _batches(self, events: Mapping[UUID, list[Event]], position: SourcePosition) -> list[Batch]:
+        assert self._watched is not None
+        if not events:
+            return [Batch(f"{self._config.topic_prefix}progress", Column.from_rows([], None), position=position)]
+        made: list[Batch] = []
+        for table_id, found in events.items():
+            watched = self._watched.watched[table_id]
+            keys: list[Any] = [event.key for event in found]
+            made.append(
+                Batch(
+                    watched.topic,
+                    Column.from_rows([event.value for event in found], watched.value_schema),
+                    keys=Column.from_rows(keys, watched.key_schema),
+                    position=position if len(made) == len(events) - 1 else None,
+                )
+            )
+        return made

@@ -1,0 +1,37 @@
+"""The settings of the agent beside a node. No driver, no I/O."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from connect.api.config import Int, ListOf, String, at_least, between, key, non_empty
+from connectors.cassandra.contact import CONTACT, ContactKeys
+
+CAPTURE = "Change data capture"
+
+
+class CassandraAgentConfig(ContactKeys):
+    """Everything a user may say about reading a node's commit log."""
+
+    contact_points: Annotated[ListOf, non_empty] = key(
+        "contact.points", ("127.0.0.1",), importance="high", group=CONTACT,
+        doc="The node itself, which is asked for its tables; no other node is.",
+    )  # fmt: skip
+    cdc_raw_folder: Annotated[String, non_empty] = key(
+        "cdc.raw.folder", importance="high", group=CAPTURE,
+        doc="The node's cdc_raw_directory. Segments are deleted there once all of their changes are in Kafka.",
+    )  # fmt: skip
+    tables: ListOf = key(
+        "tables", (), importance="high", group=CAPTURE,
+        doc="The tables whose changes are sent, as keyspace.table or keyspace.*; empty: all with cdc=true.",
+    )  # fmt: skip
+    topic_prefix: String = key(
+        "topic.prefix", "", importance="high", group=CAPTURE,
+        doc="A table's topic is this prefix, the keyspace, a dot and the table.",
+    )  # fmt: skip
+    poll_interval_ms: Annotated[Int, between(1, 60_000)] = key(
+        "poll.interval.ms", 50, group=CAPTURE, doc="How often new changes are looked for."
+    )  # fmt: skip
+    max_batch_size: Annotated[Int, at_least(1)] = key(
+        "max.batch.size", 2000, group=CAPTURE, importance="low", doc="The most mutations that go into one batch."
+    )  # fmt: skip

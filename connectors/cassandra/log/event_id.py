@@ -1,0 +1,78 @@
+"""The id of a change: equal for its copies on all replicas, whatever they were packed with. Pure.
+
+A digest of what the change is (table, key, cells with their writetimes), as the id itself is not in the log. When a
+tombstone was taken is left out: it may be stamped anew where data is streamed.
+"""
+
+from __future__ import annotations
+
+import struct
+from hashlib import blake2b
+from typing import Final
+from uuid import UUID
+
+from connectors.cassandra.log.mutation import Cell, Clustering, ComplexColumn, Deletion, Marker, Row
+
+SIZE_BYTES: Final = 16
+_CELL = struct.Struct(">qi")
+
+
+class EventId:
+    """Ids of the changes of one partition, as hexadecimal text."""
+
+    def __init__(self, table_id: UUID, key: bytes) -> None:
+        self._start = blake2b(table_id.bytes + _sized(key), digest_size=SIZE_BYTES)
+
+    def of_partition(self, deletion: Deletion) -> str:
+        """A deleted partition."""
+        return self._digest([b"partition", _time(deletion.writetime_us)])
+
+    def of_range(self, start: Marker, end: Marker) -> str:
+        """A deleted range."""
+        assert end.end is not None
+        bounds = [
+            bytes([start.bound.includes_start, end.bound.includes_end]),
+            *map(_clustering, (start.prefix, end.prefix)),
+        ]
+        return self._digest([b"range", *bounds, _time(end.end.writetime_us)])
+
+    def of_row(self, op: str, row: Row) -> str:
+        """Changes of a row, or of the static row."""
+        parts = [op.encode(), _clustering(row.clustering)]
+        if row.liveness is not None:
+            parts += [b"live", _CELL.pack(row.liveness.writetime_us, row.liveness.ttl_s or 0)]
+        if row.deletion is not None:
+            parts += [b"deleted", _time(row.deletion.writetime_us)]
+        for name in sorted(row.columns):
+            parts.append(_sized(name.encode()))
+            change = row.columns[name]
+            parts += [_cell(change)] if isinstance(change, Cell) else _complex(change)
+        return self._digest(parts)
+
+    def _digest(self, parts: list[bytes]) -> str:
+        digest = self._start.copy()
+        digest.update(b"".join(parts))
+        return digest.hexdigest()
+
+
+def _complex(change: ComplexColumn) -> list[bytes]:
+    cleared = b"" if change.deletion is None else _time(change.deletion.writetime_us)
+    cells = sorted(change.cells, key=lambda cell: cell.path or b"")
+    return [_sized(cleared), *(_sized(cell.path or b"") + _cell(cell) for cell in cells)]
+
+
+def _cell(cell: Cell) -> bytes:
+    value = b"-" if cell.value is None else b"+" + _sized(cell.value)
+    return _CELL.pack(cell.writetime_us, cell.ttl_s or 0) + value
+
+
+def _clustering(values: Clustering) -> bytes:
+    return b"".join(b"-" if value is None else b"+" + _sized(value) for value in values)
+
+
+def _sized(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data
+
+
+def _time(writetime_us: int) -> bytes:
+    return writetime_us.to_bytes(8, "big", signed=True)

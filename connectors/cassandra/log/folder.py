@@ -1,0 +1,59 @@
+"""The node's folder of segments with change data capture (`cdc_raw`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from connect.api.errors import ConnectError
+from connectors.cassandra.log.index_file import Progress, parse_index
+
+_INDEX: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)_cdc\.idx")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFiles:
+    """A segment with its index file; it holds changes of tables with change data capture."""
+
+    id: int
+    log: Path
+    index: Path
+
+    def progress(self) -> Progress | None:
+        """How far it may be read; None: the node writes that just now."""
+        return parse_index(self.index.read_text())
+
+    def delete(self) -> None:
+        """Remove both files; no error if one is gone. The index goes last: without it nobody looks at the segment."""
+        self.log.unlink(missing_ok=True)
+        self.index.unlink(missing_ok=True)
+
+
+class CdcFolder:
+    """Lists segments, oldest first. A segment without an index file has nothing yet, and is the node's alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def segments(self) -> list[SegmentFiles]:
+        """The segments that may be read. ConnectError: the folder is not there, or not readable."""
+        try:
+            names = [entry.name for entry in self.path.iterdir()]
+        except OSError as error:
+            raise ConnectError(
+                f"The folder {self.path} cannot be listed: {error.strerror}.",
+                key="cdc.raw.folder",
+                fix="Name the node's cdc_raw_directory, set cdc_enabled: true in its cassandra.yaml, and run the agent "
+                "as a user who may read and delete there.",
+            ) from error
+        found = [match for name in names if (match := _INDEX.fullmatch(name))]
+        segments = (self._files(match) for match in found)
+        # By id, never by time: a restart touches old files.
+        return sorted((s for s in segments if s.log.exists()), key=lambda segment: segment.id)
+
+    def _files(self, match: re.Match[str]) -> SegmentFiles:
+        index = self.path / match.group()
+        log = self.path / f"CommitLog-{match['version']}-{match['id']}.log"
+        return SegmentFiles(int(match["id"]), log, index)

@@ -1,0 +1,31 @@
+"""`CommitLog-…_cdc.idx`: how far a segment may be read. Pure.
+
+Source: CommitLogSegment.writeCDCIndexFile of Cassandra 4.0 to 5.0. The file is truncated and written anew, so that it
+may be empty for a moment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+COMPLETED: Final = "COMPLETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`synced`: the logical end of what is on disk for good; `completed`: the segment does not change any more.
+
+    Of a completed segment the number is not looked at: after a crash it is the size of the file.
+    """
+
+    synced: int
+    completed: bool
+
+
+def parse_index(text: str) -> Progress | None:
+    """What an index file says; None: it is being written, look again."""
+    lines = text.split("\n")
+    if not lines[0].isdigit():
+        return None
+    return Progress(int(lines[0]), lines[1:2] == [COMPLETED])

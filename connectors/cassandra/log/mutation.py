@@ -1,0 +1,122 @@
+"""What a mutation holds: per table the changes of one partition. Values only, as Cassandra stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from connectors.cassandra.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Everything written until `writetime_us` is gone. `local_s`: when the coordinator took it, seconds since 1970."""
+
+    writetime_us: int
+    local_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """The mark that an INSERT leaves: the row is there even if all its columns are null. `expires_s` goes with TTL."""
+
+    writetime_us: int
+    ttl_s: int | None = None
+    expires_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value, or its removal (`value` None). `path` tells the element of a collection, or the field of a type.
+
+    `local_s`: when the value expires, or when it was removed, seconds since 1970; None for one that stays.
+    """
+
+    writetime_us: int
+    value: bytes | None
+    ttl_s: int | None = None
+    local_s: int | None = None
+    path: bytes | None = None
+
+    @property
+    def is_tombstone(self) -> bool:
+        """The cell removes what was there."""
+        return self.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexColumn:
+    """Changes of a collection or type with a cell per element; `deletion`: everything before was removed first."""
+
+    deletion: Deletion | None
+    cells: Sequence[Cell]
+
+
+Clustering = tuple[bytes | None, ...]
+"""One value per clustering column; None is null, which old tables with compact storage may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Changes of one row."""
+
+    clustering: Clustering
+    liveness: Liveness | None
+    deletion: Deletion | None
+    columns: Mapping[str, Cell | ComplexColumn]
+
+
+class Bound(Enum):
+    """Kinds of range tombstone markers, by their number in the file (ClusteringPrefix.Kind)."""
+
+    EXCL_END = 0
+    INCL_START = 1
+    EXCL_END_INCL_START = 2
+    INCL_END_EXCL_START = 5
+    INCL_END = 6
+    EXCL_START = 7
+
+    @property
+    def is_boundary(self) -> bool:
+        """It ends one range and begins another."""
+        return self in {Bound.EXCL_END_INCL_START, Bound.INCL_END_EXCL_START}
+
+    @property
+    def is_start(self) -> bool:
+        """It begins a range."""
+        return self not in {Bound.EXCL_END, Bound.INCL_END}
+
+    @property
+    def includes_end(self) -> bool:
+        """The range that ends here holds the rows at the bound."""
+        return self in {Bound.INCL_END, Bound.INCL_END_EXCL_START}
+
+    @property
+    def includes_start(self) -> bool:
+        """The range that begins here holds the rows at the bound."""
+        return self in {Bound.INCL_START, Bound.EXCL_END_INCL_START}
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One end of a deleted range, in the table's own order. `start` is the deletion that begins, `end` that which ends.
+
+    `prefix` holds values of the first clustering columns; none: the partition's end.
+    """
+
+    bound: Bound
+    prefix: Clustering
+    end: Deletion | None
+    start: Deletion | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionUpdate:
+    """Changes of one partition of one table. `key`: the partition key as Cassandra stores it."""
+
+    table: Table
+    key: bytes
+    deletion: Deletion | None
+    static: Row | None
+    rows: Sequence[Row | Marker]

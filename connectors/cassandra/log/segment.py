@@ -1,0 +1,200 @@
+"""A commit log segment as bytes: its name, header, sections and mutation frames. Pure.
+
+Source: CommitLogDescriptor, CommitLogSegmentReader and CommitLogReader of Cassandra 4.0 to 5.0. All numbers are
+big-endian, checksums are CRC-32. A position is logical: of compressed segments it counts uncompressed bytes, as the
+node's own positions do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from connect.api.errors import ConnectError
+
+VERSIONS: Final = (7, 8)
+LOG_NAME: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)\.log")
+MARKER_SIZE: Final = 8
+_LEAST_MUTATION: Final = 10
+_INT, _TWO_INTS = struct.Struct(">i"), struct.Struct(">II")
+Decompress = Callable[[bytes, int], bytes]
+"""From compressed bytes and the size of what comes out."""
+
+
+class CorruptSegmentError(ConnectError):
+    """Bytes of a segment are not what the node wrote. `position`: where, in the file."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class UnsupportedSegmentError(ConnectError):
+    """The segment is of a version, an encryption or a compression that is not read here."""
+
+
+class Readable(Protocol):
+    """Bytes in memory, or those of a file."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        """Some of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The start of a segment. `size`: the bytes it takes; `decompress` None: sections are plain."""
+
+    version: int
+    segment_id: int
+    size: int
+    decompress: Decompress | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What one sync of the log wrote. `start`: the logical position of its marker; `next_file`: where the next one is.
+
+    `data`: frames, uncompressed; the first of them begins at the logical position `start` + 8.
+    """
+
+    start: int
+    data: bytes
+    next_file: int
+
+    @property
+    def end(self) -> int:
+        """The logical position of the next section's marker."""
+        return self.start + MARKER_SIZE + len(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The bytes of one mutation. `end`: the logical position behind it, from which a reader goes on."""
+
+    body: bytes
+    end: int
+
+
+def parse_header(data: Readable) -> Header | None:
+    """The header; None while it is not written yet.
+
+    UnsupportedSegmentError: a version or compression not read here. CorruptSegmentError: its checksum is wrong.
+    """
+    fixed = data[:14]
+    if len(fixed) < 14 or not any(fixed):
+        return None
+    version, segment_id, length = struct.unpack(">iqH", fixed)
+    if version not in VERSIONS:
+        raise UnsupportedSegmentError(
+            f"The segment is of commit log version {version}; versions {VERSIONS[0]} (Cassandra 4.x) and {VERSIONS[1]} "
+            "(Cassandra 5.0) are read.",
+            fix="Run the agent beside Cassandra 4.0 to 5.0.",
+        )
+    parameters = data[14 : 14 + length]
+    stored = data[14 + length : 18 + length]
+    if len(stored) < 4:
+        return None
+    checked = struct.pack(">iIII", version, segment_id & 0xFFFFFFFF, segment_id >> 32 & 0xFFFFFFFF, length) + parameters
+    if zlib.crc32(checked) != int.from_bytes(stored, "big"):
+        raise CorruptSegmentError("The header's checksum does not fit its bytes.", 0)
+    return Header(version, segment_id, 18 + length, _decompressor(json.loads(parameters)))
+
+
+def read_section(data: Readable, header: Header, at: int, start: int) -> Section | None:
+    """The section whose marker is at byte `at` and logical position `start`; None where nothing more is written yet.
+
+    CorruptSegmentError: the marker's checksum is wrong, or the section does not fit the file. On the newest segment
+    that may be a write that is not finished: read it again later.
+    """
+    marker = data[at : at + MARKER_SIZE]
+    if len(marker) < MARKER_SIZE or not any(marker):
+        return None
+    end, checksum = _TWO_INTS.unpack(marker)
+    if checksum != _marker_checksum(header.segment_id, at):
+        raise CorruptSegmentError(f"The checksum of the section marker at byte {at} does not fit.", at)
+    if end < at + MARKER_SIZE or end > len(data):
+        raise CorruptSegmentError(f"The section at byte {at} ends at byte {end}; the file has {len(data)} bytes.", at)
+    if header.decompress is None:
+        return Section(start, data[at + MARKER_SIZE : end], end)
+    size = int.from_bytes(data[at + MARKER_SIZE : at + 12], "big")
+    return Section(start, _decompressed(header.decompress, data[at + 12 : end], size, at), end)
+
+
+def frames(section: Section) -> Iterator[Frame]:
+    """The mutations of a section in order. CorruptSegmentError where a checksum is wrong: none behind it is given."""
+    data, at, base = section.data, 0, section.start + MARKER_SIZE
+    while at + 4 <= len(data):
+        (size,) = _INT.unpack_from(data, at)
+        if not size:
+            return
+        begin, end = at + 8, at + 8 + size
+        if size < _LEAST_MUTATION or end + 4 > len(data):
+            raise CorruptSegmentError(f"A mutation of {size} bytes at position {base + at} does not fit.", base + at)
+        size_checksum = zlib.crc32(data[at : at + 4])
+        body = data[begin:end]
+        if size_checksum != int.from_bytes(data[at + 4 : begin], "big"):
+            raise CorruptSegmentError(f"The checksum of the size at position {base + at} does not fit.", base + at)
+        if zlib.crc32(body, size_checksum) != int.from_bytes(data[end : end + 4], "big"):
+            raise CorruptSegmentError(f"The checksum of the mutation at position {base + at} does not fit.", base + at)
+        at = end + 4
+        yield Frame(body, base + at)
+
+
+def _marker_checksum(segment_id: int, at: int) -> int:
+    return zlib.crc32(struct.pack(">III", segment_id & 0xFFFFFFFF, segment_id >> 32 & 0xFFFFFFFF, at))
+
+
+def _decompressed(decompress: Decompress, block: bytes, size: int, at: int) -> bytes:
+    try:
+        data = decompress(block, size)
+    except (OSError, ValueError, zlib.error) as error:
+        raise CorruptSegmentError(f"The section at byte {at} cannot be uncompressed: {error}", at) from error
+    if len(data) != size:
+        raise CorruptSegmentError(f"The section at byte {at} has {len(data)} bytes, {size} are announced.", at)
+    return data
+
+
+def _decompressor(parameters: dict[str, object]) -> Decompress | None:
+    if parameters.get("encCipher") or parameters.get("encKeyAlias"):
+        raise UnsupportedSegmentError(
+            "The segment is encrypted, which is not read here.",
+            fix="Turn transparent_data_encryption_options off for the commit log of this node.",
+        )
+    name = str(parameters.get("compressionClass") or "").rpartition(".")[2]
+    if not name:
+        return None
+    if name not in _DECOMPRESSORS:
+        raise UnsupportedSegmentError(
+            f"The segment is compressed by {name}; {', '.join(_DECOMPRESSORS)} are read.",
+            fix="Set commitlog_compression to one of these.",
+        )
+    return _DECOMPRESSORS[name]
+
+
+def _by_arrow(codec: str, block: bytes, size: int) -> bytes:
+    import pyarrow as pa
+
+    data: bytes = pa.Codec(codec).decompress(block, decompressed_size=size, asbytes=True)
+    return data
+
+
+def _lz4(block: bytes, size: int) -> bytes:
+    # Cassandra's LZ4Compressor puts the size before the block, least significant byte first.
+    return _by_arrow("lz4_raw", block[4:], size) if size else b""
+
+
+_DECOMPRESSORS: Final[dict[str, Decompress]] = {
+    "LZ4Compressor": _lz4,
+    "SnappyCompressor": partial(_by_arrow, "snappy"),
+    "ZstdCompressor": partial(_by_arrow, "zstd"),
+    "DeflateCompressor": lambda block, size: zlib.decompress(block, bufsize=max(1, size)),
+}

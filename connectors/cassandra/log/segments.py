@@ -1,0 +1,144 @@
+"""The segments of a node one after the other: what comes next, how far everything is, and what may be deleted."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from connect.api.errors import ConnectError
+from connectors.cassandra.log.folder import CdcFolder, SegmentFiles
+from connectors.cassandra.log.segment import CorruptSegmentError
+from connectors.cassandra.log.segment_file import SegmentFile
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Behind a mutation: its segment and the logical position; `finished`: behind all there is in the segment."""
+
+    segment: int
+    position: int
+    finished: bool
+
+    @classmethod
+    def of(cls, offset: Mapping[str, Any] | None) -> Place | None:
+        """The place that a source offset tells. ConnectError: it tells none."""
+        if offset is None:
+            return None
+        segment, position = offset.get("segment"), offset.get("position")
+        if not isinstance(segment, int) or not isinstance(position, int):
+            raise ConnectError(
+                f"The stored offset {dict(offset)} names no place in the commit log.",
+                fix="Reset the agent's offset: all segments that are still there are then sent again.",
+            )
+        return cls(segment, position, offset.get("finished") is True)
+
+    @property
+    def offset(self) -> Mapping[str, object]:
+        """The source offset."""
+        return {"segment": self.segment, "position": self.position, "finished": self.finished}
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedFrame:
+    """A mutation's bytes, and where they were."""
+
+    segment: int
+    version: int
+    end: int
+    body: bytes
+
+
+class Segments:
+    """Reads every segment of the folder once, the oldest first. Owned by the task thread."""
+
+    def __init__(self, folder: CdcFolder) -> None:
+        self._folder = folder
+        self._begin: Place | None = None
+        self._files: SegmentFiles | None = None
+        self._open: SegmentFile | None = None
+        self._finished = False
+        self._unstored: deque[SegmentFiles] = deque()
+        """Segments in the order of their reading, the one that is read now last."""
+
+    def begin(self, place: Place | None) -> None:
+        """Go on behind this place.
+
+        An older segment that is still there is read: it had no changes yet when a later one was read, or it was not
+        deleted before a crash.
+        """
+        self._begin = place
+        if place is not None and place.finished:
+            for files in self._folder.segments():
+                if files.id == place.segment:
+                    files.delete()
+
+    def frames(self) -> Iterator[LocatedFrame]:
+        """Mutations not given before, of one segment, as far as they may be read now.
+
+        ConnectError: a segment that the node has completed is damaged, or is of a kind not read here.
+        """
+        if self._finished or self._files is None:
+            self._next_segment()
+        if self._finished or self._files is None or self._open is None:
+            return
+        if not self._files.index.exists():
+            self._lost(self._files)
+            return
+        progress = self._files.progress()
+        if progress is None:
+            return
+        try:
+            for frame in self._open.frames(progress):
+                yield LocatedFrame(self._files.id, self._open.version, frame.end, frame.body)
+        except CorruptSegmentError as error:
+            raise ConnectError(
+                f"Segment {self._files.log} is damaged: {error}",
+                fix="Move it out of the folder to go on with the next one; its further changes are lost on this node.",
+            ) from error
+        self._finished = progress.completed
+
+    def place(self) -> Place | None:
+        """Behind the mutation that was given last; None before the first segment."""
+        if self._files is None or self._open is None:
+            return None
+        return Place(self._files.id, self._open.position, self._finished)
+
+    def stored(self, place: Place) -> None:
+        """All up to here is in Kafka: delete the segments before it, and its own where it is finished."""
+        if not any(files.id == place.segment for files in self._unstored):
+            return
+        while self._unstored[0].id != place.segment:
+            self._unstored.popleft().delete()
+        if place.finished:
+            self._unstored.popleft().delete()
+
+    def close(self) -> None:
+        """Close the file that is open. May be called twice."""
+        opened, self._open = self._open, None
+        if opened is not None:
+            opened.close()
+
+    def _next_segment(self) -> None:
+        done = {files.id for files in self._unstored}
+        for files in self._folder.segments():
+            if files.id in done:
+                continue
+            self.close()
+            resumed = self._begin if self._begin is not None and self._begin.segment == files.id else None
+            self._open = SegmentFile(files.log, resumed.position if resumed is not None else 0)
+            self._files = files
+            self._finished = False
+            self._unstored.append(files)
+            return
+
+    def _lost(self, files: SegmentFiles) -> None:
+        log.error(
+            "Segment %s was deleted before all of its changes were read: changes are lost on this node. Let nothing "
+            "but the agent delete there, and keep cdc_block_writes: true.", files.log
+        )  # fmt: skip
+        self._finished = True

@@ -1,0 +1,105 @@
+"""Which tables' changes are sent, and how the commit log's bytes become their events."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from connect.api.errors import SchemaError
+from connect.api.schema import Schema
+from connectors.cassandra.log.decode import MutationDecoder, UnknownTableError
+from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
+from connectors.cassandra.log.events import Event, TableEvents
+from connectors.cassandra.schema_reader import Schemas
+from connectors.cassandra.tables import Table
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedTable:
+    """A table whose changes are sent."""
+
+    table: Table
+    topic: str
+    key_schema: Schema
+    value_schema: Schema
+    events: TableEvents
+
+
+class Watched:
+    """The tables as they were when the schema was read last. Owned by one thread."""
+
+    def __init__(self, read: Callable[[], Schemas], names: Iterable[str], topic_prefix: str) -> None:
+        """`names`: keyspace.table or keyspace.*; none: every table with cdc=true."""
+        self._read = read
+        self._names = frozenset(names)
+        self._prefix = topic_prefix
+        self._said: set[str] = set()
+        self.unknown_mutations = 0
+        """Mutations that were skipped, as their table is not known any more."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the schema again. RetriableError: the node does not answer."""
+        schemas = self._read()
+        self._tables = schemas.tables
+        self._decoders: dict[int, MutationDecoder] = {}
+        self.watched = {table.id: self._watch(table) for table in schemas.tables.values() if self._is_wanted(table)}
+        self._others = {table.id.bytes for table in schemas.tables.values() if table.id not in self.watched}
+        for name, why in schemas.broken.items():
+            self._say(f"Changes of table {name} cannot be read: {why}")
+
+    def events(self, body: bytes, version: int) -> list[tuple[UUID, Event]]:
+        """The events of a mutation, by table. The schema is read again where the mutation has something new.
+
+        SchemaError: even then a column, or a field of a type, is not known.
+        """
+        # Most mutations of a node are of one table: those of the others are left out at their first bytes.
+        if body[0] == 1 and body[1:17] in self._others:
+            return []
+        try:
+            return self._events(body, version)
+        except (UnknownTableError, SchemaError):
+            self.refresh()
+        try:
+            return self._events(body, version)
+        except UnknownTableError as error:
+            self.unknown_mutations += 1
+            self._say(f"{error} Its changes are left out.")
+            return []
+
+    def _events(self, body: bytes, version: int) -> list[tuple[UUID, Event]]:
+        decoder = self._decoders.get(version)
+        if decoder is None:
+            decoder = self._decoders[version] = MutationDecoder(self._tables, version)
+        return [
+            (update.table.id, event)
+            for update in decoder.decode(body)
+            if update.table.id in self.watched
+            for event in self.watched[update.table.id].events.of(update)
+        ]
+
+    def _is_wanted(self, table: Table) -> bool:
+        if not table.cdc:
+            return False
+        if self._names and not {table.title, f"{table.keyspace}.*"} & self._names:
+            return False
+        if any(column.type.name == "counter" for column in table.regular):
+            self._say(
+                f"Changes of table {table.title} are not sent: it holds counters, of which the commit log has each "
+                "replica's own count and no change."
+            )
+            return False
+        return True
+
+    def _watch(self, table: Table) -> WatchedTable:
+        topic = f"{self._prefix}{table.title}"
+        return WatchedTable(table, topic, partition_key_schema(table), event_schema(table), TableEvents(table))
+
+    def _say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            log.error("%s", text)

@@ -1,0 +1,177 @@
+"""A page of rows as the server sends it -> Arrow columns. No Python object per value for the common types. Pure."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from connect.api.arrow import arrow_type
+from connect.api.arrow_rows import arrow_from_rows
+from connect.api.errors import SchemaError
+from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.schemas import connect_schema
+from connectors.cassandra.values import DATE_EPOCH, decoder
+
+_SIZE: Final = struct.Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a result (CQL protocol, section 4.2.5.2): per cell a 4-byte length, negative for null, and bytes."""
+
+    data: bytes
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of one column of a page: where each begins in `data`, and its size, negative for null."""
+
+    data: bytes
+    starts: np.ndarray[Any, np.dtype[np.int64]]
+    sizes: np.ndarray[Any, np.dtype[np.int64]]
+
+    def value(self, row: int) -> bytes | None:
+        """The bytes of one cell."""
+        size = int(self.sizes[row])
+        start = int(self.starts[row])
+        return None if size < 0 else self.data[start : start + size]
+
+
+def split_columns(page: Page) -> list[Cells]:
+    """The cells of each column."""
+    data, unpack, at = page.data, _SIZE.unpack_from, 0
+    count = page.rows * page.columns
+    starts, sizes = [0] * count, [0] * count
+    # A Python loop over cells, as each begins where the one before ends: a fifth of a microsecond each.
+    for i in range(count):
+        (size,) = unpack(data, at)
+        at += 4
+        starts[i] = at
+        sizes[i] = size
+        if size > 0:
+            at += size
+    all_starts, all_sizes = np.array(starts, np.int64), np.array(sizes, np.int64)
+    return [Cells(data, all_starts[i :: page.columns], all_sizes[i :: page.columns]) for i in range(page.columns)]
+
+
+def decode_column(cells: Cells, cql: CqlType, name: str) -> pa.Array:
+    """The values of a column as an Arrow array of its Connect schema. SchemaError names the column."""
+    made = _WHOLE.get(cql.name)
+    if made is not None:
+        array = made(cells)
+        if array is not None:
+            return array
+    decode = decoder(cql)
+    try:
+        values = [None if data is None else decode(data) for data in map(cells.value, range(len(cells.sizes)))]
+    except (ValueError, struct.error, IndexError) as error:
+        raise SchemaError(f"a value is not of its type {cql.name}: {error}", field=name) from error
+    return arrow_from_rows(values, connect_schema(cql))
+
+
+def _fixed(form: str, target: pa.DataType) -> Callable[[Cells], pa.Array | None]:
+    stored = np.dtype(form)
+
+    def make(cells: Cells) -> pa.Array | None:
+        numbers = _numbers(cells, stored)
+        if numbers is None:
+            return None
+        mask = cells.sizes < 0
+        return pa.array(numbers, target, mask=mask if mask.any() else None)
+
+    return make
+
+
+def _numbers(cells: Cells, stored: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
+    """Numbers of a fixed size, zero for null; None where one has another size."""
+    valid = cells.sizes >= 0
+    if not ((cells.sizes == stored.itemsize) | ~valid).all():
+        return None
+    raw = np.frombuffer(cells.data, np.uint8)
+    # Nulls take their bytes from the first cell that has some.
+    starts = np.where(valid, cells.starts, cells.starts[valid][:1].sum())
+    if not valid.any():
+        return np.zeros(len(valid), stored.newbyteorder("="))
+    gathered = raw[starts[:, None] + np.arange(stored.itemsize)]
+    numbers: np.ndarray[Any, Any] = np.ascontiguousarray(gathered).view(stored).reshape(-1)
+    return numbers.astype(stored.newbyteorder("="))
+
+
+def _boolean(cells: Cells) -> pa.Array | None:
+    numbers = _numbers(cells, np.dtype("u1"))
+    return None if numbers is None else pa.array(numbers != 0, pa.bool_(), mask=cells.sizes < 0)
+
+
+def _date(cells: Cells) -> pa.Array | None:
+    numbers = _numbers(cells, np.dtype(">u4"))
+    if numbers is None:
+        return None
+    return pa.array((numbers.astype(np.int64) - DATE_EPOCH).astype(np.int32), pa.int32(), mask=cells.sizes < 0)
+
+
+def _bytes(target: pa.DataType) -> Callable[[Cells], pa.Array | None]:
+    def make(cells: Cells) -> pa.Array | None:
+        valid = cells.sizes >= 0
+        ends = cells.starts + np.maximum(cells.sizes, 0)
+        # Values and the bytes between them, in turns, are an Arrow array over the page as it is; every other is taken.
+        bounds = np.empty(2 * len(valid), np.int32)
+        bounds[0::2], bounds[1::2] = cells.starts, ends
+        if not len(valid):
+            return pa.array([], target)
+        both = pa.BinaryArray.from_buffers(
+            pa.binary(), len(bounds) - 1, [None, pa.py_buffer(bounds), pa.py_buffer(cells.data)]
+        )
+        wanted = pa.array(np.arange(0, 2 * len(valid), 2), pa.int64(), mask=~valid if not valid.all() else None)
+        try:
+            return both.take(wanted).cast(target)
+        except pa.ArrowInvalid:
+            return None  # the slow way says which value is no UTF-8
+
+    return make
+
+
+_HEX: Final = np.frombuffer("".join(f"{i:02x}" for i in range(256)).encode(), np.uint8).reshape(256, 2)
+_DASHES: Final = (8, 13, 18, 23)
+_DIGITS: Final = np.array([i for i in range(36) if i not in _DASHES])
+
+
+def _uuid(cells: Cells) -> pa.Array | None:
+    valid = cells.sizes >= 0
+    if not (cells.sizes[valid] == 16).all():
+        return None
+    if not valid.any():
+        return pa.nulls(len(valid), pa.string())
+    raw = np.frombuffer(cells.data, np.uint8)
+    starts = np.where(valid, cells.starts, cells.starts[valid][0])
+    texts = np.full((len(valid), 36), ord("-"), np.uint8)
+    texts[:, _DIGITS] = _HEX[raw[starts[:, None] + np.arange(16)]].reshape(len(valid), 32)
+    offsets = np.arange(0, 36 * (len(valid) + 1), 36, dtype=np.int32)
+    array = pa.StringArray.from_buffers(len(valid), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(texts)))
+    return array if valid.all() else array.take(pa.array(np.arange(len(valid)), pa.int64(), mask=~valid))
+
+
+_WHOLE: Final[Mapping[str, Callable[[Cells], pa.Array | None]]] = {
+    "tinyint": _fixed("i1", pa.int8()), "smallint": _fixed(">i2", pa.int16()), "int": _fixed(">i4", pa.int32()),
+    "bigint": _fixed(">i8", pa.int64()), "counter": _fixed(">i8", pa.int64()), "float": _fixed(">f4", pa.float32()),
+    "double": _fixed(">f8", pa.float64()), "timestamp": _fixed(">i8", pa.int64()), "time": _fixed(">i8", pa.int64()),
+    "boolean": _boolean, "date": _date, "text": _bytes(pa.string()), "ascii": _bytes(pa.string()),
+    "blob": _bytes(pa.binary()), "custom": _bytes(pa.binary()), "uuid": _uuid, "timeuuid": _uuid,
+}  # fmt: skip
+"""Types whose whole column is made at once; None from one of these: a value needs a look of its own."""
+
+
+def struct_of(arrays: Sequence[pa.Array], fields: Sequence[pa.Field]) -> pa.StructArray:
+    """Columns as one array of rows."""
+    return pa.StructArray.from_arrays(list(arrays), fields=list(fields))
+
+
+def arrow_fields(columns: Mapping[str, CqlType]) -> list[pa.Field]:
+    """The Arrow fields of columns by name."""
+    return [pa.field(name, arrow_type(connect_schema(cql), name), nullable=True) for name, cql in columns.items()]

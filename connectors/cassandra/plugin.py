@@ -1,0 +1,40 @@
+"""Declares the Cassandra connectors. Cheap: names the code that needs a driver, imports none of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connect import __version__
+from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.log.agent_config import CassandraAgentConfig
+
+SOURCE: Final = Plugin(
+    kind=PluginKind.SOURCE,
+    name="connect.cassandra.CassandraSourceConnector",
+    aliases=(
+        "io.lenses.streamreactor.connect.cassandra.source.CassandraSourceConnector",
+        "com.datamountaineer.streamreactor.connect.cassandra.source.CassandraSourceConnector",
+    ),
+    factory="connectors.cassandra.source:CassandraSourceConnector",
+    config=CassandraSourceConfig,
+    version=__version__,
+    doc="Reads tables of any schema by token ranges, shared among tasks and resumed where each was.",
+    capabilities=frozenset({Capability.OFFSETS_ALTERABLE}),
+)
+AGENT: Final = Plugin(
+    kind=PluginKind.AGENT,
+    name="connect.cassandra.CassandraCdcAgent",
+    aliases=("cassandra",),
+    factory="connectors.cassandra.log.agent:CassandraCdcAgent",
+    config=CassandraAgentConfig,
+    version=__version__,
+    doc="Sends the changes in a node's commit log, and deletes its segments once they are in Kafka.",
+    capabilities=frozenset({Capability.DELETES, Capability.UPDATES, Capability.OFFSETS_ALTERABLE}),
+)
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    """The plug-ins of this package."""
+    return [SOURCE, AGENT]

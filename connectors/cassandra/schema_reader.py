@@ -1,0 +1,85 @@
+"""The tables of a cluster, from its system_schema keyspace."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from connect.api.errors import SchemaError
+from connectors.cassandra.cql_types import UserTypes, parse_type, user_types_of
+from connectors.cassandra.tables import Table, TableColumn
+
+_TABLES = "SELECT keyspace_name, table_name, id, cdc FROM system_schema.tables"
+_COLUMNS = (
+    "SELECT keyspace_name, table_name, column_name, kind, position, type, clustering_order FROM system_schema.columns"
+)
+_TYPES = "SELECT keyspace_name, type_name, field_names, field_types FROM system_schema.types"
+# Not *: the time at which a column was dropped can be beyond what the driver's datetime holds, which fails the page.
+_DROPPED = "SELECT keyspace_name, table_name, column_name, type FROM system_schema.dropped_columns"
+
+
+class Rows(Protocol):
+    """Who answers small queries."""
+
+    def rows(self, query: str, *, doing: str) -> list[tuple[Any, ...]]:
+        """The rows of an answer."""
+
+
+class Schemas:
+    """The tables that could be understood, by id, and what is wrong with the others."""
+
+    def __init__(self, tables: Iterable[Table], broken: Mapping[str, str]) -> None:
+        self.tables = {table.id: table for table in tables}
+        self.broken = dict(broken)
+        """Reasons by `keyspace.table`."""
+
+    def of_keyspace(self, keyspace: str) -> dict[str, Table]:
+        """The tables of a keyspace by name."""
+        return {table.name: table for table in self.tables.values() if table.keyspace == keyspace}
+
+
+def read_schemas(database: Rows) -> Schemas:
+    """All tables of the cluster. RetriableError: no node answers."""
+    doing = "reading system_schema"
+    columns: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
+    for keyspace, table, *column in database.rows(_COLUMNS, doing=doing):
+        columns[keyspace, table].append(tuple(column))
+    dropped: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for keyspace, table, column, kind in database.rows(_DROPPED, doing=doing):
+        dropped[keyspace, table].append((column, kind))
+    types: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = defaultdict(dict)
+    for keyspace, name, fields, texts in database.rows(_TYPES, doing=doing):
+        types[keyspace][name] = (tuple(fields), tuple(texts))
+    user_types = {keyspace: user_types_of(keyspace, found) for keyspace, found in types.items()}
+    tables, broken = [], {}
+    for keyspace, name, table_id, cdc in database.rows(_TABLES, doing=doing):
+        bare = Table(table_id, keyspace, name, (), cdc=bool(cdc))
+        try:
+            tables.append(_filled(bare, columns[keyspace, name], dropped[keyspace, name], user_types.get(keyspace, {})))
+        except SchemaError as error:
+            broken[bare.title] = str(error)
+    return Schemas(tables, broken)
+
+
+def _filled(
+    bare: Table, columns: list[tuple[Any, ...]], dropped: list[tuple[str, str]], user_types: UserTypes
+) -> Table:
+    """The table with its columns: name, kind, position, type and order of each."""
+    of_kind: dict[str, list[tuple[int, TableColumn]]] = defaultdict(list)
+    for column, kind, position, text, order in columns:
+        made = TableColumn(column, parse_type(text, user_types), descending=order.lower() == "desc")
+        of_kind[kind].append((position, made))
+    ordered = {
+        kind: tuple(column for _, column in sorted(found, key=lambda pair: (pair[0], pair[1].name)))
+        for kind, found in of_kind.items()
+    }
+    return replace(
+        bare,
+        partition_key=ordered.get("partition_key", ()),
+        clustering=ordered.get("clustering", ()),
+        static=ordered.get("static", ()),
+        regular=ordered.get("regular", ()),
+        dropped={name: parse_type(text, user_types) for name, text in dropped},
+    )

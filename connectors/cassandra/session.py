@@ -1,0 +1,181 @@
+"""Connections to a cluster, and the driver's errors in the words of the contract."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from cassandra import (
+    AuthenticationFailed,
+    ConsistencyLevel,
+    CoordinationFailure,
+    InvalidRequest,
+    OperationTimedOut,
+    Timeout,
+    Unauthorized,
+    Unavailable,
+)
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import (
+    EXEC_PROFILE_DEFAULT,
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    ResponseFuture,
+    Session,
+)
+from cassandra.connection import ConnectionException
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    FallthroughRetryPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
+)
+from cassandra.protocol import ProtocolHandler, ResultMessage, ServerError
+from cassandra.query import BoundStatement, PreparedStatement, tuple_factory
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.cassandra.contact import ContactKeys
+from connectors.cassandra.pages import Page
+
+_AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, CoordinationFailure, ConnectionException,
+                ServerError)  # fmt: skip
+
+
+class TableGoneError(ConnectError):
+    """The server refuses a statement about a table: it is not there, or not as it was."""
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Raise the driver's errors as ours. `doing` names the step and what it is about."""
+    try:
+        yield
+    except NoHostAvailable as error:
+        causes = list(error.errors.values()) if isinstance(error.errors, dict) else list(error.errors)
+        if any(isinstance(cause, AuthenticationFailed) for cause in causes):
+            raise ConfigError(
+                f"Failed {doing}: the cluster does not take this user and password.", key="username",
+                fix="Check username and password.",
+            ) from error  # fmt: skip
+        reasons = "; ".join(sorted({f"{type(cause).__name__}: {cause}" for cause in causes})) or str(error)
+        raise RetriableError(f"Failed {doing}: no node answers ({reasons}).") from error
+    except AuthenticationFailed as error:
+        raise ConfigError(
+            f"Failed {doing}: the cluster does not take this user and password.", key="username",
+            fix="Check username and password.",
+        ) from error  # fmt: skip
+    except Unauthorized as error:
+        raise ConnectError(f"Failed {doing}: {error}", key="username", fix="Grant the user SELECT on it.") from error
+    except InvalidRequest as error:
+        raise TableGoneError(f"Failed {doing}: {error}") from error
+    except _AWAY as error:
+        raise RetriableError(f"Failed {doing}: {type(error).__name__}: {error}") from error
+
+
+class _PageMessage(ResultMessage):  # type: ignore[misc]
+    """A result whose rows are left as the server sent them."""
+
+    def recv_results_rows(
+        self,
+        f: Any,
+        protocol_version: int,
+        user_type_map: Any,
+        result_metadata: Any,
+        column_encryption_policy: Any,
+    ) -> None:
+        """Called by the driver with the body of a result."""
+        del protocol_version, column_encryption_policy
+        self.recv_results_metadata(f, user_type_map)
+        metadata = self.column_metadata or result_metadata
+        self.column_names = [column[2] for column in metadata]
+        self.column_types = [column[3] for column in metadata]
+        (rows,) = struct.unpack(">i", f.read(4))
+        self.parsed_rows = [Page(f.read(), rows, len(metadata))]
+
+
+class _PageHandler(ProtocolHandler):  # type: ignore[misc]
+    """Gives pages of bytes instead of rows of Python values, which cannot hold every value of Cassandra's."""
+
+    message_types_by_opcode = {**ProtocolHandler.message_types_by_opcode, _PageMessage.opcode: _PageMessage}  # noqa: RUF012
+
+
+class Database:
+    """Connections to one cluster, opened by the first call. Owned by one thread."""
+
+    def __init__(self, config: ContactKeys, *, only_contact_points: bool = False) -> None:
+        """`only_contact_points`: no other node of the cluster is asked."""
+        self._config = config
+        self._only_contact_points = only_contact_points
+        self._cluster: Cluster | None = None
+        self._rows: Session | None = None
+        self._pages: Session | None = None
+
+    def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
+        """The rows of a small answer, in the driver's Python types."""
+        with translated(doing):
+            if self._rows is None:
+                self._rows = self._connected().connect()
+            return list(self._rows.execute(query, tuple(parameters)))
+
+    def prepared(self, query: str, *, doing: str) -> PreparedStatement:
+        """A statement for `page`."""
+        with translated(doing):
+            return self._page_session().prepare(query)
+
+    def ask(self, statement: PreparedStatement, parameters: Sequence[object], fetch_size: int) -> ResponseFuture:
+        """Begin to read; `page` waits for what comes."""
+        bound = BoundStatement(statement, fetch_size=fetch_size).bind(tuple(parameters))
+        return self._page_session().execute_async(bound)
+
+    def close(self) -> None:
+        """Close all connections. May be called twice."""
+        cluster, self._cluster = self._cluster, None
+        self._rows = self._pages = None
+        if cluster is not None:
+            cluster.shutdown()
+
+    def _page_session(self) -> Session:
+        if self._pages is None:
+            self._pages = self._connected().connect()
+            self._pages.client_protocol_handler = _PageHandler
+        return self._pages
+
+    def _connected(self) -> Cluster:
+        if self._cluster is None:
+            config = self._config
+            policy = (
+                WhiteListRoundRobinPolicy(list(config.contact_points))
+                if self._only_contact_points
+                else TokenAwarePolicy(DCAwareRoundRobinPolicy(config.local_datacenter))
+            )
+            profile = ExecutionProfile(
+                load_balancing_policy=policy,
+                retry_policy=FallthroughRetryPolicy(),
+                consistency_level=ConsistencyLevel.name_to_value[config.consistency_level.upper()],
+                request_timeout=config.read_timeout_ms / 1000,
+                row_factory=tuple_factory,
+            )
+            password = config.password.get_secret_value() if config.password else ""
+            login = PlainTextAuthProvider(config.username, password) if config.username else None
+            self._cluster = Cluster(
+                list(config.contact_points),
+                port=config.port,
+                auth_provider=login,
+                execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+                connect_timeout=config.connect_timeout_ms / 1000,
+                control_connection_timeout=config.connect_timeout_ms / 1000,
+                # Types and tables are read from system_schema as they are; the driver's view of them is not used.
+                schema_metadata_enabled=False,
+            )
+        return self._cluster
+
+
+def page_of(future: ResponseFuture, *, doing: str) -> Page:
+    """Wait for the page that was asked for."""
+    with translated(doing):
+        (page,) = future.result().current_rows
+    assert isinstance(page, Page)
+    return page

@@ -1,0 +1,40 @@
+"""The Cassandra source connector: checks what there is to read and shares out token ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from connect.api.config import ConnectorConfig
+from connect.api.deadline import Deadline
+from connectors.cassandra.chosen import chosen_tables
+from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
+from connectors.cassandra.schema_reader import read_schemas
+from connectors.cassandra.session import Database
+from connectors.cassandra.task import CassandraSourceTask
+
+
+class CassandraSourceConnector:
+    """Plans the tasks of one Cassandra source. Connects only in `check`."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        assert isinstance(config, CassandraSourceConfig)
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """Connect, and find the tables that are named. ConfigError."""
+        del deadline
+        database = Database(self._config)
+        try:
+            chosen_tables(read_schemas(database), self._config)
+        finally:
+            database.close()
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """As many tasks as allowed, or as there are splits of a table: each reads its share of every table."""
+        shares = min(max_tasks, self._config.table_splits)
+        common = dict(self._config.originals)
+        return [{**common, "share": str(share), "share.of": str(shares)} for share in range(shares)]
+
+    def task(self, config: Mapping[str, str]) -> CassandraSourceTask:
+        """A task, not yet connected."""
+        return CassandraSourceTask(CassandraTaskConfig.parse(config))

@@ -1,0 +1,26 @@
+"""The Cassandra nodes of the tests, started once for the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from cassandra_node import Node, connected
+
+from connect.services.cassandra import CassandraService
+
+
+@pytest.fixture(scope="session")
+def cassandra_node() -> Iterator[Node]:
+    """A node that writes version 8 of the commit log, compressed."""
+    settings = {"storage_compatibility_mode": "NONE", "commitlog_compression": [{"class_name": "LZ4Compressor"}]}
+    with CassandraService(settings=settings) as service, connected(service) as node:
+        yield node
+
+
+@pytest.fixture(scope="session")
+def old_node() -> Iterator[Node]:
+    """A node that writes version 7 of the commit log, as Cassandra 4 does, plain."""
+    settings = {"storage_compatibility_mode": "CASSANDRA_4"}
+    with CassandraService(settings=settings) as service, connected(service) as node:
+        yield node

@@ -1,0 +1,139 @@
+"""Whole tables read by token ranges: every type, any key, shared among tasks, gone on with where it was."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cassandra_node import Node
+from cassandra_tables import EVERY_TYPE, fill, plain_row
+from e2e_worker import WorkerProcess, wait_for
+from topic_reading import json_records
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch
+from connect.services import KafkaEndpoint
+from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.source import CassandraSourceConnector
+from connectors.cassandra.task import CassandraSourceTask
+
+KEYSPACE = "source_types"
+
+
+@pytest.fixture(scope="module")
+def table(cassandra_node: Node) -> Node:
+    """A table of every type with rows in it."""
+    cassandra_node.keyspace(KEYSPACE)
+    cassandra_node.run(*EVERY_TYPE)
+    fill(cassandra_node)
+    return cassandra_node
+
+
+def config(node: Node, **more: str) -> dict[str, str]:
+    return {**node.contact, "keyspace": KEYSPACE, "tables": "orders", "table.splits": "12", "fetch.size": "7", **more}
+
+
+def tasks(node: Node, count: int, **more: str) -> list[CassandraSourceTask]:
+    connector = CassandraSourceConnector(CassandraSourceConfig.parse(config(node, **more)))
+    connector.check(Deadline.after(20))
+    return [connector.task(share) for share in connector.task_configs(count)]
+
+
+def batches(task: CassandraSourceTask, store: OffsetStore) -> Iterator[Batch]:
+    """All that the task gives, until nothing comes any more."""
+    context = FakeSourceContext(store=store)
+    task.open(context)
+    try:
+        while context.gauges.get("splits_left") != 0:
+            batch = task.poll(Deadline.after(5))
+            if batch is not None:
+                yield batch
+    finally:
+        task.close()
+
+
+def expected_rows(node: Node) -> list[dict[str, Any]]:
+    rows = node.session.execute(f"SELECT * FROM {KEYSPACE}.orders")
+    return [plain_row(row, {"Odd_Name": "Odd Name"}) for row in rows]
+
+
+def by_key(rows: Any) -> dict[str, Any]:
+    key = ("tenant", "customer", "placed", "line")
+    found = {json.dumps([row[k] for k in key]): row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def test_two_tasks_read_every_type_as_the_table_has_it(table: Node) -> None:
+    read = [batch for task in tasks(table, 2) for batch in batches(task, OffsetStore())]
+    rows = [row for batch in read for row in batch.values.rows()]
+    keys = [row for batch in read for row in batch.keys.rows()]
+    expected = expected_rows(table)
+    assert len(expected) == 203
+    assert by_key(rows) == by_key(expected)
+    assert [{k: row[k] for k in key} for row, key in zip(rows, keys, strict=True)] == keys
+    assert max(len(batch) for batch in read) == 7
+
+
+def test_a_task_goes_on_behind_the_last_partition_that_was_stored(table: Node) -> None:
+    whole = by_key(expected_rows(table))
+    for stop_after in (1, 9, 25):
+        store, first = OffsetStore(), []
+        (task,) = tasks(table, 1)
+        reading = batches(task, store)
+        for batch in (next(reading) for _ in range(stop_after)):
+            first.append(batch)
+            store.store([batch.position])
+        reading.close()
+        (again,) = tasks(table, 1)
+        second = list(batches(again, store))
+        rows = [row for batch in (*first, *second) for row in batch.values.rows()]
+        assert {json.dumps([r[k] for k in ("tenant", "customer", "placed", "line")]) for r in rows} == set(whole)
+        assert len(rows) <= len(whole) + 10, "no more than one partition of ten rows may come twice"
+
+
+def as_json(value: Any) -> Any:
+    """A Python value as the JSON converter without schemas writes it."""
+    match value:
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dict() if any(not isinstance(key, str) for key in value):
+            return [[as_json(k), as_json(v)] for k, v in value.items()]
+        case dict():
+            return {k: as_json(v) for k, v in value.items()}
+        case list():
+            return [as_json(part) for part in value]
+    return value
+
+
+def test_a_worker_brings_the_table_into_its_topic(
+    table: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
+) -> None:
+    without = {f"{side}.converter.schemas.enable": "false" for side in ("key", "value")}
+    worker = WorkerProcess(tmp_path, kafka.bootstrap_servers, unique, **without)
+    worker.start()
+    try:
+        wanted = config(table, **{"topic.prefix": f"{unique}."})
+        answer = worker.create(
+            "tables", {**wanted, "connector.class": "connect.cassandra.CassandraSourceConnector", "tasks.max": "2"}
+        )
+        assert answer.status_code == 201, answer.text
+        topic = f"{unique}.{KEYSPACE}.orders"
+        expected = by_key(as_json(expected_rows(table)))
+        records = wait_for(
+            lambda: found if len(found := json_records(kafka, topic)) >= len(expected) else None, 60, "all rows"
+        )
+        assert by_key([record.value for record in records]) == expected
+        assert all(record.key.items() <= record.value.items() for record in records)
+    finally:
+        worker.stop()
+
+
+def test_a_table_that_is_not_there_is_named(cassandra_node: Node, table: Node) -> None:
+    with pytest.raises(Exception, match=r"has no table gone\. It has: orders"):
+        tasks(cassandra_node, 1, tables="orders,gone")

@@ -1,0 +1,59 @@
+"""What is in a topic now, by the raw client."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from connect.services import KafkaEndpoint
+
+
+class JsonRecord(NamedTuple):
+    """A record of JSON."""
+
+    partition: int
+    offset: int
+    key: Any
+    value: Any
+
+
+def json_records(kafka: KafkaEndpoint, topic: str) -> list[JsonRecord]:
+    """Every record of a topic up to its present ends; none while there is no topic."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers, "group.id": "none", "enable.auto.commit": False,
+            "auto.offset.reset": "earliest", "enable.partition.eof": True, "isolation.level": "read_committed",
+        }
+    )  # fmt: skip
+    try:
+        found = consumer.list_topics(topic, timeout=20).topics[topic]
+        if found.error is not None or not found.partitions:
+            return []
+        left = {
+            number: end
+            for number in found.partitions
+            if (end := consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=20)[1])
+        }
+        consumer.assign([TopicPartition(topic, number, 0) for number in left])
+        records = []
+        while left:
+            message = consumer.poll(20)
+            assert message is not None, f"{topic} has more records than come"
+            if message.error() is not None:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                left.pop(message.partition(), None)
+                continue
+            key, value = message.key(), message.value()
+            records.append(
+                JsonRecord(
+                    message.partition(),
+                    message.offset(),
+                    None if key is None else json.loads(key),
+                    None if value is None else json.loads(value),
+                )
+            )
+        return records
+    finally:
+        consumer.close()
