@@ -48,7 +48,8 @@ async def _planned(request: web.Request, name: str, config: Mapping[str, str]) -
         return _NOT_PLANNED | {"plan_error": context.secrets.hide(str(error), config)}
     classes = {key: config[key] for key in ("connector.class",) if key in config}
     tasks = [_masked(task, classes, context.secrets) for task in plan.tasks]
-    return {"tasks": tasks, "new_topics": list(plan.new_topics), "plan_error": None}
+    topics = [context.secrets.hide(topic, config) for topic in plan.new_topics]
+    return {"tasks": tasks, "new_topics": topics, "plan_error": None}
 
 
 def _masked(task: Mapping[str, str], classes: Mapping[str, str], secrets: Secrets) -> dict[str, str]:

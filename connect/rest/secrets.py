@@ -55,8 +55,9 @@ class Secrets:
         if not self.masked:
             return dict(config), ()
         given = {key: value for key, value in config.items() if value is not None}
-        whole = {key for key in self._secret_keys(given) if given[key] == HIDDEN}
         known = stored or {}
+        # What is secret by its text is so no more as a mask.
+        whole = {key for key in self._secret_keys(given) | self._secret_keys(known) if given.get(key) == HIDDEN}
         found = {
             key: known.get(key, value) if key in whole else value and restored(value, known.get(key, ""))
             for key, value in config.items()

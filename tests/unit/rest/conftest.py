@@ -15,6 +15,7 @@ from memory_cluster import Cluster, MemoryOperations
 from rest_client import Rest, ServerMaker
 from sample_plugins import catalog, worker_config
 
+from connect.plugins import Catalog
 from connect.rest.app import admin_app, rest_app
 from connect.rest.context import RestContext
 from connect.rest.listeners import bind
@@ -26,12 +27,17 @@ def serve() -> Iterator[ServerMaker]:
     """Starts servers: `serve(operations, worker={…}, check_timeout_s=…)`."""
     servers, bounds = [], []
 
-    def start(operations: MemoryOperations | None = None, worker: dict[str, str] | None = None, **more: Any) -> Rest:
+    def start(
+        operations: MemoryOperations | None = None,
+        worker: dict[str, str] | None = None,
+        plugins: Catalog | None = None,
+        **more: Any,
+    ) -> Rest:
         settings = worker_config(**{"listeners": "http://127.0.0.1:0", **(worker or {})})
         bound = bind(settings)
         bounds.append(bound)
         operations = operations or MemoryOperations()
-        context = RestContext(operations, catalog(), settings, worker_id=bound.worker_id, **more)
+        context = RestContext(operations, plugins or catalog(), settings, worker_id=bound.worker_id, **more)
         server = HttpThread(rest_app(context), bound, admin_app(context) if bound.admin else None)
         server.start()
         servers.append(server)

@@ -1,0 +1,70 @@
+"""What a process has read as secret is in none of its log lines, traces and letters; other words stay as they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from connect.plugins import Catalog
+from connect.runtime.config_secrets import secret_texts
+from connect.runtime.dead_letter import context
+from connect.runtime.messages import TaskId
+from connect.runtime.tolerance import BadRow, Stage
+from connect.telemetry.secret_texts import SECRET_TEXTS, SecretTexts
+
+LINES = """
+import logging
+import structlog
+from connect.telemetry.logs import set_up_logs
+from connect.telemetry.secret_texts import SECRET_TEXTS
+set_up_logs({format!r}, "DEBUG")
+SECRET_TEXTS.add(['s3cr3t "c4n4ry"', "a", "test"])
+logging.getLogger("x").debug("login with %s", 's3cr3t "c4n4ry"')
+structlog.get_logger("y").info("a latest test", password='s3cr3t "c4n4ry"', n=1)
+try:
+    raise ValueError('s3cr3t "c4n4ry"')
+except ValueError:
+    logging.getLogger("z").exception("it failed")
+"""
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_no_log_line_has_a_secret(log_format: str) -> None:
+    code = LINES.format(format=log_format)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert "c4n4ry" not in done.stderr
+    assert done.stderr.count("[hidden]") >= 4
+    assert "a latest [hidden]" in done.stderr
+    assert "it failed" in done.stderr
+
+
+def test_a_secret_is_hidden_as_json_urls_and_repr_write_it() -> None:
+    texts = SecretTexts()
+    texts.add(['p@ss/wörd\\n"x'])
+    for form in ('p@ss/wörd\\n"x', "p%40ss%2Fw%C3%B6rd%5Cn%22x", r"p@ss/w\u00f6rd\\n\"x"):
+        assert texts.hide(f"<{form}>") == "<[hidden]>"
+    assert texts.hide("pass") == "pass"
+
+
+def test_the_secrets_inside_of_settings_are_found() -> None:
+    found = secret_texts(
+        Catalog.installed(),
+        {
+            "connector.class": "JdbcSource", "connection.url": "postgresql://u:p%40ss-in-url@h/d",
+            "connection.password": "whole-1", "tables": "no-secret", "my.user.info": "me:behind-me",
+            "producer.override.sasl.jaas.config": 'X required username="u" password="in-jaas";',
+        },
+    )  # fmt: skip
+    assert found >= {"p%40ss-in-url", "p@ss-in-url", "whole-1", "behind-me", "in-jaas"}
+    assert "no-secret" not in found
+
+
+def test_a_letter_has_no_secret() -> None:
+    SECRET_TEXTS.add(["letters-c4n4ry-s3cr3t"])
+    error = ValueError("login with letters-c4n4ry-s3cr3t failed")
+    headers = context(TaskId("c", 0), BadRow(Stage.TRANSFORMATION, "x", error, "t", 0, 1))
+    said = b"".join(value or b"" for _, value in headers)
+    assert b"login with [hidden] failed" in said
+    assert b"c4n4ry" not in said
