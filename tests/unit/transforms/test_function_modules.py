@@ -106,16 +106,21 @@ def test_nothing_of_a_module_that_is_not_allowed_runs(tmp_path: Path, monkeypatc
         "(SELECT a FROM table_of_the_caller) AS a",
     ],
 )
-def test_sql_reaches_no_file_no_library_and_no_variable(statement: str, tmp_path: Path) -> None:
+def test_sql_reaches_no_file_no_library_and_no_variable(
+    statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pyarrow as pa
 
     table_of_the_caller = pa.table({"a": [1]})
     file = tmp_path / "rows.csv"
     file.write_text("a\n1\n")
+    # DuckDB's own place for temporary files is one that its statements may use.
+    (tmp_path / ".tmp").mkdir()
+    monkeypatch.chdir(tmp_path)
     transform = sql(SqlConfig.parse({"select": statement.format(file=file, folder=tmp_path)}))
     with pytest.raises(SchemaError, match="SQL failed"):
         transform.apply(Batch("t", Column.from_rows([{"n": 1}], s.struct({"n": s.INT64}))))
-    assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["rows.csv"]
     assert len(table_of_the_caller) == 1
 
 
