@@ -16,6 +16,8 @@ from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import envelope
 from connectors.jdbc.log.cells import NULL, UNCHANGED, Cells, Mask
+from connectors.jdbc.log.fences import ahead_of
+from connectors.jdbc.log.pg_segments import only, shown
 from connectors.jdbc.log.pg_snapshot import SnapshotRows
 from connectors.jdbc.log.pg_tables import LogTable, LogTables
 from connectors.jdbc.log.pgoutput import (
@@ -102,9 +104,11 @@ class ChangeEvents:
         table = self._table(item.relation)
         if table is None:
             return
-        fresh = _fresh(item.origin, table.name.full, position)
-        if not fresh.all():
-            item = _only(item, fresh)
+        item = only(item, _fresh(item.origin, table.name.full, position))
+        if len(item.origin) and position.fences:
+            if item.relation.identity == "f" and len(item.old):
+                item = replace(item, after=_with_old_values(item))
+            item = shown(item, table, position.fence_of(table.name.full), self._tables.database)
         if len(item.origin):
             made = self._batch(table, item)
             last = Coordinate(int(item.origin.final_lsn[-1]), int(item.origin.place[-1]))
@@ -129,6 +133,9 @@ class ChangeEvents:
         for relation in item.relations:
             table = self._table(relation)
             if table is None or not _fresh(item.origin, table.name.full, position).all():
+                continue
+            seen = position.fence_of(table.name.full).hidden(item.origin.xid, item.origin.final_lsn)
+            if all(mask.all() for mask in seen):
                 continue
             if "t" in self._rules.skipped:
                 _log.warning(
@@ -169,8 +176,8 @@ def _behind(state: LogState, position: LogPosition) -> LogPosition:
         # Still within what was delivered before the restart.
         reached = max(reached, position.reached)
     ahead = {t: at for t, at in position.ahead.items() if at > reached and at.final_lsn >= state.commit_end_lsn}
-    seen = position.seen if position.seen is not None and state.commit_end_lsn < position.seen.lsn else None
-    return LogPosition(state.commit_end_lsn, reached, ahead, state.xid, state.commit_us, seen=seen)
+    fences = ahead_of(position.fences, state.commit_end_lsn)
+    return LogPosition(state.commit_end_lsn, reached, ahead, state.xid, state.commit_us, fences=fences)
 
 
 def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
@@ -178,17 +185,7 @@ def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
     fresh: Mask = (origin.final_lsn > done.final_lsn) | (
         (origin.final_lsn == done.final_lsn) & (origin.place > done.place)
     )
-    return fresh if position.seen is None else fresh & ~position.seen.hides(origin.xid, origin.final_lsn)
-
-
-def _only(item: Changes, kept: Mask) -> Changes:
-    old, new = kept[item.old], kept[item.new]
-    number = np.cumsum(kept) - 1
-    return Changes(
-        item.relation, item.kind[kept], item.origin.take(kept), item.buffer,
-        number[item.old[old]], [c.take(old) for c in item.before],
-        number[item.new[new]], [c.take(new) for c in item.after],
-    )  # fmt: skip
+    return fresh
 
 
 def _with_old_values(item: Changes) -> list[Cells]:

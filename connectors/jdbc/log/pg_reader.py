@@ -14,6 +14,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connectors.jdbc.log import pg_slot
 from connectors.jdbc.log.pg_changes import ChangeEvents
+from connectors.jdbc.log.pg_segments import order_of
 from connectors.jdbc.log.pg_snapshot import TableSnapshot
 from connectors.jdbc.log.pg_stream import ReplicationStream
 from connectors.jdbc.log.pg_tables import LogTables
@@ -96,31 +97,34 @@ class PostgresLog:
         return exported
 
     def _tables(self, tables: LogTables, events: ChangeEvents, exported: str | None) -> Iterator[Batch | None]:
-        """The rows of the tables. A table that a crash cut off goes on behind the last key, in a snapshot of now: what
-        changed in between is in the log behind it."""
+        """The rows of the tables. After a break they go on behind the last one, in a snapshot of now, and the position
+        tells which rows are of which snapshot: a change in between comes from the log where its row was read before it.
+        """
         assert self.position is not None
         assert self.position.snapshot is not None
         seen, clock_us = self._snapshot.begin(exported)
         xid = int(seen.snapshot.partition(":")[0])
         place = self.position.snapshot
-        if exported is None and place == SnapshotPlace():
-            # The slot was there before; what it has of what is read here does not come again.
-            self.position = replace(self.position, seen=seen)
         for name in self._session.tables:
             if name.full in place.done:
                 continue
+            self._snapshot.hold(name)
             table = tables.plan(tables.describe(name))
-            after = place.key if place.table == name.full and len(place.key) == len(table.events.key) else ()
+            last = place.key if place.table == name.full else ()
+            # Behind the snapshot that the slot exported the log begins: no change of it is in there.
+            fence = self.position.fence_of(name.full).goes_on(order_of(table), last, None if exported else seen)
+            after = last if fence.bounds else ()
+            self.position = replace(self.position, fences={**self.position.fences, name.full: fence})
             for rows in self._snapshot.rows(table, after, self._session.page_rows):
-                if table.events.key:
-                    place = replace(place, table=name.full, key=rows.last_key)
+                place = replace(place, table=name.full, key=rows.last_key)
                 batch, table = events.of_snapshot(table, rows, self.position, xid, clock_us)
                 self.position = replace(self.position, snapshot=place)
                 if batch is not None:
                     yield replace(batch, position=events.source_position(self.position))
                     self._session.pace(len(batch))
             place = SnapshotPlace((*place.done, name.full))
-            self.position = replace(self.position, snapshot=place)
+            fences = {table: fence for table, fence in self.position.fences.items() if not fence.is_passed(0)}
+            self.position = replace(self.position, snapshot=place, fences=fences)
         self._snapshot.close()
         self.position = replace(self.position, snapshot=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))

@@ -13,11 +13,14 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
+from connect.api.errors import RetriableError
 from connectors.jdbc.errors import Border
 from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells
+from connectors.jdbc.log.fences import Seen
 from connectors.jdbc.log.pg_tables import LogTable
-from connectors.jdbc.log.position import Seen, lsn_of_text
+from connectors.jdbc.log.position import lsn_of_text
 from connectors.jdbc.postgres_types import BPCHAR, INET
+from connectors.jdbc.tables import TableName
 
 _SIGNATURE = 19
 """Bytes before the first row of COPY in binary form: signature, flags, no extension (PostgreSQL's manual, COPY)."""
@@ -26,7 +29,10 @@ _NOW = (
     "SELECT txid_current_snapshot()::text, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint, "
     "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END)::text"
 )
+# The catalog's rows are the snapshot's; what its functions tell is of now.
+_MOVED = "SELECT relfilenode <> pg_catalog.pg_relation_filenode(oid) FROM pg_catalog.pg_class WHERE oid = %s::regclass"
 _END = b"\xff\xff"
+_DIGEST_BYTES = 32
 _TEXTS = {
     # A cast would cut the blanks that CHAR(n) keeps, and its binary form is its text.
     BPCHAR: sql.SQL("{}"),
@@ -37,7 +43,7 @@ _TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRows:
-    """Some rows of a table; `last_key` is the text of the last one's key."""
+    """Some rows of a table; `last_key` is the text of the key behind which the next ones are."""
 
     buffer: Buffer
     cells: Sequence[Cells]
@@ -64,27 +70,38 @@ class TableSnapshot:
         assert row is not None
         return Seen(str(row[0]), lsn_of_text(row[2])), int(row[1])
 
+    def hold(self, name: TableName) -> None:
+        """Keep a table's columns as they are until the transaction ends. RetriableError: it is gone, or was written
+        anew since the snapshot, in which it is empty.
+        """
+        assert self._connection is not None
+        table = sql.Identifier(*(part for part in name if part is not None))
+        with self._border.translated(f"reading table {name.full}"):
+            try:
+                self._connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(table))
+            except psycopg.errors.UndefinedTable:
+                raise RetriableError(f"Table {name.full} is gone: looking for the tables anew.") from None
+            moved = self._connection.execute(_MOVED, [table.as_string(self._connection)]).fetchone()
+        if moved is not None and moved[0]:
+            raise RetriableError(f"Table {name.full} was written anew while others were read: reading it as it is now.")
+
     def rows(self, table: LogTable, after: Sequence[str], limit: int) -> Iterator[SnapshotRows]:
-        """The rows in the order of the key, behind a key; in any order where there is none."""
+        """The rows in the order of the key, behind a key. Where there is none, in the order of a digest of the row."""
         assert self._connection is not None
         doing = f"reading table {table.name.full}"
         statement = _statement(table, after)
-        keys = [[c.name for c in table.relation.columns].index(name) for name in table.events.key]
+        page = _Page(table, tuple(after), limit)
         with self._border.translated(doing), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
-            found: list[bytes] = []
-            first, size = True, 0
+            first = True
             for data in copy:
                 content = bytes(data)
                 if first:
                     content, first = content[_SIGNATURE:], False
                 if content and content != _END:
-                    found.append(content)
-                    size += len(content)
-                if len(found) == limit or size > BYTES_AT_MOST:
-                    yield _made(found, len(table.relation.columns), keys)
-                    found, size = [], 0
-            if found:
-                yield _made(found, len(table.relation.columns), keys)
+                    page.add(content)
+                if page.is_full:
+                    yield from page.taken()
+            yield from page.taken(is_last=True)
 
     def close(self) -> None:
         """End the transaction."""
@@ -99,26 +116,79 @@ class TableSnapshot:
             connection.cancel()
 
 
+class _Page:
+    """Rows on their way: cut where the key behind which the next ones are is known."""
+
+    def __init__(self, table: LogTable, last_key: tuple[str, ...], limit: int) -> None:
+        self._columns = len(table.relation.columns)
+        self._keys = [[c.name for c in table.relation.columns].index(name) for name in table.events.key]
+        self._last_key = last_key
+        self._limit = limit
+        self._rows: list[bytes] = []
+        self._size = 0
+
+    def add(self, row: bytes) -> None:
+        """The next row."""
+        self._rows.append(row)
+        self._size += len(row)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the rows are enough for a batch."""
+        return len(self._rows) >= self._limit or self._size > BYTES_AT_MOST
+
+    def taken(self, *, is_last: bool = False) -> Iterator[SnapshotRows]:
+        """The rows so far, but for those at the end that others with their digest may follow."""
+        rows, kept = self._rows, 0
+        if not self._keys and not is_last:
+            kept = next((n for n, row in enumerate(reversed(rows)) if _digest(row) != _digest(rows[-1])), 0)
+        ready = rows[: len(rows) - kept]
+        self._rows = rows[len(rows) - kept :]
+        self._size = sum(map(len, self._rows))
+        if ready:
+            yield self._made(ready, is_whole=bool(self._keys) or is_last or kept > 0)
+
+    def _made(self, rows: Sequence[bytes], *, is_whole: bool) -> SnapshotRows:
+        buffer = Buffer(b"".join(rows))
+        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+        # A digest behind them is not looked at.
+        cells, _ = buffer.copied(np.cumsum(sizes) - sizes + 2, self._columns)
+        if self._keys:
+            last = buffer.values([cells[place].take(np.array([len(rows) - 1])) for place in self._keys])
+            self._last_key = tuple(value[0].as_py().decode() for value in last)
+        elif is_whole:
+            # Where a page has one digest alone, its rows come again if the read is broken off behind it.
+            self._last_key = (_digest(rows[-1]).decode(),)
+        return SnapshotRows(buffer, cells, len(rows), self._last_key)
+
+
+def _digest(row: bytes) -> bytes:
+    return row[-_DIGEST_BYTES:]
+
+
 def _statement(table: LogTable, after: Sequence[str]) -> sql.Composed:
-    columns = []
-    for column, base in zip(table.relation.columns, table.bases, strict=True):
-        name = sql.Identifier(column.name)
-        columns.append(_TEXTS.get(base, sql.SQL("{}::text")).format(name))
+    columns = [
+        _TEXTS.get(base, sql.SQL("{}::text")).format(sql.Identifier(column.name))
+        for column, base in zip(table.relation.columns, table.bases, strict=True)
+    ]
     source = sql.Identifier(*(part for part in table.name if part is not None))
-    query = sql.SQL("SELECT {} FROM {} AS t").format(sql.SQL(", ").join(columns), source)
     # A bare name in ORDER BY would mean the text that is selected.
     key = sql.SQL(", ").join(sql.Identifier("t", name) for name in table.events.key)
+    if not table.events.key:
+        key = _digest_of(table)
+        columns.append(key)
+    query = sql.SQL("SELECT {} FROM {} AS t").format(sql.SQL(", ").join(columns), source)
     if after:
         values = sql.SQL(", ").join(map(sql.Literal, after))
         query += sql.SQL(" WHERE ROW({}) > ROW({})").format(key, values)
-    if table.events.key:
-        query += sql.SQL(" ORDER BY {}").format(key)
+    query += sql.SQL(" ORDER BY {}").format(key)
     return sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(query)
 
 
-def _made(rows: Sequence[bytes], columns: int, keys: Sequence[int]) -> SnapshotRows:
-    buffer = Buffer(b"".join(rows))
-    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-    cells, _ = buffer.copied(np.cumsum(sizes) - sizes + 2, columns)
-    last = buffer.values([cells[place].take(np.array([len(rows) - 1])) for place in keys])
-    return SnapshotRows(buffer, cells, len(rows), tuple(value[0].as_py().decode() for value in last))
+def _digest_of(table: LogTable) -> sql.Composed:
+    """Of the texts of a row as the log has them (`pg_segments`)."""
+    texts = []
+    for column, base in zip(table.relation.columns, table.bases, strict=True):
+        form = sql.SQL("textin(bpcharout({}))") if base == BPCHAR else _TEXTS.get(base, sql.SQL("{}::text"))
+        texts.append(form.format(sql.Identifier("t", column.name)))
+    return sql.SQL('md5(to_jsonb(ARRAY[{}]::text[])::text) COLLATE "C"').format(sql.SQL(", ").join(texts))

@@ -99,7 +99,7 @@ class LogTables:
     """Plans tables; remembers which columns turned out to hold NULL. Owned by the reading thread."""
 
     def __init__(self, database: Database, config: JdbcSourceConfig) -> None:
-        self._database = database
+        self.database = database
         self._config = config
         self._rules: TypeRules | None = None
         self._cuts = CutOffs(config)
@@ -108,13 +108,13 @@ class LogTables:
     def plan(self, relation: Relation) -> LogTable:
         """A table as the log describes it; what the log leaves out (NOT NULL, the primary key) is as it is now."""
         doing = f"reading the columns of table {relation.schema}.{relation.table}"
-        found = {str(row[0]): bool(row[1]) for row in self._database.rows(_columns(relation.oid), doing)}
-        unique = [tuple(map(str, row[0])) for row in self._database.rows(_unique(relation.oid), doing)]
-        found_bases = bases(self._database, [(c.type_oid, c.modifier) for c in relation.columns])
-        self._database.end_transaction()
+        found = {str(row[0]): bool(row[1]) for row in self.database.rows(_columns(relation.oid), doing)}
+        unique = [tuple(map(str, row[0])) for row in self.database.rows(_unique(relation.oid), doing)]
+        found_bases = bases(self.database, [(c.type_oid, c.modifier) for c in relation.columns])
+        self.database.end_transaction()
         name = TableName(relation.schema, relation.table)
         nullable = self._nullable.get(relation.oid, set())
-        rules = self._rules = self._rules or type_rules(self._database, self._config)
+        rules = self._rules = self._rules or type_rules(self.database, self._config)
         plans = []
         for column, (oid, modifier) in zip(relation.columns, found_bases, strict=True):
             may_be_null = not found.get(column.name, False) or column.name in nullable
@@ -139,8 +139,8 @@ class LogTables:
     def describe(self, name: TableName) -> Relation:
         """A table as the log would describe it now. ConnectError when it is not there."""
         doing = f"reading the columns of table {name.full}"
-        rows = self._database.rows(_relation(name), doing)
-        self._database.end_transaction()
+        rows = self.database.rows(_relation(name), doing)
+        self.database.end_transaction()
         columns = tuple(RelationColumn(str(r[2]), int(r[3]), int(r[4]), bool(r[5])) for r in rows if r[2] is not None)
         if not rows:
             raise SchemaError(

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from connectors.jdbc.log.cells import Mask, Places
+from connectors.jdbc.log import fences
+from connectors.jdbc.log.fences import Fence, Fences, Seen, Segment
 
 Offset = Mapping[str, Any]
 
@@ -40,30 +39,11 @@ class SnapshotPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the first read saw of a log that begins before it: the server's snapshot (`xmin:xmax:xip,…`), and an LSN
-    behind the commits of all that is visible in it.
-    """
-
-    snapshot: str
-    lsn: int
-
-    def hides(self, xid: Places, final_lsn: Places) -> Mask:
-        """The changes whose transactions the first read saw."""
-        _, xmax, running = self.snapshot.split(":")
-        # The log has the lower half of a number.
-        behind = (xid - int(xmax)).astype(np.int32)
-        known = np.array([int(x) & 0xFFFFFFFF for x in running.split(",") if x], np.int64)
-        hidden: Mask = (final_lsn < self.lsn) & (behind < 0) & ~np.isin(xid, known)
-        return hidden
-
-
-@dataclass(frozen=True, slots=True)
 class LogPosition:
     """Everything before it was delivered.
 
     `commit_lsn`: where to ask the server to start. `reached`: the last change delivered of every table. `ahead`: tables
-    of which more was delivered. `snapshot` None: the tables have been read. `seen`: until the log is behind it.
+    of which more was delivered. `snapshot` None: the tables have been read. `fences`: until the log is behind them.
     """
 
     commit_lsn: int
@@ -72,7 +52,7 @@ class LogPosition:
     xid: int = 0
     commit_us: int = 0
     snapshot: SnapshotPlace | None = None
-    seen: Seen | None = None
+    fences: Fences = field(default_factory=dict)
 
     def offset(self) -> dict[str, object]:
         """As it is stored."""
@@ -87,14 +67,17 @@ class LogPosition:
             made |= {"tx_lsn": self.reached.final_lsn, "tx_place": self.reached.place}
         if self.ahead:
             made["ahead"] = json.dumps(self.ahead)
-        if self.seen is not None:
-            made |= {"seen_snapshot": self.seen.snapshot, "seen_lsn": self.seen.lsn}
+        if self.fences:
+            made["fences"] = json.dumps(fences.stored(self.fences))
         return made
+
+    def fence_of(self, table: str) -> Fence:
+        """What the first read has seen of a table's changes."""
+        return self.fences.get(table) or self.fences.get("") or Fence()
 
     def moved(self, commit_lsn: int) -> LogPosition:
         """Up to here there was nothing for us."""
-        seen = self.seen if self.seen is not None and commit_lsn < self.seen.lsn else None
-        return replace(self, commit_lsn=commit_lsn, seen=seen)
+        return replace(self, commit_lsn=commit_lsn, fences=fences.ahead_of(self.fences, commit_lsn))
 
 
 def partition_of(prefix: str) -> dict[str, object]:
@@ -120,8 +103,18 @@ def read_offset(offset: Offset) -> LogPosition:
         str(table): Coordinate(int(at[0]), int(at[1])) for table, at in json.loads(offset.get("ahead") or "{}").items()
     }
     reached = Coordinate(_lsn(offset, "tx_lsn"), _lsn(offset, "tx_place"))
-    seen = Seen(str(offset["seen_snapshot"]), _lsn(offset, "seen_lsn")) if offset.get("seen_snapshot") else None
-    return LogPosition(commit_lsn, reached, ahead, _lsn(offset, "txId"), _lsn(offset, "ts_usec"), snapshot, seen)
+    return LogPosition(
+        commit_lsn, reached, ahead, _lsn(offset, "txId"), _lsn(offset, "ts_usec"), snapshot, _fences(offset)
+    )
+
+
+def _fences(offset: Offset) -> Fences:
+    if offset.get("fences"):
+        return fences.restored(json.loads(offset["fences"]))
+    if offset.get("seen_snapshot"):
+        # An older version stored one snapshot for all tables.
+        return {"": Fence((), (Segment(Seen(str(offset["seen_snapshot"]), _lsn(offset, "seen_lsn"))),))}
+    return {}
 
 
 def _lsn(offset: Offset, name: str) -> int:

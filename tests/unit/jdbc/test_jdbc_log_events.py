@@ -15,11 +15,11 @@ from connect.api.arrow import arrow_type
 from connect.api.errors import ConfigError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import envelope, mysql_tables, pg_tables
+from connectors.jdbc.log.fences import Fence, Seen, Segment
 from connectors.jdbc.log.pg_text import driver_array, unhexed
 from connectors.jdbc.log.position import (
     Coordinate,
     LogPosition,
-    Seen,
     SnapshotPlace,
     lsn_of_text,
     read_offset,
@@ -82,10 +82,12 @@ def test_what_the_first_read_saw_is_told_by_the_lower_half_of_a_transactions_num
     xids = np.array([2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 4, 5, 6], np.int64)
     assert seen.hides(xids, np.full(8, 99)).tolist() == [True, False, True, True, False, True, False, False]
     assert not seen.hides(xids, np.full(8, 100)).any()
-    position = LogPosition(50, seen=seen)
+    position = LogPosition(50, fences={"public.a": Fence(("id",), (Segment(None, ("7",)), Segment(seen)))})
     assert read_offset(position.offset()) == position
-    assert position.moved(99).seen is seen
-    assert position.moved(100).seen is None
+    assert position.moved(99).fences == position.fences
+    assert position.moved(100).fences == {}
+    older = {**LogPosition(50).offset(), "seen_snapshot": seen.snapshot, "seen_lsn": 100}
+    assert read_offset(older).fence_of("public.any").segments == (Segment(seen),)
 
 
 def test_offsets_of_debezium_are_gone_on_with_at_their_last_whole_transaction():

@@ -1,0 +1,123 @@
+"""Changes of PostgreSQL's log without what the first read has seen. Asks the server where keys are in its own order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import sqlalchemy as sa
+
+from connectors.jdbc.database import Database
+from connectors.jdbc.log.cells import Buffer, Cells, Mask
+from connectors.jdbc.log.fences import Fence, Key
+from connectors.jdbc.log.pg_tables import LogTable
+from connectors.jdbc.log.pgoutput import DELETE, INSERT, UPDATE, Changes
+from connectors.jdbc.tables import TableName
+
+_DOING = "asking for the order of keys"
+_OF_DIGESTS = (
+    "SELECT (SELECT count(*) FROM jsonb_array_elements_text(CAST(:bounds AS jsonb)) AS b(digest) "
+    'WHERE md5(r.texts::text) COLLATE "C" > b.digest COLLATE "C") '
+    "FROM jsonb_array_elements(CAST(:rows AS jsonb)) AS r(texts)"
+)
+"""As `pg_snapshot` makes them."""
+
+
+def order_of(table: LogTable) -> tuple[str, ...]:
+    """The columns that give a table's rows their order: its key, or where it has none all columns."""
+    return table.events.key or tuple(column.name for column in table.relation.columns)
+
+
+def shown(item: Changes, table: LogTable, fence: Fence, database: Database) -> Changes:
+    """The changes that the first read has not seen.
+
+    An update that moves a row from one segment to another is a delete or an insert where the one or the other has it.
+    """
+    hidden = fence.hidden(item.origin.xid, item.origin.final_lsn)
+    if all((mask == hidden[0]).all() for mask in hidden[1:]):
+        return only(item, ~hidden[0])
+    old_hidden, new_hidden = _by_row(item, table, fence, hidden, database)
+    has_old, has_new = item.kind != INSERT, item.kind != DELETE
+    old_shown, new_shown = has_old & ~old_hidden, has_new & ~new_hidden
+    kind = item.kind.copy()
+    kind[(item.kind == UPDATE) & ~old_shown] = INSERT
+    kind[(item.kind == UPDATE) & ~new_shown] = DELETE
+    # What is an insert now has no row before it, and what is a delete now none after it.
+    old, new = kind[item.old] != INSERT, kind[item.new] != DELETE
+    changed = replace(
+        item, kind=kind,
+        old=item.old[old], before=[c.take(old) for c in item.before],
+        new=item.new[new], after=[c.take(new) for c in item.after],
+    )  # fmt: skip
+    return only(changed, old_shown | new_shown)
+
+
+def only(item: Changes, kept: Mask) -> Changes:
+    """These changes."""
+    if kept.all():
+        return item
+    old, new = kept[item.old], kept[item.new]
+    number = np.cumsum(kept) - 1
+    return Changes(
+        item.relation, item.kind[kept], item.origin.take(kept), item.buffer,
+        number[item.old[old]], [c.take(old) for c in item.before],
+        number[item.new[new]], [c.take(new) for c in item.after],
+    )  # fmt: skip
+
+
+def _by_row(
+    item: Changes, table: LogTable, fence: Fence, hidden: Sequence[Mask], database: Database
+) -> tuple[Mask, Mask]:
+    """For each change whether the first read has the row before it, and the row behind it."""
+    count = len(item.kind)
+    last = len(fence.segments) - 1
+    of_new = np.full(count, last)
+    if fence.by == order_of(table):
+        places = [[c.name for c in table.relation.columns].index(name) for name in fence.by]
+        rows = _texts(item.buffer, item.after, places) + _texts(item.buffer, item.before, places)
+        found = np.array(_segments(table, fence.bounds, rows, database), np.int64)
+        of_new[item.new] = found[: len(item.new)]
+        of_old = of_new.copy()
+        of_old[item.old] = found[len(item.new) :]
+    else:
+        # The order is another one by now.
+        of_old = of_new
+    masks, at = np.stack(hidden), np.arange(count)
+    return masks[of_old, at], masks[of_new, at]
+
+
+def _texts(buffer: Buffer, cells: Sequence[Cells], places: Sequence[int]) -> list[list[str | None]]:
+    columns = [column.to_pylist() for column in buffer.values([cells[place] for place in places])]
+    return [[None if text is None else text.decode() for text in row] for row in zip(*columns, strict=True)]
+
+
+def _segments(
+    table: LogTable, bounds: Sequence[Key], rows: Sequence[Sequence[str | None]], database: Database
+) -> list[int]:
+    """For each row how many bounds are before it."""
+    if table.events.key:
+        statement = _of_keys(table)
+        given: object = [dict(zip(table.events.key, row, strict=True)) for row in rows]
+        limits: object = [dict(zip(table.events.key, bound, strict=True)) for bound in bounds]
+    else:
+        statement, given, limits = sa.text(_OF_DIGESTS), rows, [digest for (digest,) in bounds]
+    bound_values = statement.bindparams(bounds=json.dumps(limits), rows=json.dumps(given))
+    found = [int(row[0]) for row in database.rows(bound_values, _DOING)]
+    database.end_transaction()
+    return found
+
+
+def _of_keys(table: LogTable) -> sa.TextClause:
+    # Rows of the table's own type have its columns' types and collations.
+    one, bound = (", ".join(f"{of}.{_quoted(name)}" for name in table.events.key) for of in ("r", "b"))
+    of_type = "NULL::" + table.name.quoted.replace(":", r"\:")
+    return sa.text(
+        f"SELECT (SELECT count(*) FROM jsonb_populate_recordset({of_type}, CAST(:bounds AS jsonb)) AS b "  # noqa: S608
+        f"WHERE ROW({one}) > ROW({bound})) FROM jsonb_populate_recordset({of_type}, CAST(:rows AS jsonb)) AS r"
+    )
+
+
+def _quoted(name: str) -> str:
+    return TableName(None, name).quoted.replace(":", r"\:")

@@ -1,0 +1,171 @@
+"""A first read of mode=log that is broken off: what changed in between comes once, and nothing goes back in time."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from jdbc_log import PATIENCE_S, LogRun, log_run
+from jdbc_server import Server
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+
+pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
+KEYS = {"BIGINT": "{}", "TEXT": "'k{:03d}'", 'TEXT COLLATE "C"': "'{:03d}-é'", "NUMERIC": "{}.5", "CHAR(9)": "'Ab{}'"}
+
+
+def _break_off(run: LogRun, batches: int) -> None:
+    """Read so many batches more, and leave what was not stored."""
+    assert run.task is not None
+    wanted = len(run.batches) + batches
+    run.until(lambda: len(run.batches) >= wanted)
+    run.close()
+
+
+def _content(server: Server) -> list[tuple[Any, ...]]:
+    with server.engine.connect() as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(f"SELECT * FROM {server.table} ")]
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_rows_with_a_key_never_go_back_in_time(server: Server, kind: str):
+    key = KEYS[kind]
+    server.run(f"CREATE TABLE {{t}} (id {kind} PRIMARY KEY, version INT NOT NULL)")
+    draw, version = random.Random(3), 0
+    for number in range(60):
+        server.run(f"INSERT INTO {{t}} VALUES ({key.format(number * 3)}, 0)")
+    with log_run(server, max__batch__size=7) as run:
+        for _ in range(5):
+            run.open()
+            _break_off(run, 2)
+            for _ in range(25):
+                version += 1
+                one, other = key.format(draw.randrange(180)), key.format(draw.randrange(180))
+                where = f"WHERE id = {one} AND NOT EXISTS (SELECT FROM {{t}} WHERE id = {other})"
+                server.run(
+                    draw.choice(
+                        [
+                            f"INSERT INTO {{t}} VALUES ({one}, {version}) ON CONFLICT (id) DO NOTHING",
+                            f"UPDATE {{t}} SET version = {version} WHERE id = {one}",
+                            f"DELETE FROM {{t}} WHERE id = {one}",
+                            f"DELETE FROM {{t}} WHERE id = {one}; INSERT INTO {{t}} VALUES ({one}, {version})",
+                            f"UPDATE {{t}} SET id = {other}, version = {version} {where}",
+                        ]
+                    )
+                )
+        run.open()
+        wanted = {str(id_): version for id_, version in _content(server)}
+        run.until(lambda: {str(r["id"]): r["version"] for r in run.rebuilt(run.topic()).values()} == wanted)
+        _require_order(run)
+
+
+def _require_order(run: LogRun) -> None:
+    """No row is older than what its key had before it, and each delete takes what is there."""
+    there: dict[str, int] = {}
+    for _, key, value in run.events:
+        if value is None:
+            continue
+        text = str(key["id"])
+        if value["op"] == "d":
+            assert text in there, f"{text} is deleted, and is not there"
+            del there[text]
+        else:
+            now = value["after"]["version"]
+            assert there.get(text, -1) < now, f"{text} goes from {there[text]} to {now}"
+            assert (text in there) == (value["op"] == "u"), f"{text}: {value}"
+            there[text] = now
+
+
+def test_rows_without_a_key_come_once(server: Server):
+    server.run(
+        "CREATE TABLE {t} (a INT, b TEXT, c NUMERIC, d CHAR(4), e INET, f TIMESTAMPTZ)",
+        "ALTER TABLE {t} REPLICA IDENTITY FULL",
+        "INSERT INTO {t} SELECT i / 2, nullif('row ' || i / 2, 'row 7'), i / 2 * 1.50, 'x', '10.0.0.1', now() "
+        "FROM generate_series(0, 119) i",
+    )
+    draw = random.Random(4)
+    with log_run(server, max__batch__size=9) as run:
+        for _ in range(5):
+            run.open()
+            _break_off(run, 2)
+            for number in range(20):
+                one = draw.randrange(60)
+                server.run(
+                    draw.choice(
+                        [
+                            f"INSERT INTO {{t}} (a, b) VALUES ({one}, 'new {number}')",
+                            f"UPDATE {{t}} SET c = c + 1 WHERE a = {one}",
+                            f"DELETE FROM {{t}} WHERE a = {one}",
+                        ]
+                    )
+                )
+        run.open()
+        wanted = Counter(f"{a} {b} {c}" for a, b, c, *_ in _content(server))
+        run.until(lambda: _counted(run) == wanted)
+
+
+def _counted(run: LogRun) -> Counter[str]:
+    there: Counter[str] = Counter()
+    for *_, value in run.events:
+        if value["before"] is not None:
+            there[_shown(value["before"])] -= 1
+            assert there[_shown(value["before"])] >= 0, "a row is deleted that is not there"
+        if value["after"] is not None:
+            there[_shown(value["after"])] += 1
+    return +there
+
+
+def _shown(row: dict[str, Any]) -> str:
+    return f"{row['a']} {row['b']} {row['c']}"
+
+
+def test_a_table_altered_while_others_are_read_is_read_as_it_is_now(server: Server):
+    other = f"{server.table}_b"
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY, old INT)",
+        "INSERT INTO {t} SELECT i, i FROM generate_series(1, 40) i",
+        f"CREATE TABLE {other} (id INT PRIMARY KEY, gone INT, n INT)",
+        f"INSERT INTO {other} SELECT i, i, i FROM generate_series(1, 40) i",
+    )
+    with log_run(server, server.table, other, max__batch__size=2) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        # Few batches are read ahead, so the second table is still to be read; this writes it anew.
+        server.run(f"ALTER TABLE {other} DROP gone, ALTER n TYPE TEXT", f"UPDATE {other} SET n = 'x' WHERE id = 40")
+        run.until(lambda: len(run.rebuilt(run.topic(other))) == 40)
+        rows = list(run.rebuilt(run.topic(other)).values())
+        assert rows[:39] == [{"id": i, "n": str(i)} for i in range(1, 40)]
+        run.until(lambda: list(run.rebuilt(run.topic(other)).values())[39] == {"id": 40, "n": "x"})
+        assert len(run.rebuilt(run.topic())) == 40
+
+
+def test_a_first_read_goes_on_beside_a_table_that_is_dropped(server: Server):
+    other = f"{server.table}_b"
+    for name in (server.table, other):
+        server.run(
+            f"CREATE TABLE {name} (id INT PRIMARY KEY)", f"INSERT INTO {name} SELECT i FROM generate_series(1, 40) i"
+        )
+    with log_run(server, server.table, other, max__batch__size=2) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        server.run(f"DROP TABLE {other}")
+        assert "is gone" in _refused(run)
+        server.run("INSERT INTO {t} VALUES (99)")
+        run.until(lambda: len(run.rebuilt(run.topic())) == 41)
+
+
+def _refused(run: LogRun) -> str:
+    """Poll until an error that passes."""
+    deadline = Deadline.after(PATIENCE_S)
+    assert run.task is not None
+    while not deadline.expired:
+        try:
+            batch = run.task.poll(deadline)
+        except RetriableError as error:
+            return error.message
+        if batch is not None:
+            run.take(batch)
+    return ""
