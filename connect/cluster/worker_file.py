@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,8 @@ REPLACED: Final[Mapping[str, str]] = {
 }
 """Keys of a Java worker that mean nothing here, and what stands in for each."""
 _OWN: Final = frozenset({definition.name for definition in WorkerConfig.definitions()})
+_PROVIDERS_CLASS: Final = re.compile(r"config\.providers\.([^.]+)\.class")
+_OF_REGISTRIES: Final = ("schema.registry.", "basic.auth.", "bearer.auth.")
 _PREFIXES: Final = (
     "producer.", "consumer.", "admin.", "security.", "sasl.", "ssl.", "listeners.https.", "config.providers.",
     "key.converter.", "value.converter.", "header.converter.", "config.storage.", "offset.storage.", "status.storage.",
@@ -152,9 +155,14 @@ def _named(message: str, key: str, prefix: str) -> str:
 
 
 def _replaced(properties: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    providers = {name.strip() for name in properties.get("config.providers", "").split(",")}
     for key, value in properties.items():
         if key in REPLACED:
             yield key, REPLACED[key]
+        elif (provider := _PROVIDERS_CLASS.fullmatch(key)) and provider[1] not in providers:
+            yield key, f"config.providers does not list {provider[1]}: add it there"
+        elif key.startswith(_OF_REGISTRIES):
+            yield key, "converters take it: write it with key.converter. or value.converter. before it"
         elif key.startswith("metrics.context."):
             yield key, "metrics carry group, connector and task as labels"
         elif key not in _OWN and not key.startswith(_PREFIXES):

@@ -43,7 +43,7 @@ class ConnectorSettings:
     def open(self) -> ConnectorParts:
         """Look the placeholders up, in this process. ConfigError names what is broken."""
         clients = Clients(WorkerConfig.parse(self.worker), Catalog.installed())
-        return ConnectorParts(clients, clients.resolve(self.connector))
+        return ConnectorParts(clients, clients.resolve_secretly(self.connector))
 
 
 class ConnectorParts:

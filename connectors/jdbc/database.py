@@ -13,6 +13,7 @@ from sqlalchemy import event
 from sqlalchemy.pool import NullPool
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.secrets import is_suspect, secrets_in
 from connectors.jdbc import tls
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.errors import Border
@@ -394,5 +395,5 @@ def _shown(url: sa.URL) -> str:
 
 
 def _secrets(config: JdbcSourceConfig) -> tuple[str, ...]:
-    given = driver_properties(config)
-    return tuple(v for n, v in given.items() if any(word in n.lower() for word in ("password", "secret", "token")))
+    given = (value for name, value in driver_properties(config).items() if is_suspect(name))
+    return *given, *secrets_in(config.connection_url)

@@ -131,7 +131,7 @@ REPLACED = [
 
 
 def test_every_key_of_a_java_worker_counts_or_is_explained(tmp_path):
-    text = "".join(f"{key}=x\n" for key in (*EFFECTIVE, *REPLACED))
+    text = "".join(f"{key}=x\n" for key in (*EFFECTIVE, *REPLACED)) + "config.providers=file\n"
     notes = read_worker_file(written(tmp_path, "w.properties", text)).notes
     assert [note.partition(" has no effect: ")[0] for note in notes] == REPLACED
     assert not [note for note in notes if "spelling" in note]
@@ -220,3 +220,24 @@ def test_a_name_that_kafka_takes_for_no_topic_is_refused(key, value):
     with pytest.raises(ConfigError, match="a topic's name holds only letters") as failed:
         worker_config({**RIGHT, key: value}, Catalog.installed())
     assert [problem.key for problem in failed.value.problems] == [key]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("config.providers.vault.class=x", ("config.providers.vault.class", "config.providers does not list vault")),
+        ("config.providers=a, vault\nconfig.providers.vault.class=x", None),
+        ("schema.registry.url=http://r:8081", ("schema.registry.url", "value.converter. before it")),
+        ("value.converter.schema.registry.url=http://r:8081", None),
+    ],
+)
+def test_keys_that_lack_what_makes_them_count_are_explained(tmp_path, lines, said):
+    file = tmp_path / "worker.properties"
+    file.write_text(lines)
+    notes = [note.partition(" has no effect: ") for note in read_worker_file(file).notes]
+    if said is None:
+        assert notes == []
+    else:
+        ((key, _, why),) = notes
+        assert key == said[0]
+        assert said[1] in why
