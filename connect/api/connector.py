@@ -71,8 +71,10 @@ class SinkContext(TaskContext, Protocol):
         offsets.
         """
 
-    def request_flush(self) -> None:
-        """Ask for `flush` soon, before the next `offset.flush.interval.ms`."""
+    def request_flush(self, within_s: float = 0.0) -> None:
+        """Ask for `flush` in at most `within_s` seconds, sooner than the next `offset.flush.interval.ms` where that is
+        later; rows need not come for it. A further request only makes it sooner. Every flush clears what was asked.
+        """
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
         """What tells a topic from others of its name, before it was made anew or in another cluster.

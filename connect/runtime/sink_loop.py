@@ -81,7 +81,6 @@ class SinkLoop:
         self._assigned: set[TopicPartition] = set()
         self._revoked_since_poll: set[TopicPartition] = set()
         self._next_flush_s = 0.0
-        self._flush_requested = False
         self._ended = False
 
     def run(self, control: Control, on_paused: Callable[[bool], None], subscription: Sequence[str] | str) -> None:
@@ -110,9 +109,9 @@ class SinkLoop:
         finally:
             self._ended = True
 
-    def request_flush(self) -> None:
-        """The sink asks for a flush soon."""
-        self._flush_requested = True
+    def request_flush(self, within_s: float = 0.0) -> None:
+        """The sink asks for a flush in at most so many seconds."""
+        self._next_flush_s = min(self._next_flush_s, time.monotonic() + within_s)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """The sink gives up rows after put returned."""
@@ -131,7 +130,7 @@ class SinkLoop:
                 return
             with self._figures.batch(raw.topic, len(raw), raw.headers or ()):
                 self._take(raw, stop)
-        if self._flush_requested or time.monotonic() >= self._next_flush_s:
+        if time.monotonic() >= self._next_flush_s:
             self._flush(Deadline.after(self._flush_timeout_s))
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
@@ -250,7 +249,6 @@ class SinkLoop:
         return not stop.is_set()
 
     def _flush(self, deadline: Deadline) -> None:
-        self._flush_requested = False
         self._next_flush_s = time.monotonic() + self._flush_interval_s
         waiting_for = "sink"
         with self._figures.timed("flush_s_total"):

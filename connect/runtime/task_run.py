@@ -93,10 +93,10 @@ class TaskContext:
         assert self.sink_loop is not None
         self.sink_loop.reject(batch, rows)
 
-    def request_flush(self) -> None:
-        """Ask for a flush soon."""
+    def request_flush(self, within_s: float = 0.0) -> None:
+        """Ask for a flush in at most so many seconds."""
         assert self.sink_loop is not None
-        self.sink_loop.request_flush()
+        self.sink_loop.request_flush(within_s)
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
         """The id of a topic that this sink reads."""

@@ -1,9 +1,11 @@
 """Real services on loopback, without containers: for the demo, the PoC, benchmarks and tests."""
 
+from connect.services.bigquery import BigQueryEndpoint, BigQueryService
 from connect.services.errors import (
     ArtifactError,
     JavaNotFoundError,
     PortTakenError,
+    PythonNotFoundError,
     ServiceError,
     ServiceStartError,
     ServiceTimeoutError,
@@ -15,10 +17,13 @@ from connect.services.service import Service
 
 __all__ = [
     "ArtifactError",
+    "BigQueryEndpoint",
+    "BigQueryService",
     "JavaNotFoundError",
     "KafkaEndpoint",
     "KafkaService",
     "PortTakenError",
+    "PythonNotFoundError",
     "RegistryEndpoint",
     "S3Endpoint",
     "SchemaRegistryService",

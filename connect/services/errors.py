@@ -17,6 +17,10 @@ class JavaNotFoundError(ServiceError):
     """No Java of the needed version was found."""
 
 
+class PythonNotFoundError(ServiceError):
+    """No Python of the version that a service needs was found."""
+
+
 class ArtifactError(ServiceError):
     """A program that the service consists of is neither installed nor could it be fetched."""
 

@@ -61,6 +61,10 @@ class SupervisedService(Service[EndpointT], ABC):
     def _answers(self, endpoint: EndpointT, timeout_s: float) -> bool:
         """Whether a client gets an answer; must return within about `timeout_s` seconds."""
 
+    def _environ(self) -> Mapping[str, str]:
+        """Variables that its process gets besides ours."""
+        return {}
+
     def _leftovers(self, ports: Mapping[str, int]) -> Sequence[Path]:
         """Files outside the data folder that a killed process leaves behind."""
         del ports
@@ -96,7 +100,7 @@ class SupervisedService(Service[EndpointT], ABC):
         argv = self._command(folder, ports, deadline_s)
         temporary = () if self._given_folder else (folder,)
         leftovers = (*temporary, *self._leftovers(ports))
-        self._process = SupervisedProcess(Command(argv, folder, self.log_path, leftovers=leftovers))
+        self._process = SupervisedProcess(Command(argv, folder, self.log_path, self._environ(), leftovers))
         try:
             self._wait_until_ready(self._process, self.endpoint, deadline_s=deadline - time.monotonic())
         except BaseException:

@@ -94,10 +94,11 @@ class Rejected(NamedTuple):
 
 @dataclass
 class FakeSinkContext(FakeTaskContext):
-    """A SinkContext that keeps the rejected rows and counts the requests to flush."""
+    """A SinkContext that keeps the rejected rows, counts the requests to flush, and keeps how soon the last was."""
 
     rejected: list[Rejected] = field(default_factory=list)
     flush_requests: int = 0
+    flush_within_s: float | None = None
     topic_ids: dict[str, str | None] = field(default_factory=dict)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
@@ -105,9 +106,11 @@ class FakeSinkContext(FakeTaskContext):
         records = batch.rows()
         self.rejected.extend(Rejected(records[i], reason) for i, reason in rows.items())
 
-    def request_flush(self) -> None:
+    def request_flush(self, within_s: float = 0.0) -> None:
         """Count it."""
+        assert within_s >= 0, f"request_flush was asked for a flush {-within_s} s ago."
         self.flush_requests += 1
+        self.flush_within_s = within_s
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:  # noqa: ARG002 - nobody is asked
         """One of `topic_ids`, else the topic's name: each name is one log."""

@@ -71,10 +71,16 @@ def test_a_sink_context_keeps_what_was_rejected() -> None:
     reason = ValueError("bad")
     context.reject(Batch("t", Column.from_rows(["a", "b"], s.STRING)), {1: reason})
     context.request_flush()
+    context.request_flush(within_s=2.5)
     context.gauge("lag_s", 1.5)
     assert [(r.record.value, r.reason) for r in context.rejected] == [("b", reason)]
-    assert context.flush_requests == 1
+    assert (context.flush_requests, context.flush_within_s) == (2, 2.5)
     assert context.gauges == {"lag_s": 1.5}
+
+
+def test_a_sink_that_asks_for_a_flush_in_the_past_is_caught() -> None:
+    with pytest.raises(AssertionError, match=r"a flush 1\.5 s ago"):
+        FakeSinkContext().request_flush(within_s=-1.5)
 
 
 def test_every_call_is_made_on_one_thread_that_is_not_the_tests() -> None:

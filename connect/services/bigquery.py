@@ -1,0 +1,110 @@
+"""local-bigquery: BigQuery's REST and Storage APIs over DuckDB, in one process of a Python of its own."""
+
+import http.client
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
+
+from connect.services.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
+from connect.services.errors import ArtifactError
+from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.process import Command, log_tail, run_to_end
+from connect.services.python import find_python
+from connect.services.supervised import SupervisedService
+
+LOCAL_BIGQUERY_VERSION: Final = "0.4.0"
+PYTHON: Final = (3, 13)
+"""local-bigquery needs Python 3.13 or later."""
+_PACKAGES: Final = Path(__file__).with_name("local_bigquery.txt")
+"""All packages of its environment. DuckDB is older than local-bigquery asks for: its extensions are packages, too."""
+_EXTENSIONS: Final = ("ducklake", "spatial", "icu")
+_UNPACK: Final = f"import duckdb_extensions as d; [d.import_extension(name) for name in {_EXTENSIONS}]"
+_RUN: Final = "from local_bigquery.cli import main; main()"
+
+
+@dataclass(frozen=True)
+class BigQueryEndpoint:
+    """Where clients connect, without credentials: `url` for REST, `storage` (host:port) for gRPC, not encrypted."""
+
+    url: str
+    storage: str
+    project: str = "local"
+
+
+class BigQueryService(SupervisedService[BigQueryEndpoint]):
+    """One emulated BigQuery; every project and dataset is its own. Rows and jobs outlive a crash, streams do not."""
+
+    name: ClassVar[str] = "bigquery"
+    port_names: ClassVar[tuple[str, ...]] = ("http", "grpc")
+
+    def prepare(self) -> None:
+        _program()
+
+    def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
+        del deadline_s
+        return [
+            *(str(_python(_program())), "-c", _RUN, "--host", LOOPBACK, "--data-dir", str(folder / "data")),
+            *("--port", str(ports["http"]), "--grpc-port", str(ports["grpc"])),
+        ]
+
+    def _environ(self) -> Mapping[str, str]:
+        # DuckDB looks for its extensions below the home folder, and would fetch those it does not find.
+        return {"HOME": str(_program() / "home")}
+
+    def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> BigQueryEndpoint:
+        del folder
+        return BigQueryEndpoint(url=f"http://{LOOPBACK}:{ports['http']}", storage=f"{LOOPBACK}:{ports['grpc']}")
+
+    def _answers(self, endpoint: BigQueryEndpoint, timeout_s: float) -> bool:
+        address = urlsplit(endpoint.url)
+        if not accepts_connections(address.port or 0):
+            return False
+        connection = http.client.HTTPConnection(address.netloc, timeout=timeout_s)
+        try:
+            connection.request("GET", f"/bigquery/v2/projects/{endpoint.project}/datasets")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):  # still starting
+            return False
+        finally:
+            connection.close()
+
+
+def _program() -> Path:
+    """The environment in the cache; made now if it is not there."""
+    target = cache_folder() / f"local-bigquery-{LOCAL_BIGQUERY_VERSION}"
+    if not _is_complete(target):
+        find_python(*PYTHON)  # first of all, as it says what to do
+    return ensure_folder(target, complete=_is_complete, fill=_fill)
+
+
+def _is_complete(folder: Path) -> bool:
+    return (folder / "home" / "unpacked").is_file() and _python(folder).exists()
+
+
+def _python(folder: Path) -> Path:
+    return folder / "venv" / "bin" / "python"
+
+
+def _fill(folder: Path) -> None:
+    home = folder / "home"
+    home.mkdir()
+    base = str(find_python(*PYTHON))
+    # As the folder is renamed, its scripts do not run; `python -c` and `python -m` do.
+    _run([base, "-m", "venv", str(folder / "venv")], folder, "making a Python environment")
+    python = str(_python(folder))
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    _run([*pip, "--requirement", str(_PACKAGES)], folder, "pip to install local-bigquery")
+    _run([python, "-c", _UNPACK], folder, "DuckDB's extensions to be unpacked", HOME=str(home))
+    (home / "unpacked").touch()
+
+
+def _run(argv: Sequence[str], folder: Path, doing: str, **environ: str) -> None:
+    log = folder.parent / "install.log"
+    if not run_to_end(Command(argv, folder, log, environ=environ), deadline_s=FETCH_DEADLINE_S, doing=doing):
+        raise ArtifactError(
+            f"local-bigquery {LOCAL_BIGQUERY_VERSION} could not be installed ({doing}). The end of the log:\n"
+            f"{log_tail(log)}\n",
+            fix="Check that pip reaches a package index from this machine.",
+        )

@@ -1,0 +1,79 @@
+"""Google's client of a configuration: credentials, addresses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from connect.api.errors import ConfigError
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from google.auth.credentials import Credentials
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+
+def open_warehouse(config: BigQuerySinkConfig) -> Warehouse:
+    """The dataset of a configuration; nothing is asked of it yet. ConfigError when there are no credentials."""
+    from google.cloud import bigquery
+
+    options = {"api_endpoint": config.endpoint} if config.endpoint else None
+    client = bigquery.Client(project=config.project, credentials=_credentials(config), client_options=options)
+    return Warehouse(client, config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000)
+
+
+def _credentials(config: BigQuerySinkConfig) -> Credentials:
+    from google.auth.credentials import AnonymousCredentials
+
+    if config.insecure:
+        return AnonymousCredentials()  # type: ignore[no-untyped-call]
+    keyfile = config.keyfile.get_secret_value()
+    if config.key_source.upper() == "JSON":
+        return _from_key(keyfile)
+    return _from_file(keyfile) if keyfile and config.key_source.upper() == "FILE" else _from_environment()
+
+
+def _from_file(path: str) -> Credentials:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - an error of pathlib's would show the path, a secret
+            text = file.read()
+    except (OSError, ValueError):
+        raise ConfigError(
+            "The file that keyfile names cannot be read on this worker.",
+            key="keyfile",
+            fix="Put the service account's key there, readable for the worker, or set keySource=JSON.",
+        ) from None
+    return _from_key(text)
+
+
+def _from_key(text: str) -> Credentials:
+    from google.oauth2 import service_account
+
+    try:
+        make: Any = service_account.Credentials.from_service_account_info
+        credentials: Credentials = make(json.loads(text), scopes=[_SCOPE])
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, the text of the error may hold parts of the key
+        raise ConfigError(
+            "keyfile holds no key of a service account (JSON of type service_account).",
+            key="keyfile",
+            fix="Take the JSON file that Google Cloud gives for a service account's key.",
+        ) from None
+    return credentials
+
+
+def _from_environment() -> Credentials:
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError
+
+    try:
+        credentials, _ = google.auth.default(scopes=[_SCOPE])
+    except DefaultCredentialsError as error:
+        raise ConfigError(
+            "The worker's environment has no Google credentials.",
+            key="keyfile",
+            fix="Give a service account's key in keyfile, or set GOOGLE_APPLICATION_CREDENTIALS for the worker.",
+        ) from error
+    found: Credentials = credentials
+    return found

@@ -1,0 +1,288 @@
+"""The settings of the BigQuery sink, by the Java connector's names where a setting is theirs. Values only: no I/O.
+
+Source of names and defaults: BigQuerySinkConfig of confluentinc/kafka-connect-bigquery 2.6 and of Aiven's fork 2.14.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, SecretStr
+
+from connect.api.config import (
+    Boolean,
+    ConnectorConfig,
+    Int,
+    ListOf,
+    Long,
+    Password,
+    String,
+    at_least,
+    between,
+    key,
+    non_empty,
+    one_of,
+)
+from connect.api.errors import ConfigProblem
+from connectors.bigquery.dedup import DedupRules, Deletes, Keep, NullKey
+from connectors.bigquery.names import FieldNames, TableNames, is_table_name
+from connectors.bigquery.paths import Path
+from connectors.bigquery.table_schema import ColumnType
+from connectors.bigquery.types import TypeRules
+
+TARGET, TABLES, DEDUP, LIMITS = "BigQuery", "Tables", "Dedup", "Limits"
+TASKS_KEY: Final = "bigquery.tasks"
+"""In the configuration of a task: how many there are."""
+_DELETE_FIELD: Final = re.compile(r"(?P<path>[^=]+)=(?P<value>.*)")
+
+
+def _check_paths(value: tuple[str, ...]) -> tuple[str, ...]:
+    for text in value:
+        Path.parse(text)
+    if len(set(value)) < len(value):
+        raise ValueError("A field is named twice")
+    if len(value) > 16:
+        raise ValueError("At most 16 fields")
+    return value
+
+
+def _check_delete(value: str) -> str:
+    if value in {Deletes.TOMBSTONE, Deletes.SOFT, Deletes.IGNORE}:
+        return value
+    found = _DELETE_FIELD.fullmatch(value)
+    if found is None:
+        raise ValueError("Give tombstone, soft, ignore, or a field and its value such as __deleted=true")
+    Path.parse(found["path"])
+    return value
+
+
+def _check_table_map(value: tuple[str, ...]) -> tuple[str, ...]:
+    for pair in value:
+        topic, found, table = pair.partition(":")
+        if not found or not topic or not is_table_name(table):
+            raise ValueError(f"{pair!r} is no topic:table")
+    if len({pair.partition(":")[0] for pair in value}) < len(value):
+        raise ValueError("A topic is named twice")
+    return value
+
+
+def _check_size_or_off(value: int) -> int:
+    if value != -1 and value < 1:
+        raise ValueError("Value must be at least 1, or -1 for off")
+    return value
+
+
+_paths = AfterValidator(_check_paths)
+
+
+class BigQuerySinkConfig(ConnectorConfig):
+    """The Java connector's settings, and ours: `dedup.*`, `buffer.max.bytes`, `bigquery.*`."""
+
+    project: Annotated[String, non_empty] = key(
+        "project", doc="The Google Cloud project of the dataset.", importance="high", group=TARGET
+    )
+    dataset: Annotated[String, non_empty] = key(
+        "defaultDataset", doc="The dataset of all tables, which must exist.", importance="high", group=TARGET
+    )
+    keyfile: Password = key(
+        "keyfile",
+        SecretStr(""),
+        doc="Path of a service account's key (JSON) on the worker, or with keySource=JSON the key itself.",
+        importance="high",
+        group=TARGET,
+    )
+    key_source: Annotated[String, one_of("FILE", "JSON", "APPLICATION_DEFAULT", ignore_case=True)] = key(
+        "keySource",
+        "FILE",
+        doc="What keyfile holds. APPLICATION_DEFAULT: nothing, credentials come from the worker's environment.",
+        group=TARGET,
+    )
+    request_timeout_ms: Annotated[Long, at_least(1)] = key(
+        "bigquery.request.timeout.ms", 60_000, doc="Limit of one request to BigQuery, uploads included.",
+        importance="low", group=TARGET,
+    )  # fmt: skip
+    endpoint: String = key(
+        "bigquery.endpoint", "", doc="Address of BigQuery's REST API; empty: Google's.", importance="low", group=TARGET,
+        internal=True,
+    )  # fmt: skip
+    storage_endpoint: String = key(
+        "bigquery.storage.endpoint", "", doc="host:port of BigQuery's Storage API; empty: Google's.", importance="low",
+        group=TARGET, internal=True,
+    )  # fmt: skip
+    insecure: Boolean = key(
+        "bigquery.insecure", False, doc="Send no credentials and encrypt nothing, for an emulator.", importance="low",
+        group=TARGET, internal=True,
+    )  # fmt: skip
+
+    auto_create: Boolean = key(
+        "autoCreateTables", True, doc="Create tables that are missing.", importance="high", group=TABLES
+    )
+    sanitize_topics: Boolean = key(
+        "sanitizeTopics", False, doc="Put _ for each character that a table's plain name may not have.", group=TABLES
+    )
+    sanitize_fields: Boolean = key(
+        "sanitizeFieldNames", False, doc="Put _ for each character that a column's name may not have.", group=TABLES
+    )
+    table_map: Annotated[ListOf, AfterValidator(_check_table_map)] = key(
+        "topic2TableMap", (), doc="Tables of topics, as topic:table,…; these topics are not sanitized.", group=TABLES
+    )
+    allow_new_fields: Boolean = key(
+        "allowNewBigQueryFields", False, doc="Add columns to a table when records have new fields.", group=TABLES
+    )
+    allow_relaxation: Boolean = key(
+        "allowBigQueryRequiredFieldRelaxation", False,
+        doc="Make a REQUIRED column NULLABLE when a field of records has become optional.", group=TABLES,
+    )  # fmt: skip
+    all_nullable: Boolean = key(
+        "allBQFieldsNullable", False, doc="Make every column of a new table NULLABLE.", group=TABLES
+    )
+    decimals: Annotated[String, one_of("FLOAT", "NUMERIC", "BIGNUMERIC", ignore_case=True)] = key(
+        "decimalHandlingMode", "FLOAT",
+        doc="Column of Decimals in new tables. FLOAT, the Java connector's choice, keeps about 15 digits; NUMERIC and "
+        "BIGNUMERIC keep all.", group=TABLES,
+    )  # fmt: skip
+    partition_field: String = key(
+        "timestampPartitionFieldName", "", doc="Column by which a new table is partitioned; empty: time of arrival.",
+        group=TABLES,
+    )  # fmt: skip
+    partitioning: Annotated[String, one_of("HOUR", "DAY", "MONTH", "YEAR", "NONE", ignore_case=True)] = key(
+        "timePartitioningType", "DAY", doc="Time that one partition of a new table covers; NONE: no partitions.",
+        group=TABLES,
+    )  # fmt: skip
+    partition_expiration_ms: Annotated[Long, AfterValidator(_check_size_or_off)] = key(
+        "partitionExpirationMs", -1, doc="A new table's partitions are dropped after this time; -1: never.",
+        group=TABLES,
+    )  # fmt: skip
+    clustering: ListOf = key(
+        "clusteringPartitionFieldNames", (),
+        doc="At most 4 columns by which a new table is clustered; empty: the dedup fields.", group=TABLES,
+    )  # fmt: skip
+    staging_suffix: Annotated[String, non_empty] = key(
+        "intermediateTableSuffix", "tmp", doc="Part of the names of staging tables: _<table>_<suffix>_<batch>.",
+        importance="low", group=TABLES,
+    )  # fmt: skip
+
+    dedup_fields: Annotated[ListOf, _paths] = key(
+        "dedup.fields",
+        (),
+        doc="Records in which all of these are equal are one row: fields of the value (id, order.id), __key, __key.id, "
+        "__header.x, __topic, __partition, __offset.",
+        importance="high",
+        group=DEDUP,
+    )
+    dedup_keep: Annotated[String, one_of(*Keep)] = key(
+        "dedup.keep", "latest",
+        doc="Which record of a row stays: the latest in dedup.order.by, or the first that came.", group=DEDUP,
+    )  # fmt: skip
+    dedup_order: Annotated[ListOf, _paths] = key(
+        "dedup.order.by", ("__timestamp",),
+        doc="Fields whose largest values make a record the latest; ties are broken by partition and offset.",
+        group=DEDUP,
+    )  # fmt: skip
+    dedup_delete: Annotated[String, AfterValidator(_check_delete)] = key(
+        "dedup.delete",
+        "tombstone",
+        doc="Records that delete their row: tombstone (a null value), a field and its value such as __deleted=true "
+        "(tombstones too), soft (the row stays, its column _deleted is true), ignore (tombstones are left out).",
+        group=DEDUP,
+    )
+    dedup_null_key: Annotated[String, one_of("fail", "dlq")] = key(
+        "dedup.null.key", "fail",
+        doc="Records that lack a dedup field: fail ends the task, dlq makes bad rows of them (errors.tolerance).",
+        group=DEDUP,
+    )  # fmt: skip
+    dedup_interval_ms: Annotated[Long, at_least(0)] = key(
+        "dedup.merge.interval.ms", 60_000, doc="Rows wait at most this long before they are staged and merged.",
+        group=DEDUP,
+    )  # fmt: skip
+    dedup_max_records: Annotated[Long, at_least(1)] = key(
+        "dedup.merge.max.records", 500_000, doc="Rows of a table after which a batch is staged and merged.",
+        group=DEDUP,
+    )  # fmt: skip
+    tombstone_retention_ms: Annotated[Long, at_least(0)] = key(
+        "dedup.tombstone.retention.ms", 604_800_000,
+        doc="How long a delete is remembered, so that an older record that comes later does not bring its row back; "
+        "0: not at all.", group=DEDUP,
+    )  # fmt: skip
+
+    threads: Annotated[Int, between(1, 64)] = key(
+        "threadPoolSize", 10, doc="Most tables of a task that are staged and merged at the same time.",
+        importance="low", group=LIMITS,
+    )  # fmt: skip
+    buffer_max_bytes: Annotated[Long, at_least(1)] = key(
+        "buffer.max.bytes", 134_217_728,
+        doc="Bytes of rows that a task holds. A table's batch ends at half of it, and with all of it nothing more is "
+        "taken until a batch is merged.", importance="low", group=LIMITS,
+    )  # fmt: skip
+    tasks: Annotated[Int, at_least(1)] = key(
+        TASKS_KEY, 1, doc="Set for tasks by the connector: how many there are.", importance="low", group=LIMITS,
+        internal=True,
+    )  # fmt: skip
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """What is wrong between keys."""
+        if not self.dedup_fields:
+            yield ConfigProblem(
+                "dedup.fields", "dedup.fields is empty: name the fields by which records are the same row."
+            )
+        if len(self.clustering) > 4:
+            yield ConfigProblem("clusteringPartitionFieldNames", "BigQuery clusters by at most 4 columns.")
+        yield from self._credential_problems()
+        yield from self._dedup_problems()
+
+    def _credential_problems(self) -> Iterator[ConfigProblem]:
+        has_key = bool(self.keyfile.get_secret_value())
+        if self.key_source.upper() == "APPLICATION_DEFAULT" and has_key:
+            yield ConfigProblem("keyfile", "keyfile must be left out with keySource=APPLICATION_DEFAULT.")
+        if self.key_source.upper() == "JSON" and not has_key:
+            yield ConfigProblem("keyfile", "keySource=JSON needs the key in keyfile.")
+        if self.insecure and not self.endpoint:
+            yield ConfigProblem("bigquery.insecure", "bigquery.insecure=true needs bigquery.endpoint.")
+
+    def _dedup_problems(self) -> Iterator[ConfigProblem]:
+        if self.dedup_keep == Keep.FIRST and "dedup.delete" in self.originals and self.dedup_delete != Deletes.IGNORE:
+            yield ConfigProblem(
+                "dedup.delete", "dedup.keep=first never changes a row, so it takes dedup.delete=ignore alone."
+            )
+        if not self.dedup_order:
+            yield ConfigProblem("dedup.order.by", "dedup.order.by is empty: leave it out, or name a field.")
+
+    @property
+    def dedup(self) -> DedupRules:
+        """The rules of dedup."""
+        marked = _DELETE_FIELD.fullmatch(self.dedup_delete)
+        deletes = Deletes.FIELD if marked else Deletes(self.dedup_delete)
+        if self.dedup_keep == Keep.FIRST:
+            deletes, marked = Deletes.IGNORE, None
+        return DedupRules(
+            fields=tuple(map(Path.parse, self.dedup_fields)),
+            order_by=tuple(map(Path.parse, self.dedup_order)),
+            keep=Keep(self.dedup_keep),
+            deletes=deletes,
+            null_key=NullKey(self.dedup_null_key),
+            delete_field=Path.parse(marked["path"]) if marked else None,
+            delete_value=marked["value"] if marked else "",
+        )
+
+    @property
+    def remembers_deletes(self) -> bool:
+        """Hard deletes leave their key and order in a table beside the table."""
+        return self.dedup.deletes in {Deletes.TOMBSTONE, Deletes.FIELD} and self.tombstone_retention_ms > 0
+
+    @property
+    def field_names(self) -> FieldNames:
+        """How columns are named."""
+        return FieldNames(self.sanitize_fields)
+
+    @property
+    def table_names(self) -> TableNames:
+        """How tables are named."""
+        pairs = (pair.partition(":") for pair in self.table_map)
+        return TableNames(self.sanitize_topics, {topic: table for topic, _, table in pairs})
+
+    @property
+    def type_rules(self) -> TypeRules:
+        """How columns are made of schemas."""
+        return TypeRules(self.field_names, ColumnType(self.decimals.upper()), self.all_nullable)

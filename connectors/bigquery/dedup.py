@@ -1,0 +1,145 @@
+"""The rules of deduplication: which records are one row, and which of them stays. Values only.
+
+Two records are one row when all their dedup fields are equal, wherever they come from: the scope is the table, not a
+topic partition. Of these the one with the largest order stays (keep=latest): the tuple of the order fields, then
+partition, offset and topic, which no two records share. It is stored in the row, and a record takes a row's place only
+if its own is larger; so a record that comes again, late or in another batch changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.errors import ConnectError, SchemaError
+from connectors.bigquery.names import FieldNames
+from connectors.bigquery.paths import COORDINATES, Path, Root
+
+KAFKA_TOPIC: Final = "_kafka_topic"
+KAFKA_PARTITION: Final = "_kafka_partition"
+KAFKA_OFFSET: Final = "_kafka_offset"
+KAFKA_TIMESTAMP: Final = "_kafka_timestamp"
+IS_DELETE: Final = "_dedup_is_delete"
+"""In staging tables only: the record deletes its row."""
+SOFT_DELETED: Final = "_deleted"
+"""With dedup.delete=soft: the row's record was a delete."""
+DELETED_AT: Final = "_dedup_deleted_at"
+"""In tables that remember deletes: when the delete was merged."""
+TIE_BREAK: Final = (Path(Root.PARTITION), Path(Root.OFFSET), Path(Root.TOPIC))
+
+
+class Keep(StrEnum):
+    """Which of several records of one row stays."""
+
+    LATEST = "latest"
+    FIRST = "first"
+
+
+class Deletes(StrEnum):
+    """Which records delete a row, and how."""
+
+    TOMBSTONE = "tombstone"
+    FIELD = "field"
+    SOFT = "soft"
+    IGNORE = "ignore"
+
+
+class NullKey(StrEnum):
+    """What becomes of a record that lacks a dedup field."""
+
+    FAIL = "fail"
+    DLQ = "dlq"
+    APPEND = "append"
+
+
+@dataclass(frozen=True, slots=True)
+class DedupRules:
+    """The settings `dedup.*`. `delete_field`: where `delete_value` marks a delete (dedup.delete=path=value)."""
+
+    fields: tuple[Path, ...]
+    order_by: tuple[Path, ...] = (Path(Root.TIMESTAMP),)
+    keep: Keep = Keep.LATEST
+    deletes: Deletes = Deletes.TOMBSTONE
+    null_key: NullKey = NullKey.FAIL
+    delete_field: Path | None = None
+    delete_value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A path, and the column of the table that holds its value. `is_own`: the column is there for dedup alone."""
+
+    path: Path
+    column: str
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DedupColumns:
+    """Where keys and order stand in the table. `order` ends with the tie-break."""
+
+    keys: tuple[Placed, ...]
+    order: tuple[Placed, ...]
+
+    @property
+    def own(self) -> tuple[Placed, ...]:
+        """The columns that the table has for dedup alone, each once."""
+        return tuple({placed.column: placed for placed in (*self.order, *self.keys) if placed.is_own}.values())
+
+
+def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None) -> DedupColumns:
+    """The columns of keys and order for records whose key has this schema (None: no key)."""
+    keys = [member for path in rules.fields for member in _members(path, key_schema)]
+    order = (*rules.order_by, *TIE_BREAK)
+    return DedupColumns(
+        tuple(_placed(path, names, f"_dedup_key_{number}") for number, path in enumerate(keys, 1)),
+        tuple(_placed(path, names, f"_dedup_order_{number}") for number, path in enumerate(dict.fromkeys(order), 1)),
+    )
+
+
+def check_key_type(path: Path, schema: s.Schema, topic: str) -> None:
+    """SchemaError when values of this type cannot be compared for equality in SQL."""
+    if schema.type in {s.Type.FLOAT32, s.Type.FLOAT64}:
+        raise SchemaError(
+            f"Values of topic {topic} cannot be told apart by this field: it is a {schema.type}, and two "
+            "floating-point numbers that look alike need not be equal.",
+            field=str(path),
+            key="dedup.fields",
+            fix="Name a whole number, a text or a timestamp.",
+        )
+    if schema.type in {s.Type.ARRAY, s.Type.MAP, s.Type.STRUCT}:
+        raise SchemaError(
+            f"Values of topic {topic} cannot be told apart by this field: it is a {schema.type}.",
+            field=str(path),
+            key="dedup.fields",
+            fix="Name its members, as in order.id.",
+        )
+
+
+def _members(path: Path, key_schema: s.Schema | None) -> list[Path]:
+    """A key that is a struct stands for all of its fields, as SQL does not compare structs."""
+    if path != Path(Root.KEY) or key_schema is None or key_schema.type is not s.Type.STRUCT:
+        return [path]
+    if not key_schema.fields:
+        raise ConnectError(
+            "The record keys are structs without fields, so they tell no rows apart.", key="dedup.fields"
+        )
+    return [Path(Root.KEY, (field.name,)) for field in key_schema.fields]
+
+
+_COORDINATE_COLUMNS: Final = {
+    Root.TOPIC: KAFKA_TOPIC,
+    Root.PARTITION: KAFKA_PARTITION,
+    Root.OFFSET: KAFKA_OFFSET,
+    Root.TIMESTAMP: KAFKA_TIMESTAMP,
+}
+
+
+def _placed(path: Path, names: FieldNames, otherwise: str) -> Placed:
+    if path.root in COORDINATES:
+        return Placed(path, _COORDINATE_COLUMNS[path.root], is_own=True)
+    if path.root is Root.VALUE and len(path.names) == 1:
+        return Placed(path, names.column(path.names[0], str(path)), is_own=False)
+    return Placed(path, otherwise, is_own=True)

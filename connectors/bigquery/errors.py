@@ -1,0 +1,90 @@
+"""What Google's client raises, as the contract's errors: what happened, where, what to change. Never a credential."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, Final
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+
+_RETRIABLE_REASONS: Final = frozenset(
+    {
+        "backendError", "internalError", "jobBackendError", "jobInternalError", "jobRateLimitExceeded",
+        "quotaExceeded", "rateLimitExceeded", "tableUnavailable", "timeout", "stopped",
+    }
+)  # fmt: skip
+"""Reasons of BigQuery's errors that pass: faults of its own, and quotas, which fill up again."""
+_PASSING_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
+"""What is left of 403 is a quota; a table that is not found is made again."""
+_NO_DATASET: Final = re.compile(r"not found: (dataset|project)", re.IGNORECASE)
+_RETRIABLE_TEXTS: Final = ("could not serialize access", "concurrent update", "transaction is aborted")
+
+
+@contextmanager
+def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
+    """Turn the errors of Google's client into ours; `doing` says what was being done."""
+    from google.api_core import exceptions as api
+    from google.auth import exceptions as auth
+    from requests.exceptions import RequestException
+
+    where = f"BigQuery dataset {project}.{dataset}"
+    try:
+        yield
+    except api.GoogleAPICallError as error:
+        raise _api_error(where, doing, error) from error
+    except api.RetryError as error:
+        raise RetriableError(f"{where}, {doing}: {error.message}") from error
+    except (RequestException, ConnectionError, auth.TransportError) as error:
+        raise RetriableError(f"{where} cannot be reached, {doing}: {type(error).__name__}") from error
+    except auth.GoogleAuthError as error:
+        raise ConfigError(
+            f"{where}: no credentials for {doing} ({type(error).__name__}).",
+            key="keyfile",
+            fix="Check keyfile and keySource.",
+        ) from error
+
+
+def _api_error(where: str, doing: str, error: Any) -> ConnectError:
+    """What an answer of BigQuery's API with an error means."""
+    reasons = {str(part.get("reason", "")) for part in error.errors or () if isinstance(part, Mapping)}
+    match int(error.code or 0):
+        case HTTPStatus.NOT_FOUND if _NO_DATASET.search(error.message):
+            return ConfigError(
+                f"{where} does not exist ({doing}: {error.message}).",
+                key="defaultDataset",
+                fix="Create the dataset, or name another one.",
+            )
+        case HTTPStatus.FORBIDDEN if reasons.isdisjoint(_RETRIABLE_REASONS):
+            return ConfigError(
+                f"{where} refused access, {doing}: {error.message}",
+                key="keyfile",
+                fix="Give the account the roles BigQuery Data Editor on the dataset and BigQuery Job User on the "
+                "project.",
+            )
+        case HTTPStatus.UNAUTHORIZED:
+            return ConfigError(
+                f"{where} does not know the credentials, {doing}.", key="keyfile", fix="Check keyfile and keySource."
+            )
+        case HTTPStatus.CONFLICT | HTTPStatus.PRECONDITION_FAILED:
+            return RetriableError(f"{where}, {doing}: somebody else changed it meanwhile: {error.message}")
+        case code if code in _PASSING_CODES or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return RetriableError(f"{where}, {doing}: {error.message}")
+    return _refused(where, doing, reasons, error.message)
+
+
+def job_error(result: Mapping[str, Any], doing: str) -> ConnectError:
+    """The error of a job that ended with one."""
+    return _refused("BigQuery", doing, {str(result.get("reason", ""))}, str(result.get("message", "")))
+
+
+def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) -> ConnectError:
+    text = message.lower()
+    if reasons & _RETRIABLE_REASONS or any(part in text for part in _RETRIABLE_TEXTS):
+        return RetriableError(f"{where}, {doing}: {message}")
+    if "notFound" in reasons:
+        return RetriableError(f"{where}, {doing}: {message}. It is made again.")
+    return ConnectError(f"{where} refused {doing} ({', '.join(sorted(reasons)) or 'no reason given'}): {message}")

@@ -1,0 +1,200 @@
+"""Arrow values of Connect types made into the Arrow type of a column, or refused row by row. Pure; lossless.
+
+The one exception is a Decimal in a FLOAT column, which `decimalHandlingMode=FLOAT` asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from connect.api import schema as s
+from connect.api.errors import SchemaError
+from connect.api.time_types import NAMESPACE
+from connectors.bigquery.table_schema import REPEATED, REQUIRED, ColumnSchema, ColumnType
+from connectors.bigquery.types import arrow_type_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NUMBERS: Final = frozenset(
+    {ColumnType.INTEGER, ColumnType.FLOAT, ColumnType.NUMERIC, ColumnType.BIGNUMERIC, ColumnType.STRING}
+)
+_TEXTS: Final = frozenset(ColumnType) - {ColumnType.BYTES, ColumnType.RECORD}
+_FIRST_US: Final = -62_135_596_800_000_000
+_LAST_US: Final = 253_402_300_799_999_999
+"""The years 1 to 9999 in microseconds since 1970: what TIMESTAMP and DATETIME hold."""
+_DATE_DAYS: Final = (-719_162, 2_932_896)
+
+
+def fitted_rows(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> Mapping[int, Exception]:
+    """The rows whose value has no place in the column, each with the reason; found by halving, so good rows are cheap.
+
+    SchemaError when no value of this type has.
+    """
+    bad: dict[int, Exception] = {}
+
+    def search(start: int, stop: int) -> None:
+        error = _misfit(array.slice(start, stop - start), schema, column, path)
+        if error is None:
+            return
+        if stop - start == 1:
+            bad[start] = error
+            return
+        middle = (start + stop) // 2
+        search(start, middle)
+        search(middle, stop)
+
+    search(0, len(array))
+    return bad
+
+
+def _misfit(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> SchemaError | None:
+    import pyarrow as pa
+
+    try:
+        fitted(array, schema, column, path)
+    except (pa.ArrowInvalid, _MissingError) as error:
+        return SchemaError(f"A value does not fit column {column.name} ({_shown(column)}): {error}", field=path)
+    return None
+
+
+class _MissingError(Exception):
+    """A null where the column is REQUIRED."""
+
+
+def fitted(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array:
+    """All values in the column's Arrow type. pyarrow.ArrowInvalid or _MissingError when one of them does not fit."""
+    if column.mode == REPEATED:
+        return _repeated(array, schema, column, path)
+    if column.mode == REQUIRED and array.null_count:
+        raise _MissingError("it is null and the column is REQUIRED")
+    if schema.type is s.Type.STRUCT or column.type is ColumnType.RECORD:
+        return _record(array, schema, column, path)
+    if schema.type in {s.Type.ARRAY, s.Type.MAP}:
+        raise _no_place(schema, column, path)
+    return _scalar(array, schema, column, path)
+
+
+def _repeated(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array:
+    import pyarrow as pa
+
+    if schema.type not in {s.Type.ARRAY, s.Type.MAP}:
+        raise _no_place(schema, column, path)
+    element = ColumnSchema(column.name, column.type, REQUIRED, column.fields, column.precision, column.scale)
+    if schema.type is s.Type.MAP:
+        assert schema.keys is not None
+        assert schema.items is not None
+        pair = s.struct({"key": schema.keys, "value": schema.items})
+        entries = pa.StructArray.from_arrays([array.keys, array.items], names=["key", "value"])
+        values = fitted(entries, pair, element, path)
+    else:
+        assert schema.items is not None
+        values = fitted(array.values, schema.items, element, path)
+    mask = array.is_null() if array.null_count else None
+    kind = pa.list_(pa.field("element", values.type, nullable=False))
+    return pa.ListArray.from_arrays(array.offsets, values, type=kind, mask=mask)
+
+
+def _record(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if schema.type is not s.Type.STRUCT or column.type is not ColumnType.RECORD:
+        raise _no_place(schema, column, path)
+    given = {f.name.lower(): (i, f.schema) for i, f in enumerate(schema.fields)}
+    children = []
+    for child in column.fields:
+        found = given.get(child.name.lower())
+        if found is None:
+            children.append(pa.nulls(len(array), arrow_type_of(child)))
+            continue
+        values = pc.struct_field(array, found[0])
+        present = child if not array.null_count else child.relaxed()
+        children.append(fitted(values, found[1], present, f"{path}.{child.name}"))
+    mask = array.is_null() if array.null_count else None
+    fields = [pa.field(child.name, values.type) for child, values in zip(column.fields, children, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def _scalar(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array:
+    import pyarrow as pa
+
+    array = _DEBEZIUM[schema.name](array) if schema.name in _DEBEZIUM else array
+    if column.type not in _allowed(array.type):
+        raise _no_place(schema, column, path)
+    if column.type in {ColumnType.NUMERIC, ColumnType.BIGNUMERIC} and pa.types.is_integer(array.type):
+        array = array.cast(pa.decimal128(19, 0))
+    result = array.cast(arrow_type_of(column))
+    if column.type in {ColumnType.TIMESTAMP, ColumnType.DATETIME}:
+        _check_range(result.cast(pa.int64()), _FIRST_US, _LAST_US)
+    if column.type is ColumnType.DATE:
+        _check_range(result.cast(pa.int32()), *_DATE_DAYS)
+    return result
+
+
+def _allowed(arrow: pa.DataType) -> frozenset[ColumnType]:
+    """The columns that hold every value of an Arrow type, or refuse the ones that they do not hold."""
+    import pyarrow.types as t
+
+    if t.is_integer(arrow):
+        return _NUMBERS
+    if t.is_floating(arrow):
+        return frozenset({ColumnType.FLOAT, ColumnType.STRING})
+    if t.is_decimal(arrow):
+        return _NUMBERS
+    if t.is_string(arrow) or t.is_large_string(arrow) or t.is_null(arrow):
+        return _TEXTS
+    if t.is_boolean(arrow):
+        return frozenset({ColumnType.BOOLEAN, ColumnType.STRING})
+    if t.is_date(arrow):
+        return frozenset({ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIMESTAMP, ColumnType.STRING})
+    if t.is_time(arrow):
+        return frozenset({ColumnType.TIME, ColumnType.STRING})
+    if t.is_timestamp(arrow):
+        return frozenset({ColumnType.TIMESTAMP, ColumnType.DATETIME, ColumnType.STRING})
+    return frozenset({ColumnType.BYTES})
+
+
+def _debezium() -> dict[str, Callable[[pa.Array], pa.Array]]:
+    def to(*types: str) -> Callable[[pa.Array], pa.Array]:
+        def cast(array: pa.Array) -> pa.Array:
+            import pyarrow as pa
+
+            for name in types:
+                array = array.cast(pa.timestamp(name, "UTC") if name in {"ms", "us"} else pa.type_for_alias(name))
+            return array
+
+        return cast
+
+    names = {
+        "Date": to("int32", "date32"), "Time": to("int32", "time32[ms]"), "MicroTime": to("int64", "time64[us]"),
+        "Timestamp": to("int64", "ms"), "MicroTimestamp": to("int64", "us"), "ZonedTimestamp": to("us"),
+    }  # fmt: skip
+    return {NAMESPACE + name: cast for name, cast in names.items()}
+
+
+_DEBEZIUM: Final = _debezium()
+
+
+def _check_range(numbers: pa.Array, least: int, most: int) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.min_max(numbers)
+    low, high = found["min"].as_py(), found["max"].as_py()
+    if low is not None and not least <= low <= high <= most:
+        raise pa.ArrowInvalid("it is not in the years 1 to 9999, which BigQuery holds")
+
+
+def _no_place(schema: s.Schema, column: ColumnSchema, path: str) -> SchemaError:
+    return SchemaError(
+        f"Values of the type {schema.name or schema.type} have no place in column {column.name}, which is "
+        f"{_shown(column)}.",
+        field=path,
+        fix="Change the column's type, or the field's by a transform.",
+    )
+
+
+def _shown(column: ColumnSchema) -> str:
+    return f"{column.mode} {column.type}" if column.mode != "NULLABLE" else str(column.type)

@@ -1,0 +1,155 @@
+"""The way of one table's rows: gathered, sealed as a batch, landed by a thread. Owned by the task thread.
+
+Rows of a lane are merged in the order in which they came, one batch after the other; those of several tables side by
+side. A lane says which offsets are not yet in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from connect.api.errors import RetriableError
+from connect.api.records import TopicPartition
+from connectors.bigquery.dedup import IS_DELETE, DedupColumns
+from connectors.bigquery.merging import SealedBatch
+from connectors.bigquery.rows import Admitted
+from connectors.bigquery.staging import OffsetRange
+from connectors.bigquery.table_schema import Columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """When a batch is sealed: after so many rows or bytes, or this long after its first row."""
+
+    rows: int
+    size_bytes: int
+    interval_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows of one put."""
+
+    partition: TopicPartition
+    rows: pa.Table
+    range: OffsetRange
+
+
+@dataclass
+class Lane:
+    """One table. `columns` and `dedup` are those of the table as it is now."""
+
+    target: str
+    columns: Columns
+    dedup: DedupColumns
+    rotation: Rotation
+    _pieces: list[_Piece] = field(default_factory=list)
+    _since_s: float = 0.0
+    _sealed: SealedBatch | None = None
+    _landing: Future[None] | None = None
+    _retry_at_s: float = 0.0
+    _failures: int = 0
+
+    def take(self, partition: TopicPartition, admitted: Admitted, now_s: float) -> None:
+        """Gather the rows of one put."""
+        if not len(admitted.rows):
+            return
+        if not self._pieces:
+            self._since_s = now_s
+        offsets = admitted.offsets
+        places = OffsetRange(offsets[0].as_py(), offsets[-1].as_py())
+        self._pieces.append(_Piece(partition, admitted.rows, places))
+
+    @property
+    def gathered_bytes(self) -> int:
+        """Bytes of rows that are not sealed."""
+        return sum(piece.rows.nbytes for piece in self._pieces)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of all rows that it keeps."""
+        sealed = sum(table.nbytes for table in self._sealed.tables) if self._sealed is not None else 0
+        return self.gathered_bytes + sealed
+
+    @property
+    def is_landing(self) -> bool:
+        """A batch is on its way."""
+        return self._sealed is not None
+
+    def due_in_s(self, now_s: float) -> float | None:
+        """How soon the gathered rows are sealed; None when there are none."""
+        if not self._pieces:
+            return None
+        rows = sum(len(piece.rows) for piece in self._pieces)
+        if rows >= self.rotation.rows or self.gathered_bytes >= self.rotation.size_bytes:
+            return 0.0
+        return max(0.0, self._since_s + self.rotation.interval_s - now_s)
+
+    def seal(self) -> None:
+        """Make a batch of what is gathered; none may be on its way."""
+        assert self._sealed is None
+        import pyarrow.compute as pc
+
+        ranges: dict[TopicPartition, OffsetRange] = {}
+        for piece in self._pieces:
+            before = ranges.get(piece.partition, piece.range)
+            ranges[piece.partition] = OffsetRange(
+                min(before.first, piece.range.first), max(before.last, piece.range.last)
+            )
+        tables = tuple(piece.rows for piece in self._pieces)
+        deletes = sum(pc.sum(table[IS_DELETE]).as_py() or 0 for table in tables)
+        self._sealed = SealedBatch(self.target, tables, ranges, self.columns, self.dedup, deletes)
+        self._pieces = []
+
+    def advance(self, land: Callable[[SealedBatch], None], executor: Executor, now_s: float) -> RetriableError | None:
+        """Move on without waiting: take note of a batch that has landed, start the next that is due.
+
+        A batch that failed for now is landed again, with growing waits; its error is returned. What else it raised is
+        raised here.
+        """
+        error = self._note_landed(now_s)
+        if self._sealed is None and self.due_in_s(now_s) == 0.0:
+            self.seal()
+        if self._sealed is not None and self._landing is None and now_s >= self._retry_at_s:
+            self._landing = executor.submit(land, self._sealed)
+        return error
+
+    def pending(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Partitions with the first offset of theirs that is not in the table yet."""
+        for piece in self._pieces:
+            yield piece.partition, piece.range.first
+        if self._sealed is not None:
+            for partition, places in self._sealed.ranges.items():
+                yield partition, places.first
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Drop what is gathered of these partitions; what is on its way may land, which does no harm."""
+        self._pieces = [piece for piece in self._pieces if piece.partition not in partitions]
+
+    def _note_landed(self, now_s: float) -> RetriableError | None:
+        if self._landing is None or not self._landing.done():
+            return None
+        landing, self._landing = self._landing, None
+        try:
+            landing.result()
+        except RetriableError as error:
+            self._failures += 1
+            self._retry_at_s = now_s + min(60.0, 0.5 * 2 ** min(self._failures, 10))
+            return error
+        self._sealed, self._failures, self._retry_at_s = None, 0, 0.0
+        return None
+
+
+def first_pending(lanes: Collection[Lane]) -> Mapping[TopicPartition, int]:
+    """The first offset of each partition that is in no table yet; partitions without such are left out."""
+    first: dict[TopicPartition, int] = {}
+    for lane in lanes:
+        for partition, offset in lane.pending():
+            first[partition] = min(offset, first.get(partition, offset))
+    return first

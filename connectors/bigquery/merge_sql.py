@@ -1,0 +1,137 @@
+"""The SQL of deduplication: staged rows into the table, by one guarded MERGE. Text only; BigQuery and DuckDB take it.
+
+The guard is what makes a replay harmless: a staged row takes the place of a row only if its order is larger. NULL is
+the smallest order, so rows that were there before dedup began give way to any record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from connectors.bigquery.dedup import DELETED_AT, IS_DELETE, SOFT_DELETED, Deletes, Keep
+
+Quote = Callable[[str], str]
+
+
+def backticks(name: str) -> str:
+    """A name of a column in BigQuery's SQL."""
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """One MERGE. All members are names of columns but `target`, `staged` and `tombstones`, which are quoted tables.
+
+    columns: those of the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the
+    staged tables have; the others become NULL in a row that is replaced. tombstones: where hard deletes are remembered.
+    """
+
+    target: str
+    staged: tuple[str, ...]
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    order: tuple[str, ...]
+    present: frozenset[str]
+    keep: Keep = Keep.LATEST
+    deletes: Deletes = Deletes.TOMBSTONE
+    tombstones: str | None = None
+    quote: Quote = backticks
+
+    def text(self) -> str:
+        """The MERGE into the table."""
+        lines = [f"MERGE INTO {self.target} AS T", f"USING (\n{self._source()}\n) AS S", f"ON {self._same('S', 'T')}"]
+        if self.keep is Keep.FIRST:
+            return "\n".join([*lines, self._insert("")])
+        newer = self.newer("S", "T")
+        match self.deletes:
+            case Deletes.IGNORE:
+                return "\n".join([*lines, self._update(newer, self.columns), self._insert("")])
+            case Deletes.SOFT:
+                alive = f"NOT S.{self._is_delete}"
+                marks = (*self.order, SOFT_DELETED)
+                return "\n".join([
+                    *lines,
+                    self._update(f"{alive} AND {newer}", self.columns),
+                    self._update(f"S.{self._is_delete} AND {newer}", marks),
+                    self._insert(""),
+                ])  # fmt: skip
+        return "\n".join([
+            *lines,
+            f"WHEN MATCHED AND S.{self._is_delete} AND {newer} THEN DELETE",
+            self._update(f"NOT S.{self._is_delete} AND {newer}", self.columns),
+            self._insert(f" AND NOT S.{self._is_delete}"),
+        ])  # fmt: skip
+
+    def remember_deletes(self, now: str) -> str:
+        """The MERGE of this batch's deletes into `tombstones`, to be run before `text`. `now`: SQL of the moment."""
+        assert self.tombstones is not None
+        marks = [c for c in self.order if c not in self.keys]
+        names, deleted_at = [*self.keys, *marks], self.quote(DELETED_AT)
+        quoted = [self.quote(name) for name in names]
+        sets = ", ".join([*(f"{q} = S.{q}" for q in map(self.quote, marks)), f"{deleted_at} = {now}"])
+        return "\n".join([
+            f"MERGE INTO {self.tombstones} AS T",
+            f"USING (\n{self._winners()}\n) AS S",
+            f"ON {self._same('S', 'T')}",
+            f"WHEN MATCHED AND S.{self._is_delete} AND {self.newer('S', 'T')} THEN UPDATE SET {sets}",
+            f"WHEN NOT MATCHED AND S.{self._is_delete} THEN INSERT ({', '.join(quoted)}, {deleted_at})",
+            f"VALUES ({', '.join(f'S.{q}' for q in quoted)}, {now})",
+        ])  # fmt: skip
+
+    def newer(self, one: str, other: str) -> str:
+        """SQL: the order of `one` is larger than that of `other`, both aliases; NULL is smallest. Never NULL."""
+        text = "FALSE"
+        for name in reversed(self.order):
+            a, b = f"{one}.{self.quote(name)}", f"{other}.{self.quote(name)}"
+            larger = f"({a} IS NOT NULL AND ({b} IS NULL OR {a} > {b}))"
+            text = larger if text == "FALSE" else f"({larger} OR ({a} IS NOT DISTINCT FROM {b} AND {text}))"
+        return text
+
+    @property
+    def _is_delete(self) -> str:
+        return self.quote(IS_DELETE)
+
+    def _same(self, one: str, other: str) -> str:
+        return " AND ".join(f"{one}.{q} = {other}.{q}" for q in map(self.quote, self.keys))
+
+    def _winners(self) -> str:
+        """Of each key the staged row that stays."""
+        # Two batches may hold the same record, as after a replay: its rows are alike, and either will do.
+        columns = self._staged_columns()
+        rows = "\n  UNION ALL\n".join(f"  SELECT {columns} FROM {table}" for table in self.staged)  # noqa: S608 - names
+        direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"
+        order = ", ".join(f"{self.quote(name)} {direction}" for name in self.order)
+        keys = ", ".join(map(self.quote, self.keys))
+        return "\n".join([
+            "  SELECT * FROM (", rows, "  ) WHERE TRUE",
+            f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) = 1",
+        ])  # fmt: skip
+
+    def _source(self) -> str:
+        if self.tombstones is None:
+            return self._winners()
+        # A delete goes on although its tombstone, just written, is as new as itself.
+        return "\n".join([
+            "  SELECT W.* FROM (", self._winners(), f"  ) AS W LEFT JOIN {self.tombstones} AS D",
+            f"  ON {self._same('W', 'D')}",
+            f"  WHERE W.{self._is_delete} OR D.{self.quote(self.order[-1])} IS NULL OR {self.newer('W', 'D')}",
+        ])  # fmt: skip
+
+    def _staged_columns(self) -> str:
+        names = [name for name in self.columns if name in self.present]
+        return ", ".join(self.quote(name) for name in (*names, IS_DELETE))
+
+    def _value(self, name: str) -> str:
+        if name == SOFT_DELETED and self.deletes is Deletes.SOFT:
+            return f"S.{self._is_delete}"
+        return f"S.{self.quote(name)}" if name in self.present else "NULL"
+
+    def _update(self, condition: str, names: Sequence[str]) -> str:
+        sets = ", ".join(f"{self.quote(name)} = {self._value(name)}" for name in names if name not in self.keys)
+        return f"WHEN MATCHED AND {condition} THEN UPDATE SET {sets}"
+
+    def _insert(self, condition: str) -> str:
+        names = ", ".join(map(self.quote, self.columns))
+        values = ", ".join(map(self._value, self.columns))
+        return f"WHEN NOT MATCHED{condition} THEN INSERT ({names}) VALUES ({values})"  # noqa: S608 - names alone

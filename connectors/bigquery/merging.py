@@ -1,0 +1,243 @@
+"""Staged batches into tables: load jobs, merges, and which task merges what. Runs on threads beside the task's.
+
+One task merges a table, so that BigQuery never runs two merges of it at once; the others stage, and wait for the mark
+that says their batch is merged. Should two tasks merge the same all the same, as one is a zombie, the guard of the
+MERGE keeps the table right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from connect.api.errors import RetriableError
+from connect.api.records import TopicPartition
+from connectors.bigquery.dedup import DedupColumns, Deletes, Keep
+from connectors.bigquery.merge_sql import Merge
+from connectors.bigquery.staging import (
+    CONNECTOR_LABEL,
+    EXPIRES_AFTER_S,
+    STATE_LABEL,
+    TASK_LABEL,
+    OffsetRange,
+    StagedFacts,
+    batch_id,
+    connector_label,
+    parquet_of,
+    staging_columns,
+    staging_name,
+    target_of,
+)
+from connectors.bigquery.table_schema import Columns, by_name
+from connectors.bigquery.tables import deletes_table
+from connectors.bigquery.warehouse import Changed, NewTable, Warehouse
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger(__name__)
+_STAGED: Final = {STATE_LABEL: "staged"}
+_MERGED: Final = {STATE_LABEL: "merged"}
+_LOOK_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SealedBatch:
+    """Rows of one table that are merged together. columns: the table's; ranges: where the rows stand in Kafka."""
+
+    target: str
+    tables: Sequence[pa.Table]
+    ranges: Mapping[TopicPartition, OffsetRange]
+    columns: Columns
+    dedup: DedupColumns
+    deletes: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows it holds."""
+        return sum(len(table) for table in self.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A staging table that is loaded."""
+
+    name: str
+    facts: StagedFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Who this task is. suffix: of staging tables."""
+
+    connector: str
+    task: int
+    tasks: int
+    suffix: str
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What marks a staging table of the connector."""
+        return {CONNECTOR_LABEL: connector_label(self.connector)}
+
+    def merges(self, target: str) -> bool:
+        """Whether this task is the one that merges the table."""
+        return zlib.crc32(target.encode()) % self.tasks == self.task
+
+
+class Merging:
+    """Stages and merges batches. Its methods block, and are called by several threads, one table a thread."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        role: Role,
+        *,
+        keep: Keep,
+        deletes: Deletes,
+        remembers_deletes: bool,
+        report: Callable[[Mapping[str, int]], None],
+    ) -> None:
+        """`report`: hears the figures of each merge, on any thread."""
+        self._warehouse = warehouse
+        self._role = role
+        self._keep = keep
+        self._deletes = deletes
+        self._remembers_deletes = remembers_deletes
+        self._report = report
+        self._stop = threading.Event()
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def stop(self) -> None:
+        """End every wait."""
+        self._stop.set()
+
+    def sweep(self) -> None:
+        """Drop what this task staged in an earlier life: its rows were not committed, so they come again."""
+        for name, labels in self._warehouse.labelled({**self._role.labels, TASK_LABEL: str(self._role.task)}):
+            if target_of(name, self._role.suffix) is not None and labels:
+                self._warehouse.drop(name)
+
+    def land(self, batch: SealedBatch) -> None:
+        """Return once the rows are in the table. RetriableError: they may be, and the same call is made again."""
+        staged = self._stage(batch)
+        if self._role.tasks == 1:
+            with self._locks[batch.target]:
+                self._merge(batch.target, [staged], batch.columns)
+        else:
+            self._warehouse.label(staged.name, _STAGED)
+            if self._role.merges(batch.target):
+                self._collect_table(batch.target)
+            self._wait_for_merge(staged.name)
+        self._warehouse.drop(staged.name)
+
+    def collect(self) -> None:
+        """Merge what other tasks have staged for the tables that this task merges."""
+        found = self._warehouse.labelled({**self._role.labels, **_STAGED})
+        targets = {target_of(name, self._role.suffix) for name, _ in found}
+        for target in sorted(target for target in targets if target is not None):
+            if self._role.merges(target):
+                self._collect_table(target)
+
+    def _stage(self, batch: SealedBatch) -> Staged:
+        content = parquet_of(batch.tables)
+        batch_name = batch_id(self._role.connector, batch.target, batch.ranges, memoryview(content))
+        name = staging_name(batch.target, self._role.suffix, batch_name)
+        present = {name for table in batch.tables for name in table.column_names}
+        facts = StagedFacts(
+            target=batch.target,
+            keys=tuple(placed.column for placed in batch.dedup.keys),
+            order=tuple(placed.column for placed in batch.dedup.order),
+            columns=tuple(column.name for column in batch.columns if column.name in present),
+            rows=batch.rows,
+            deletes=batch.deletes,
+        )
+        known = by_name(batch.columns)
+        columns = staging_columns(tuple(known[name.lower()] for name in facts.columns))
+        self._warehouse.create(
+            NewTable(
+                name,
+                columns,
+                labels={**self._role.labels, TASK_LABEL: str(self._role.task)},
+                description=facts.text(),
+                expires_after_s=EXPIRES_AFTER_S,
+            )
+        )
+        self._warehouse.load(name, columns, content, f"kafka-connect-stage-{batch_name}")
+        return Staged(name, facts)
+
+    def _collect_table(self, target: str) -> None:
+        with self._locks[target]:
+            groups: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Staged]] = defaultdict(list)
+            for name, _ in self._warehouse.labelled({**self._role.labels, **_STAGED}):
+                if target_of(name, self._role.suffix) == target and (staged := self._look(name)) is not None:
+                    groups[staged.facts.keys, staged.facts.columns].append(staged)
+            table = self._warehouse.table(target)
+            if table is None:
+                raise RetriableError(f"Table {target} is gone; it is made again with the next record.")
+            for staged_tables in groups.values():
+                self._merge(target, staged_tables, table.columns)
+                for staged in staged_tables:
+                    self._warehouse.label(staged.name, _MERGED)
+
+    def _look(self, name: str) -> Staged | None:
+        """A staging table that another task filled; None when it was dropped meanwhile."""
+        found = self._warehouse.table(name)
+        return None if found is None else Staged(name, StagedFacts.parse(found.description))
+
+    def _wait_for_merge(self, name: str) -> None:
+        while True:
+            found = self._warehouse.table(name)
+            if found is None:
+                raise RetriableError(f"Staging table {name} was dropped by somebody else before it was merged.")
+            if _MERGED.items() <= found.labels.items():
+                return
+            if self._stop.wait(_LOOK_S):
+                raise RetriableError(f"Staging table {name} was not merged yet when the task was stopped.")
+
+    def _merge(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
+        started_s = time.monotonic()
+        facts = staged[0].facts
+        remembers = self._remembers_deletes
+        merge = Merge(
+            target=self._warehouse.path(target),
+            staged=tuple(sorted(self._warehouse.path(one.name) for one in staged)),
+            columns=tuple(column.name for column in columns),
+            keys=facts.keys,
+            order=facts.order,
+            present=frozenset(facts.columns),
+            keep=self._keep,
+            deletes=self._deletes,
+            tombstones=self._warehouse.path(deletes_table(target)) if remembers else None,
+        )
+        if remembers and any(one.facts.deletes for one in staged):
+            self._run(merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of table {target}")
+        changed = self._run(merge.text(), f"merging into table {target}")
+        self._tell(target, sum(one.facts.rows for one in staged), changed, time.monotonic() - started_s)
+
+    def _run(self, sql: str, doing: str) -> Changed:
+        # Of the text, as the same batches may be merged under other settings after a restart.
+        name = hashlib.sha256(sql.encode()).hexdigest()[:24]
+        return self._warehouse.run(sql, f"kafka-connect-merge-{name}", doing)
+
+    def _tell(self, target: str, rows: int, changed: Changed, took_s: float) -> None:
+        dropped = rows - changed.inserted - changed.updated - changed.deleted
+        _log.info(
+            "Merged into table %s in %.1f s: %d rows staged, %d inserted, %d updated, %d deleted, %d dropped as "
+            "duplicate or older; %d bytes billed.",
+            target, took_s, rows, changed.inserted, changed.updated, changed.deleted, dropped, changed.billed_bytes,
+        )  # fmt: skip
+        self._report(
+            Counter(
+                merges_total=1, merged_rows_staged_total=rows, merged_rows_inserted_total=changed.inserted,
+                merged_rows_updated_total=changed.updated, merged_rows_deleted_total=changed.deleted,
+                merged_rows_dropped_total=dropped, merged_bytes_billed_total=changed.billed_bytes,
+            )
+        )  # fmt: skip

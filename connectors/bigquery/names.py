@@ -1,0 +1,69 @@
+"""Names of tables and columns: what BigQuery takes, and what the settings make of the names of topics and fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from connect.api.errors import ConnectError, SchemaError
+
+_NOT_PLAIN: Final = re.compile(r"[^a-zA-Z0-9_]")
+_TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
+_RESERVED: Final = ("_table_", "_file_", "_partition", "_row_timestamp", "__root__", "_colidentifier")
+"""What no name of a column may begin with. Source: BigQuery, "Column names"."""
+
+
+def plain(name: str) -> str:
+    """The name with `_` for everything but ASCII letters, digits and `_`, as the Java connector sanitizes it."""
+    found = _NOT_PLAIN.sub("_", name)
+    return f"_{found}" if found[:1].isdigit() else found
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """Columns of fields; `is_sanitizing`: sanitizeFieldNames."""
+
+    is_sanitizing: bool
+
+    def column(self, name: str, path: str) -> str:
+        """The column of a field. SchemaError when BigQuery takes no such name."""
+        found = plain(name) if self.is_sanitizing else name
+        if not re.fullmatch(r"[^\W\d]\w*", found):
+            raise SchemaError(
+                f"BigQuery takes no column of the name {found!r}: letters, digits and _ only.",
+                field=path,
+                key="sanitizeFieldNames",
+                fix="Set sanitizeFieldNames=true, or rename the field by a transform.",
+            )
+        if found.lower().startswith(_RESERVED):
+            raise SchemaError(f"BigQuery reserves names like {found!r}.", field=path, fix="Rename it by a transform.")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """Tables of topics. A topic of `mapped` (topic2TableMap) is never sanitized."""
+
+    is_sanitizing: bool
+    mapped: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def table(self, topic: str) -> str:
+        """The table of a topic. ConnectError when BigQuery takes no such name."""
+        if topic in self.mapped:
+            return self.mapped[topic]
+        found = plain(topic) if self.is_sanitizing else topic
+        if not is_table_name(found):
+            raise ConnectError(
+                f"Topic {topic} has no table: BigQuery takes no table of the name {found!r}.",
+                key="sanitizeTopics",
+                fix=f"Set sanitizeTopics=true, or topic2TableMap={topic}:<table>.",
+            )
+        return found
+
+
+def is_table_name(name: str) -> bool:
+    """Whether BigQuery takes a table of this name: letters, digits, marks, _, - and spaces, 1024 bytes at most."""
+    return _TABLE.fullmatch(name) is not None and len(name.encode()) <= 1024

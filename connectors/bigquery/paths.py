@@ -1,0 +1,152 @@
+"""Places in a record that settings name: fields of the value or the key, headers, coordinates. Pure.
+
+`id` and `order.id` are fields of the value, `__key` and `__key.id` the key or a field of it, `__header.x` a header;
+`__topic`, `__partition`, `__offset` and `__timestamp` are the record's coordinates in Kafka.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api import schema as s
+from connect.api.arrow import connect_schema
+from connect.api.errors import ConnectError, SchemaError
+from connect.api.records import Batch, Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Root(StrEnum):
+    """What a path begins in; the text is how it is written, VALUE is not."""
+
+    VALUE = "value"
+    KEY = "__key"
+    HEADER = "__header"
+    TOPIC = "__topic"
+    PARTITION = "__partition"
+    OFFSET = "__offset"
+    TIMESTAMP = "__timestamp"
+
+
+COORDINATES: Final = frozenset({Root.TOPIC, Root.PARTITION, Root.OFFSET, Root.TIMESTAMP})
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A parsed path. `names`: of the field and its members, outermost first; of a header, its one name."""
+
+    root: Root
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Path:
+        """ValueError says what is wrong with the text."""
+        head, _, rest = text.partition(".")
+        if not head.startswith("__"):
+            names = tuple(text.split("."))
+            if not all(names):
+                raise ValueError(f"{text!r} is no path of a field: a name between two dots is empty")
+            return cls(Root.VALUE, names)
+        if head not in set(Root) - {Root.VALUE}:
+            known = ", ".join(root for root in Root if root is not Root.VALUE)
+            raise ValueError(f"{text!r} is no path: what begins with __ is one of {known}")
+        root = Root(head)
+        if root is Root.HEADER:
+            if not rest:
+                raise ValueError("__header needs the name of a header, as in __header.id")
+            return cls(root, (rest,))
+        if root is not Root.KEY and rest:
+            raise ValueError(f"{head} has no fields")
+        return cls(root, tuple(rest.split(".")) if rest else ())
+
+    def __str__(self) -> str:
+        return ".".join(self.names if self.root is Root.VALUE else (self.root, *self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The values at a path, one per row; null where a row has none."""
+
+    values: pa.Array
+    schema: s.Schema
+
+
+_BIG: Final = s.INT64
+_TIME: Final = s.TIMESTAMP_SCHEMA
+
+
+def find(batch: Batch, path: Path) -> Found:
+    """The values at this path. SchemaError when the records have no such field."""
+    import pyarrow as pa
+
+    size = len(batch)
+    consumed = batch.consumed
+    assert consumed is not None
+    match path.root:
+        case Root.TOPIC:
+            return Found(pa.repeat(pa.scalar(consumed.topic_partition.topic), size), s.STRING)
+        case Root.PARTITION:
+            return Found(pa.repeat(pa.scalar(consumed.topic_partition.partition, pa.int64()), size), _BIG)
+        case Root.OFFSET:
+            return Found(consumed.offsets, _BIG)
+        case Root.TIMESTAMP:
+            times = batch.timestamps_ms if batch.timestamps_ms is not None else pa.nulls(size, pa.int64())
+            return Found(times.cast(pa.timestamp("ms", "UTC")), _TIME)
+        case Root.HEADER:
+            return _header(batch, path.names[0])
+        case Root.KEY:
+            if batch.keys is None:
+                return Found(pa.nulls(size, pa.string()), s.STRING.as_optional())
+            return _member(batch, batch.keys, path)
+    return _member(batch, batch.values, path)
+
+
+def schema_of(column: Column) -> s.Schema:
+    """The column's schema; of a schemaless column the one of its Arrow form."""
+    return column.schema if column.schema is not None else connect_schema(column.arrow().type)
+
+
+def _member(batch: Batch, column: Column, path: Path) -> Found:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values, schema = column.arrow(), schema_of(column)
+    if schema.type is not s.Type.STRUCT and values.null_count == len(values):  # tombstones of topics without a schema
+        return Found(pa.nulls(len(values)), s.STRING.as_optional())
+    for name in path.names:
+        index = schema.field_index.get(name) if schema.type is s.Type.STRUCT else None
+        if index is None:
+            where = "keys" if path.root is Root.KEY else "values"
+            known = ", ".join(f.name for f in schema.fields) or f"a {schema.name or schema.type}"
+            raise SchemaError(
+                f"The {where} of topic {batch.topic} have no such field; they have {known}.", field=str(path)
+            )
+        values, schema = pc.struct_field(values, index), schema.fields[index].schema
+    return Found(values, schema)
+
+
+def _header(batch: Batch, name: str) -> Found:
+    """Headers are Python objects per row already; the last of a name counts, as Kafka's `lastHeader`."""
+    import pyarrow as pa
+
+    def text(value: Any) -> str | None:
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, bytes):
+            return value.decode("utf-8", errors="strict")
+        return str(value)
+
+    try:
+        found = [
+            next((text(header.value) for header in reversed(headers) if header.key == name), None)
+            for headers in batch.headers or [()] * len(batch)
+        ]
+    except UnicodeDecodeError as error:
+        raise ConnectError(
+            f"Header {name!r} of topic {batch.topic} is not UTF-8 text: {error}",
+            fix="Set header.converter to one that reads it, or name another field.",
+        ) from error
+    return Found(pa.array(found, pa.string()), s.STRING.as_optional())

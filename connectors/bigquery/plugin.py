@@ -1,0 +1,32 @@
+"""The declaration of the BigQuery sink. Cheap to import: neither Arrow nor Google's client is loaded."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.bigquery.config import BigQuerySinkConfig
+
+
+def _product_version() -> str:
+    try:
+        return version("connect-for-kafka")
+    except PackageNotFoundError:  # a source tree that was not installed
+        return "0.1.0"
+
+
+SINK = Plugin(
+    kind=PluginKind.SINK,
+    name="com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
+    factory="connectors.bigquery.sink:BigQuerySinkConnector",
+    config=BigQuerySinkConfig,
+    version=_product_version(),
+    doc="Writes topics to BigQuery tables, where records with the same values in chosen fields are one row.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES}),
+)
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    """The BigQuery sink."""
+    return [SINK]

@@ -1,0 +1,201 @@
+"""The BigQuery sink's connector and task: batches into lanes, lanes into tables, tables into durable offsets."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from connect.api.config import ConnectorConfig
+from connect.api.connector import SinkContext
+from connect.api.deadline import Deadline
+from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connectors.bigquery.client import open_warehouse
+from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.lanes import Lane, Rotation, first_pending
+from connectors.bigquery.merging import Merging, Role
+from connectors.bigquery.target import Targets
+from connectors.bigquery.warehouse import Warehouse
+
+_log = logging.getLogger(__name__)
+_LOOK_S = 0.25
+"""How often to see whether a batch has landed while one is on its way."""
+_FULL_LOOK_S = 0.1
+_CLOSE_S = 10.0
+
+
+class BigQuerySinkConnector:
+    """Plans tasks: Kafka shares the partitions out, and each table is merged by one task."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        assert isinstance(config, BigQuerySinkConfig)
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """Look at the dataset. ConfigError names what to change."""
+        del deadline
+        warehouse = open_warehouse(self._config)
+        try:
+            warehouse.look()
+        finally:
+            warehouse.close()
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """The same configuration for each task, and how many there are."""
+        return [{**self._config.originals, TASKS_KEY: str(max_tasks)} for _ in range(max_tasks)]
+
+    def task(self, config: Mapping[str, str]) -> BigQuerySinkTask:
+        """A task, not yet open."""
+        return BigQuerySinkTask(BigQuerySinkConfig.parse(config))
+
+
+class BigQuerySinkTask:
+    """Writes the partitions assigned to it. Owned by the task thread; batches land on threads of its own."""
+
+    def __init__(self, config: BigQuerySinkConfig, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._now_s = now_s
+        self._rotation = Rotation(
+            config.dedup_max_records, max(1, config.buffer_max_bytes // 2), config.dedup_interval_ms / 1000
+        )
+        self._lanes: dict[str, Lane] = {}
+        self._next: dict[TopicPartition, int] = {}
+        self._figures: Counter[str] = Counter()
+        self._figures_lock = threading.Lock()
+        self._collecting: Future[None] | None = None
+        self._collect_at_s = 0.0
+        self._ctx: SinkContext | None = None
+        self._warehouse: Warehouse | None = None
+        self._merging: Merging | None = None
+        self._targets: Targets | None = None
+        self._executor: ThreadPoolExecutor | None = None
+
+    def open(self, ctx: SinkContext) -> None:
+        """Build the client, look at the dataset, and drop what an earlier life of the task staged."""
+        config = self._config
+        self._ctx = ctx
+        self._warehouse = open_warehouse(config)
+        self._warehouse.look()
+        role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
+        self._merging = Merging(
+            self._warehouse,
+            role,
+            keep=config.dedup.keep,
+            deletes=config.dedup.deletes,
+            remembers_deletes=config.remembers_deletes,
+            report=self._count,
+        )
+        self._merging.sweep()
+        self._targets = Targets(config, self._warehouse)
+        self._executor = ThreadPoolExecutor(config.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Nothing is known of them until rows come."""
+
+    def put(self, batch: Batch, deadline: Deadline) -> None:
+        """Gather the rows; what is due lands beside this thread."""
+        assert batch.consumed is not None
+        assert self._targets is not None
+        self._advance()
+        self._wait_for_room(deadline)
+        partition = batch.consumed.topic_partition
+        bad: Mapping[int, Exception] = {}
+        if len(batch):
+            lane = self._targets.lane_of(batch, self._lanes, self._rotation)
+            admitted = self._targets.admission(lane, batch).admit(batch)
+            lane.take(partition, admitted, self._now_s())
+            bad = admitted.bad
+        self._next[partition] = batch.consumed.next_offset
+        self._look_again()
+        if bad:
+            raise RejectedRowsError(bad)
+
+    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """Seal what is due, see what has landed, and say how far."""
+        del deadline
+        failures = self._advance()
+        self._collect()
+        self._report()
+        self._look_again()
+        if failures:
+            raise failures[0]
+        first = first_pending(self._lanes.values())
+        return {partition: first.get(partition, offset) for partition, offset in self._next.items()}
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget what is gathered of these: the next owner reads it again."""
+        for lane in self._lanes.values():
+            lane.forget(partitions)
+        for partition in partitions:
+            self._next.pop(partition, None)
+
+    def close(self) -> None:
+        """End the threads and release the client; idempotent. A job that runs goes on, and does no harm."""
+        self._lanes.clear()
+        if self._merging is not None:
+            self._merging.stop()
+        if self._warehouse is not None:
+            self._warehouse.stop()
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+            self._executor = None
+        if self._warehouse is not None:
+            self._warehouse.close()
+            self._warehouse = None
+
+    def _advance(self) -> list[RetriableError]:
+        assert self._executor is not None
+        assert self._merging is not None
+        now_s = self._now_s()
+        errors = (lane.advance(self._merging.land, self._executor, now_s) for lane in self._lanes.values())
+        return [error for error in errors if error is not None]
+
+    def _wait_for_room(self, deadline: Deadline) -> None:
+        while sum(lane.held_bytes for lane in self._lanes.values()) >= self._config.buffer_max_bytes:
+            if not deadline.wait(_FULL_LOOK_S):
+                raise RetriableError(
+                    f"{self._config.buffer_max_bytes} bytes of rows wait for their merge (buffer.max.bytes)."
+                )
+            if failures := self._advance():
+                raise failures[0]
+
+    def _collect(self) -> None:
+        """Merge what other tasks staged, once in an interval."""
+        assert self._executor is not None
+        assert self._merging is not None
+        if self._config.tasks == 1 or self._now_s() < self._collect_at_s:
+            return
+        if self._collecting is not None:
+            if not self._collecting.done():
+                return
+            self._collecting.result()
+        self._collecting = self._executor.submit(self._merging.collect)
+        self._collect_at_s = self._now_s() + max(1.0, self._rotation.interval_s)
+
+    def _look_again(self) -> None:
+        """Ask for a flush when the next batch is due, and soon while one is on its way."""
+        assert self._ctx is not None
+        now_s = self._now_s()
+        waits = [due for lane in self._lanes.values() if (due := lane.due_in_s(now_s)) is not None]
+        if any(lane.is_landing for lane in self._lanes.values()):
+            waits.append(_LOOK_S)
+        if self._config.tasks > 1:
+            waits.append(max(_LOOK_S, self._collect_at_s - now_s))
+        if waits:
+            self._ctx.request_flush(within_s=min(waits))
+
+    def _count(self, figures: Mapping[str, int]) -> None:
+        with self._figures_lock:
+            self._figures.update(figures)
+
+    def _report(self) -> None:
+        assert self._ctx is not None
+        with self._figures_lock:
+            figures = dict(self._figures)
+        for name, value in figures.items():
+            self._ctx.gauge(name, value)
+        self._ctx.gauge("buffered_bytes", sum(lane.held_bytes for lane in self._lanes.values()))

@@ -1,0 +1,109 @@
+"""Staging tables: their names, what is written on them, and the Parquet that fills them. Pure.
+
+A staging table holds one batch of rows for one table, and is there from its load job to its merge. What the merge needs
+to know is written on it, so that the one task that merges a table can merge what other tasks staged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from connect.api.records import TopicPartition
+from connectors.bigquery.dedup import IS_DELETE
+from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXPIRES_AFTER_S: Final = 86_400
+"""A staging table that nobody drops is gone after a day."""
+CONNECTOR_LABEL: Final = "kafka-connect"
+TASK_LABEL: Final = "kafka-connect-task"
+STATE_LABEL: Final = "kafka-connect-state"
+_ID: Final = re.compile(r"[0-9a-f]{24}")
+
+
+class OffsetRange(NamedTuple):
+    """First and last offset of a partition's rows in a batch."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFacts:
+    """What is written on a staging table, as JSON in its description."""
+
+    target: str
+    keys: tuple[str, ...]
+    order: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: int
+    deletes: int
+
+    def text(self) -> str:
+        """The description."""
+        return json.dumps({name: getattr(self, name) for name in self.__slots__})
+
+    @classmethod
+    def parse(cls, text: str) -> StagedFacts:
+        """The facts of a description. ValueError or KeyError when it is none of ours."""
+        found = json.loads(text)
+        return cls(
+            target=found["target"],
+            keys=tuple(found["keys"]),
+            order=tuple(found["order"]),
+            columns=tuple(found["columns"]),
+            rows=int(found["rows"]),
+            deletes=int(found["deletes"]),
+        )
+
+
+def connector_label(connector: str) -> str:
+    """The value of CONNECTOR_LABEL: labels hold 63 characters of a small alphabet, names of connectors anything."""
+    return hashlib.sha256(connector.encode()).hexdigest()[:32]
+
+
+def batch_id(
+    connector: str, target: str, ranges: Mapping[TopicPartition, OffsetRange], content: bytes | memoryview
+) -> str:
+    """The same for the same rows in the same form, another one for anything else."""
+    places = [[tp.topic, tp.partition, *found] for tp, found in sorted(ranges.items())]
+    digest = hashlib.sha256(json.dumps([connector, target, places]).encode())
+    digest.update(content)
+    return digest.hexdigest()[:24]
+
+
+def staging_name(target: str, suffix: str, batch: str) -> str:
+    """The staging table of a batch: beside the table, hidden by a leading underscore in Google's console."""
+    return f"_{target}_{suffix}_{batch}"
+
+
+def target_of(name: str, suffix: str) -> str | None:
+    """The table that a staging table is for; None when the name is no staging table's."""
+    rest, _, batch = name.rpartition("_")
+    if not _ID.fullmatch(batch) or not rest.startswith("_") or not rest.endswith(f"_{suffix}"):
+        return None
+    return rest[1 : -len(suffix) - 1]
+
+
+def staging_columns(table: Columns) -> Columns:
+    """The columns of a staging table: all NULLABLE, as a delete has its key alone, and the mark of deletes."""
+    return (*(column.relaxed() for column in table), ColumnSchema(IS_DELETE, ColumnType.BOOLEAN))
+
+
+def parquet_of(tables: Sequence[pa.Table]) -> pa.Buffer:
+    """The rows as one Parquet file; a column that a table lacks is null there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    rows = pa.concat_tables(tables, promote_options="default")
+    # Timestamps in microseconds are what BigQuery reads; lists by the three-level form that it infers arrays from.
+    pq.write_table(rows, sink, compression="zstd", coerce_timestamps="us", use_compliant_nested_type=True)
+    return sink.getvalue()

@@ -1,0 +1,88 @@
+"""A table's columns as BigQuery knows them. Values only: no I/O, no client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+REQUIRED: Final = "REQUIRED"
+NULLABLE: Final = "NULLABLE"
+REPEATED: Final = "REPEATED"
+
+
+class ColumnType(StrEnum):
+    """BigQuery's types, by the names that its REST API answers with."""
+
+    INTEGER = "INTEGER"
+    FLOAT = "FLOAT"
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    BYTES = "BYTES"
+    DATE = "DATE"
+    TIME = "TIME"
+    DATETIME = "DATETIME"
+    TIMESTAMP = "TIMESTAMP"
+    NUMERIC = "NUMERIC"
+    BIGNUMERIC = "BIGNUMERIC"
+    JSON = "JSON"
+    GEOGRAPHY = "GEOGRAPHY"
+    RECORD = "RECORD"
+
+
+_STANDARD_SQL: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
+"""Names of standard SQL that the REST API takes as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSchema:
+    """A column, or a member of a record. `precision` and `scale` None: the type's own."""
+
+    name: str
+    type: ColumnType
+    mode: str = NULLABLE
+    fields: tuple[ColumnSchema, ...] = ()
+    precision: int | None = None
+    scale: int | None = None
+
+    @classmethod
+    def from_json(cls, member: Mapping[str, Any]) -> ColumnSchema:
+        """The column in the form of the REST API (TableFieldSchema); ValueError for a type that is not known here."""
+        kind, _, arguments = str(member["type"]).upper().partition("(")
+        numbers = [int(number) for number in arguments.rstrip(")").split(",") if number.strip().isdigit()]
+        precision, scale = member.get("precision"), member.get("scale")
+        if numbers:  # the emulator writes them into the type
+            precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else None
+        return cls(
+            name=str(member["name"]),
+            type=ColumnType(_STANDARD_SQL.get(kind, kind)),
+            mode=str(member.get("mode") or NULLABLE).upper(),
+            fields=tuple(cls.from_json(child) for child in member.get("fields", ())),
+            precision=None if precision is None else int(precision),
+            scale=None if scale is None else int(scale),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The column in the form of the REST API."""
+        found: dict[str, Any] = {"name": self.name, "type": str(self.type), "mode": self.mode}
+        if self.fields:
+            found["fields"] = [child.as_json() for child in self.fields]
+        if self.precision is not None:
+            found["precision"] = str(self.precision)
+        if self.scale is not None:
+            found["scale"] = str(self.scale)
+        return found
+
+    def relaxed(self) -> ColumnSchema:
+        """The same column without REQUIRED, at any depth."""
+        mode = NULLABLE if self.mode == REQUIRED else self.mode
+        return replace(self, mode=mode, fields=tuple(child.relaxed() for child in self.fields))
+
+
+Columns = tuple[ColumnSchema, ...]
+
+
+def by_name(columns: Sequence[ColumnSchema]) -> dict[str, ColumnSchema]:
+    """Columns by name in lower case, as BigQuery compares names of columns."""
+    return {column.name.lower(): column for column in columns}

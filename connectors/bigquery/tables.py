@@ -1,0 +1,124 @@
+"""Which columns and settings a table gets, and what may be changed on one that is there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.errors import SchemaError
+from connect.api.records import Batch
+from connectors.bigquery.dedup import DELETED_AT
+from connectors.bigquery.paths import schema_of
+from connectors.bigquery.table_schema import NULLABLE, REPEATED, REQUIRED, Columns, ColumnSchema, ColumnType, by_name
+from connectors.bigquery.types import TypeRules, columns_of
+
+CLUSTERED_BY_MOST: Final = 4
+_CLUSTERABLE: Final = frozenset(ColumnType) - {
+    ColumnType.BYTES, ColumnType.FLOAT, ColumnType.JSON, ColumnType.RECORD, ColumnType.TIME
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What may be changed on a table that is there: allowNewBigQueryFields, allowBigQueryRequiredFieldRelaxation."""
+
+    new_columns: bool
+    relaxation: bool
+
+
+def value_columns(batch: Batch, rules: TypeRules) -> Columns:
+    """The columns of the records' fields; none when the batch holds tombstones alone."""
+    schema = schema_of(batch.values)
+    if schema.type is s.Type.STRUCT:
+        return columns_of(schema, rules)
+    if batch.values.arrow().null_count == len(batch):
+        return ()
+    raise SchemaError(
+        f"Values of topic {batch.topic} are no structs but {schema.name or schema.type}, and a row needs columns.",
+        key="value.converter",
+        fix="Set a value converter that reads fields, or wrap values by the transform HoistField$Value.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What records need of their table. values: columns of their fields, none for deletes alone. own: columns that
+    dedup needs, which are always added. keys: names, in lower case, of the columns that tell rows apart."""
+
+    values: Columns
+    own: Columns
+    keys: frozenset[str]
+
+
+def widened(table: str, existing: Columns, needed: Needed, allowed: Allowed) -> Columns:
+    """The table's columns once it takes these records; the same object when nothing has to change.
+
+    SchemaError names all that may not be changed.
+    """
+    for_dedup = {column.name.lower() for column in needed.own} | needed.keys
+    if all(column.name.lower() in for_dedup for column in existing):
+        # It was made for deletes alone, before any record had values.
+        allowed = replace(allowed, new_columns=True)
+    refused: list[str] = []
+    found = _widened(existing, needed.values, allowed, "", refused) if needed.values else existing
+    if refused:
+        raise SchemaError(
+            f"Table {table} does not take the records: {'; '.join(refused)}.",
+            fix="Change the table, or let the connector: allowNewBigQueryFields=true adds columns, "
+            "allowBigQueryRequiredFieldRelaxation=true makes REQUIRED ones NULLABLE.",
+        )
+    known = by_name(found)
+    added = tuple(column for column in needed.own if column.name.lower() not in known)
+    result = (*found, *added)
+    return existing if result == existing else result
+
+
+def _widened(existing: Columns, wanted: Columns, allowed: Allowed, path: str, refused: list[str]) -> Columns:
+    new = by_name(wanted)
+    columns = [_fitting(column, new.pop(column.name.lower(), None), allowed, path, refused) for column in existing]
+    for column in new.values():
+        # A table that has rows takes no further REQUIRED column.
+        columns.append(column.relaxed())
+        if not allowed.new_columns:
+            refused.append(f"it has no column {path}{column.name}")
+    return tuple(columns)
+
+
+def _fitting(
+    column: ColumnSchema, wanted: ColumnSchema | None, allowed: Allowed, path: str, refused: list[str]
+) -> ColumnSchema:
+    """A column of the table, given what the records have for it."""
+    name = f"{path}{column.name}"
+    if wanted is None:
+        if column.mode == REQUIRED and not allowed.relaxation:
+            refused.append(f"its column {name} is REQUIRED and the records have no such field")
+        return replace(column, mode=NULLABLE) if column.mode == REQUIRED else column
+    mode = column.mode
+    if mode == REQUIRED and wanted.mode == NULLABLE and allowed.relaxation:
+        mode = NULLABLE
+    if column.type is ColumnType.RECORD and wanted.type is ColumnType.RECORD and wanted.mode != REPEATED:
+        return replace(column, mode=mode, fields=_widened(column.fields, wanted.fields, allowed, f"{name}.", refused))
+    return replace(column, mode=mode)
+
+
+def clustering(chosen: Sequence[str], keys: Iterable[str], columns: Columns) -> tuple[str, ...]:
+    """The columns to cluster a new table by: the chosen ones, else those of the keys that can be."""
+    if chosen:
+        return tuple(chosen)
+    known = by_name(columns)
+    usable = (k for k in keys if k.lower() in known and known[k.lower()].type in _CLUSTERABLE)
+    return tuple(usable)[:CLUSTERED_BY_MOST]
+
+
+def deletes_table(target: str) -> str:
+    """The table that remembers the hard deletes of a table."""
+    return f"_{target}_deletes"
+
+
+def deletes_columns(columns: Columns, names: Iterable[str]) -> Columns:
+    """The columns of the table that remembers deletes: keys, order, and when the delete was merged."""
+    known = by_name(columns)
+    kept = tuple(known[name.lower()].relaxed() for name in dict.fromkeys(names))
+    return (*kept, ColumnSchema(DELETED_AT, ColumnType.TIMESTAMP))

@@ -1,0 +1,163 @@
+"""Tables made ready for records: found or created, with columns for every field. On the task thread, seldom.
+
+What is known of a table is asked once; a record with another schema makes it look again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import MutableMapping
+from dataclasses import replace
+
+from connect.api import schema as s
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.records import Batch
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.dedup import DELETED_AT, DedupColumns, Deletes, placed
+from connectors.bigquery.lanes import Lane, Rotation
+from connectors.bigquery.paths import schema_of
+from connectors.bigquery.rows import Admission, cell, own_columns
+from connectors.bigquery.table_schema import Columns, by_name
+from connectors.bigquery.tables import (
+    Allowed,
+    Needed,
+    clustering,
+    deletes_columns,
+    deletes_table,
+    value_columns,
+    widened,
+)
+from connectors.bigquery.types import column_of
+from connectors.bigquery.warehouse import NewTable, Warehouse
+
+_log = logging.getLogger(__name__)
+_EVERYTHING = Allowed(new_columns=True, relaxation=True)
+_Shape = tuple[s.Schema | None, s.Schema | None]
+
+
+class Targets:
+    """The tables of a task. Owned by the task thread."""
+
+    def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
+        self._config = config
+        self._warehouse = warehouse
+        self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation)
+        self._admissions: dict[tuple[str, _Shape], Admission] = {}
+
+    def lane_of(self, batch: Batch, lanes: MutableMapping[str, Lane], rotation: Rotation) -> Lane:
+        """The lane of the batch's table; a new one when its first rows come, the table made ready for them."""
+        target = self._config.table_names.table(batch.topic)
+        lane = lanes.get(target)
+        if lane is None:
+            dedup = self._dedup_columns(batch)
+            columns = self._ready(target, batch, dedup)
+            lane = lanes[target] = Lane(target, columns, dedup, rotation)
+        return lane
+
+    def admission(self, lane: Lane, batch: Batch) -> Admission:
+        """How the batch's rows go into the lane's table, which gets the columns that they need."""
+        shape = (_shape(batch), batch.keys.schema if batch.keys is not None else None)
+        known = self._admissions.get((lane.target, shape))
+        if known is not None and known.table is lane.columns:
+            return known
+        dedup = self._dedup_columns(batch)
+        if dedup != lane.dedup:
+            raise ConnectError(
+                f"Records of topic {batch.topic} have keys of other fields than those before, so that dedup.fields="
+                f"{','.join(self._config.dedup_fields)} means other columns of table {lane.target} now.",
+                key="dedup.fields",
+                fix="Name the fields one by one, as in __key.id.",
+            )
+        needed = self._needed(batch, dedup)
+        # The check spares the table a look: most shapes need nothing new.
+        if widened(lane.target, lane.columns, needed, _EVERYTHING) is not lane.columns:
+            columns = self._ready(lane.target, batch, dedup)
+            lane.columns = lane.columns if columns == lane.columns else columns
+        admission = Admission(lane.columns, self._config.dedup, dedup, self._config.field_names)
+        self._admissions = {key: value for key, value in self._admissions.items() if key[0] != lane.target}
+        self._admissions[lane.target, shape] = admission
+        return admission
+
+    def _dedup_columns(self, batch: Batch) -> DedupColumns:
+        key_schema = schema_of(batch.keys) if batch.keys is not None else None
+        return placed(self._config.dedup, self._config.field_names, key_schema)
+
+    def _needed(self, batch: Batch, dedup: DedupColumns) -> Needed:
+        """The columns of the records' fields, and those of dedup."""
+        types = self._config.type_rules
+        wanted = value_columns(batch, types)
+        own = own_columns(dedup, self._config.dedup, batch, types)
+        if not wanted:
+            # Deletes alone: their keys need columns, too.
+            keys = (p for p in dedup.keys if not p.is_own)
+            types = replace(types, nullable=True)
+            own = (*own, *(column_of(p.column, cell(batch, p.path).schema, types, str(p.path)) for p in keys))
+        elif self._config.dedup.deletes is Deletes.SOFT:
+            # A row that tells of a delete alone has no values.
+            wanted = tuple(column.relaxed() for column in wanted)
+        return Needed(wanted, own, frozenset(p.column.lower() for p in dedup.keys))
+
+    def _ready(self, target: str, batch: Batch, dedup: DedupColumns) -> Columns:
+        """Find or create the table, and give it the columns that it lacks."""
+        needed = self._needed(batch, dedup)
+        table = self._warehouse.table(target)
+        columns = self._create(target, needed, dedup) if table is None else table.columns
+        if widened(target, columns, needed, self._allowed) is not columns:
+            columns = self._warehouse.change_columns(target, lambda now: widened(target, now, needed, self._allowed))
+            _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
+        if self._config.remembers_deletes:
+            self._create_deletes(target, columns, dedup)
+        return columns
+
+    def _create(self, target: str, needed: Needed, dedup: DedupColumns) -> Columns:
+        config = self._config
+        if not config.auto_create:
+            raise ConfigError(
+                f"Table {config.project}.{config.dataset}.{target} does not exist.",
+                key="autoCreateTables",
+                fix="Create it, or set autoCreateTables=true.",
+            )
+        columns = (*needed.values, *needed.own)
+        self._check_partition_field(target, columns)
+        keys = (p.column for p in dedup.keys)
+        is_new = self._warehouse.create(
+            NewTable(
+                target,
+                columns,
+                partitioning=None if config.partitioning.upper() == "NONE" else config.partitioning.upper(),
+                partition_by=config.partition_field or None,
+                expiration_ms=None if config.partition_expiration_ms == -1 else config.partition_expiration_ms,
+                cluster_by=clustering(config.clustering, keys, columns),
+            )
+        )
+        if is_new:
+            _log.info("Created table %s with the columns %s.", target, ", ".join(column.name for column in columns))
+            return columns
+        found = self._warehouse.table(target)
+        return found.columns if found is not None else columns
+
+    def _check_partition_field(self, target: str, columns: Columns) -> None:
+        name = self._config.partition_field
+        if name and name.lower() not in by_name(columns):
+            raise ConfigError(
+                f"Table {target} cannot be partitioned by {name!r}: the records have "
+                f"{', '.join(column.name for column in columns)}.",
+                key="timestampPartitionFieldName",
+                fix="Name a field that is a date or a timestamp.",
+            )
+
+    def _create_deletes(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
+        names = [p.column for p in (*dedup.keys, *dedup.order)]
+        self._warehouse.create(
+            NewTable(
+                deletes_table(target),
+                deletes_columns(columns, names),
+                partitioning="DAY",
+                partition_by=DELETED_AT,
+                expiration_ms=self._config.tombstone_retention_ms,
+            )
+        )
+
+
+def _shape(batch: Batch) -> s.Schema | None:
+    return batch.values.schema if batch.values.schema is not None else schema_of(batch.values)

@@ -1,0 +1,273 @@
+"""BigQuery: tables and jobs. The only module that talks to it; errors leave as the contract's.
+
+A job is given its id by us, so that a submission whose answer was lost is found again. The retries of Google's client
+are off: the framework tries again, with its own backoff, and knows when to stop.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.errors import RetriableError
+from connectors.bigquery.errors import job_error, translated
+from connectors.bigquery.table_schema import Columns, ColumnSchema
+
+if TYPE_CHECKING:
+    from google.cloud import bigquery
+
+_FIRST_LOOK_S: Final = 0.05
+_LAST_LOOK_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A table as it is now."""
+
+    name: str
+    columns: Columns
+    labels: Mapping[str, str]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table to create. partition_by: a column; None with a `partitioning`: by the time of arrival.
+
+    partitioning: HOUR, DAY, MONTH or YEAR; None: no partitions.
+    """
+
+    name: str
+    columns: Columns
+    partitioning: str | None = None
+    partition_by: str | None = None
+    expiration_ms: int | None = None
+    cluster_by: Sequence[str] = ()
+    labels: Mapping[str, str] | None = None
+    description: str | None = None
+    expires_after_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a statement did, in rows, and what it is billed for."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    billed_bytes: int = 0
+
+
+class Warehouse:
+    """One dataset. Used by several threads of a task: Google's client allows that."""
+
+    def __init__(self, client: Any, project: str, dataset: str, *, timeout_s: float) -> None:
+        """`client`: a google.cloud.bigquery.Client, whose annotations allow no `retry=None`, though it means none."""
+        self._client = client
+        self._project = project
+        self._dataset = dataset
+        self._timeout_s = timeout_s
+        self._location: str | None = None
+        self._unanswered: set[str] = set()
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """End every wait for a job: RetriableError where somebody waits. Jobs go on."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._client.close()
+
+    def path(self, table: str) -> str:
+        """The table in SQL."""
+        return f"`{self._project}`.`{self._dataset}`.`{table}`"
+
+    def look(self) -> None:
+        """Ask for the dataset: ConfigError when it is missing or may not be seen."""
+        with self._translated("looking at the dataset"):
+            found = self._client.get_dataset(f"{self._project}.{self._dataset}", retry=None, timeout=self._timeout_s)
+        self._location = found.location
+
+    def table(self, name: str) -> TableFacts | None:
+        """The table; None when there is none."""
+        from google.api_core.exceptions import NotFound
+
+        with self._translated(f"looking at table {name}"):
+            try:
+                found = self._client.get_table(self._id(name), retry=None, timeout=self._timeout_s)
+            except NotFound:
+                return None
+        columns = tuple(ColumnSchema.from_json(field.to_api_repr()) for field in found.schema)
+        return TableFacts(name, columns, dict(found.labels), found.description or "")
+
+    def create(self, table: NewTable) -> bool:
+        """Create the table; False when it is there already."""
+        from google.api_core.exceptions import Conflict
+
+        with self._translated(f"creating table {table.name}"):
+            try:
+                self._client.create_table(self._resource(table), retry=None, timeout=self._timeout_s)
+            except Conflict:
+                return False
+        return True
+
+    def change_columns(self, name: str, change: Callable[[Columns], Columns]) -> Columns:
+        """Replace the table's columns by what `change` makes of them now, unless that is the same; the new columns.
+
+        RetriableError when somebody else changed the table at the same time.
+        """
+        with self._translated(f"changing the columns of table {name}"):
+            table = self._client.get_table(self._id(name), retry=None, timeout=self._timeout_s)
+            before = tuple(ColumnSchema.from_json(field.to_api_repr()) for field in table.schema)
+            after = change(before)
+            if after != before:
+                table.schema = _fields(after)
+                self._client.update_table(table, ["schema"], retry=None, timeout=self._timeout_s)
+        return after
+
+    def label(self, name: str, labels: Mapping[str, str]) -> None:
+        """Add labels to a table."""
+        with self._translated(f"labelling table {name}"):
+            table = self._client.get_table(self._id(name), retry=None, timeout=self._timeout_s)
+            table.labels = {**table.labels, **labels}
+            self._client.update_table(table, ["labels"], retry=None, timeout=self._timeout_s)
+
+    def drop(self, name: str) -> None:
+        """Drop a table; no error when it is gone."""
+        with self._translated(f"dropping table {name}"):
+            self._client.delete_table(self._id(name), not_found_ok=True, retry=None, timeout=self._timeout_s)
+
+    def labelled(self, labels: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """The tables that have these labels, with all that they have."""
+        with self._translated("listing tables"):
+            dataset = f"{self._project}.{self._dataset}"
+            for table in self._client.list_tables(dataset, retry=None, timeout=self._timeout_s):
+                if labels.items() <= table.labels.items():
+                    yield table.table_id, dict(table.labels)
+
+    def load(self, name: str, columns: Columns, parquet: Any, job_id: str) -> None:
+        """Replace a table's rows by those of a Parquet file: one job, whole or not at all."""
+        from google.cloud import bigquery
+
+        options: Any = bigquery.ParquetOptions()  # type: ignore[no-untyped-call]
+        options.enable_list_inference = True
+        config = bigquery.LoadJobConfig(
+            source_format=bigquery.SourceFormat.PARQUET,
+            write_disposition=bigquery.WriteDisposition.WRITE_TRUNCATE,
+            create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
+            schema=_fields(columns),
+            parquet_options=options,
+        )
+
+        def submit(attempt_id: str) -> Any:
+            return self._client.load_table_from_file(
+                io.BytesIO(parquet),
+                self._id(name),
+                size=len(parquet),
+                num_retries=0,
+                job_id=attempt_id,
+                location=self._location,
+                job_config=config,
+                timeout=self._timeout_s,
+            )
+
+        self._once(job_id, submit, f"loading into table {name}")
+
+    def run(self, sql: str, job_id: str, doing: str) -> Changed:
+        """Run one statement to its end, once: see `_once`."""
+
+        def submit(attempt_id: str) -> Any:
+            return self._client.query(
+                sql, job_id=attempt_id, location=self._location, retry=None, job_retry=None, timeout=self._timeout_s
+            )
+
+        job = self._once(job_id, submit, doing)
+        stats = job.dml_stats
+        billed = job.total_bytes_billed or 0
+        if stats is None:
+            return Changed(billed_bytes=billed)
+        return Changed(stats.inserted_row_count, stats.updated_row_count, stats.deleted_row_count, billed)
+
+    def scanned_bytes(self, sql: str) -> int:
+        """What a statement would read, by a dry run."""
+        from google.cloud import bigquery
+
+        config = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)
+        with self._translated("a dry run"):
+            job = self._client.query(
+                sql, job_config=config, location=self._location, retry=None, job_retry=None, timeout=self._timeout_s
+            )
+        return int(job.total_bytes_processed or 0)
+
+    def _once(self, job_id: str, submit: Callable[[str], Any], doing: str) -> Any:
+        """Submit a job under an id of ours and wait for its end.
+
+        A job of this id that runs already is waited for. One that has ended counts only if this life submitted it and
+        lost the answer: the table may have been changed since an earlier life did, and all our jobs may run again.
+        """
+        from google.api_core.exceptions import Conflict
+
+        attempt = 0
+        while True:
+            attempt_id = f"{job_id}-{attempt}"
+            was_ours = attempt_id in self._unanswered
+            self._unanswered.add(attempt_id)
+            with self._translated(doing):
+                try:
+                    job = submit(attempt_id)
+                except Conflict:
+                    job = self._client.get_job(attempt_id, location=self._location, retry=None, timeout=self._timeout_s)
+                    if (job.state == "DONE" and not was_ours) or self._waited(job).error_result:
+                        attempt += 1
+                        continue
+                    self._unanswered.discard(attempt_id)
+                    return job
+                self._unanswered.discard(attempt_id)
+                self._waited(job)
+            if job.error_result:
+                raise job_error(job.error_result, doing)
+            return job
+
+    def _waited(self, job: Any) -> Any:
+        """The job once it has ended, without or with an error."""
+        pause_s = _FIRST_LOOK_S
+        while job.state != "DONE":
+            if self._stop.wait(pause_s):
+                raise RetriableError(f"Job {job.job_id} was still running when the task was stopped.")
+            pause_s = min(2 * pause_s, _LAST_LOOK_S)
+            job.reload(retry=None, timeout=self._timeout_s)
+        return job
+
+    def _resource(self, table: NewTable) -> bigquery.Table:
+        from google.cloud import bigquery
+
+        found = bigquery.Table(self._id(table.name), schema=_fields(table.columns))
+        if table.partitioning is not None:
+            found.time_partitioning = bigquery.TimePartitioning(
+                type_=table.partitioning, field=table.partition_by, expiration_ms=table.expiration_ms
+            )
+        if table.cluster_by:
+            found.clustering_fields = list(table.cluster_by)
+        if table.labels:
+            found.labels = dict(table.labels)
+        if table.expires_after_s is not None:
+            found.expires = datetime.now(UTC) + timedelta(seconds=table.expires_after_s)
+        found.description = table.description
+        return found
+
+    def _id(self, table: str) -> str:
+        return f"{self._project}.{self._dataset}.{table}"
+
+    def _translated(self, doing: str) -> Any:
+        return translated(doing, project=self._project, dataset=self._dataset)
+
+
+def _fields(columns: Columns) -> list[Any]:
+    from google.cloud import bigquery
+
+    return [bigquery.SchemaField.from_api_repr(column.as_json()) for column in columns]

@@ -1,0 +1,168 @@
+"""What a deduplicated table must hold, folded record by record in plain Python; and logs of records to try it on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_type
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+
+TOPIC = "orders"
+KEY = s.struct({"id": s.INT64.as_optional(), "region": s.STRING}, optional=True)
+VALUE = s.struct(
+    {
+        "id": s.INT64.as_optional(),
+        "region": s.STRING,
+        "version": s.INT64,
+        "text": s.STRING.as_optional(),
+        "gone": s.BOOLEAN,
+    },
+    optional=True,
+)
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A record of the log. `text` None: a tombstone. gone: what the field of that name says."""
+
+    partition: int
+    offset: int
+    id: int | None
+    time_s: int
+    version: int = 0
+    text: str | None = "x"
+    gone: bool = False
+    region: str = "eu"
+    topic: str = TOPIC
+
+    @property
+    def value(self) -> dict[str, Any] | None:
+        if self.text is None:
+            return None
+        return {
+            "id": self.id, "region": self.region, "version": self.version, "text": self.text, "gone": self.gone
+        }  # fmt: skip
+
+    @property
+    def time(self) -> datetime:
+        return EPOCH + timedelta(seconds=self.time_s)
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """The order under dedup.order.by=__timestamp."""
+        return (self.time_s, self.partition, self.offset, self.topic)
+
+    @property
+    def version_order(self) -> tuple[Any, ...]:
+        """The order under dedup.order.by=version."""
+        return (self.version, self.partition, self.offset, self.topic)
+
+
+def batch_of(messages: Sequence[Message], *, next_offset: int | None = None) -> Batch:
+    """Messages of one partition, in order, as the framework gives them to a sink."""
+    first = messages[0]
+    offsets = [m.offset for m in messages]
+    return Batch(
+        first.topic,
+        values=Column.from_arrow(pa.array([m.value for m in messages], arrow_type(VALUE)), VALUE),
+        keys=Column.from_arrow(pa.array([{"id": m.id, "region": m.region} for m in messages], arrow_type(KEY)), KEY),
+        timestamps_ms=pa.array([int(m.time.timestamp() * 1000) for m in messages], pa.int64()),
+        partition=first.partition,
+        consumed=Consumed(
+            TopicPartition(first.topic, first.partition),
+            pa.array(offsets, pa.int64()),
+            next_offset or offsets[-1] + 1,
+        ),
+    )
+
+
+def latest(messages: Iterable[Message], *, by_version: bool = False, field_deletes: bool = False) -> dict[int, Message]:
+    """The rows by id under dedup.keep=latest: the message of the largest order, unless that deletes its row."""
+    winners: dict[int, Message] = {}
+    for message in messages:
+        if message.id is None:
+            continue
+        order = message.version_order if by_version else message.order
+        before = winners.get(message.id)
+        if before is None or order > (before.version_order if by_version else before.order):
+            winners[message.id] = message
+    return {k: m for k, m in winners.items() if m.text is not None and not (field_deletes and m.gone)}
+
+
+def first(batches: Iterable[Sequence[Message]]) -> dict[int, Message]:
+    """The rows by id under dedup.keep=first: of the first batch with the id, the message of the smallest order."""
+    rows: dict[int, Message] = {}
+    for batch in batches:
+        found: dict[int, Message] = {}
+        for message in batch:
+            if message.id is not None and message.text is not None:
+                before = found.get(message.id)
+                if before is None or message.order < before.order:
+                    found[message.id] = message
+        rows = {**found, **rows}
+    return rows
+
+
+@st.composite
+def logs(draw: st.DrawFn, *, most: int = 24, deletes: bool = True, null_keys: bool = True) -> list[list[Message]]:
+    """Partitions of messages that share few ids, with times and versions out of order and equal."""
+    partitions = draw(st.integers(1, 3))
+    found = []
+    ids = st.integers(1, 4) if not null_keys else st.one_of(st.integers(1, 4), st.integers(1, 4), st.none())
+    for partition in range(partitions):
+        count = draw(st.integers(0, most // partitions))
+        messages, offset = [], draw(st.integers(0, 5))
+        for _ in range(count):
+            is_tombstone = deletes and draw(st.integers(0, 4)) == 0
+            messages.append(
+                Message(
+                    partition,
+                    offset,
+                    draw(ids),
+                    time_s=draw(st.integers(0, 5)),
+                    version=draw(st.integers(0, 3)),
+                    text=None if is_tombstone else f"{partition}@{offset}",
+                    gone=deletes and draw(st.integers(0, 5)) == 0,
+                )
+            )
+            offset += draw(st.integers(1, 2))
+        found.append(messages)
+    return found
+
+
+@st.composite
+def histories(draw: st.DrawFn, **of_logs: Any) -> list[list[Sequence[Message]]]:
+    """Merges, each a list of runs of messages of one partition: all of a log's, cut anywhere and shared out among
+    tasks, with replays from earlier places, as after crashes."""
+    runs: list[list[Sequence[Message]]] = []
+    for messages in draw(logs(**of_logs)):
+        start, queue = 0, []
+        while start < len(messages):
+            stop = draw(st.integers(start + 1, min(len(messages), start + 6)))
+            queue.append(messages[start:stop])
+            # A crash before the offset was committed: the next run begins again at an earlier place.
+            start = stop if draw(st.integers(0, 3)) else draw(st.integers(0, stop - 1)) if len(queue) < 12 else stop
+        runs.append(queue)
+    merges: list[list[Sequence[Message]]] = []
+    while any(runs):
+        # One merge takes what some tasks staged: a run or two of some partitions.
+        taken = []
+        for queue in runs:
+            count = draw(st.integers(0, 2))
+            taken.extend(queue[:count])
+            del queue[:count]
+        if not taken:
+            longest = max(runs, key=len)
+            taken.append(longest.pop(0))
+        merges.append(taken)
+    if merges and draw(st.booleans()):
+        merges.append(merges[draw(st.integers(0, len(merges) - 1))])  # a zombie's merge, late
+    return merges

@@ -1,0 +1,105 @@
+"""A warehouse in DuckDB: the sink's own admission and SQL text, without BigQuery's API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from bigquery_oracle import Message, batch_of
+
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.dedup import placed
+from connectors.bigquery.merge_sql import Merge
+from connectors.bigquery.paths import schema_of
+from connectors.bigquery.rows import Admission, own_columns
+from connectors.bigquery.table_schema import ColumnType
+from connectors.bigquery.tables import deletes_columns, value_columns
+
+TYPES = {
+    ColumnType.INTEGER: "BIGINT", ColumnType.STRING: "VARCHAR", ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.TIMESTAMP: "TIMESTAMPTZ",
+}  # fmt: skip
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def config(**dedup: str) -> BigQuerySinkConfig:
+    """`dedup.` settings with `_` for each dot."""
+    settings = {f"dedup.{name.replace('_', '.')}": value for name, value in dedup.items()}
+    return BigQuerySinkConfig.parse(
+        {"project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.null.key": "dlq", **settings}
+    )
+
+
+class SqlTable:
+    """One table and what remembers its deletes."""
+
+    def __init__(self, settings: BigQuerySinkConfig) -> None:
+        self.settings = settings
+        self.database = duckdb.connect()
+        self.database.execute("SET TimeZone = 'UTC'; SET threads = 1")
+        rules = settings.dedup
+        sample = batch_of([Message(0, 0, 1, 0)])
+        self.dedup = placed(rules, settings.field_names, schema_of(sample.keys))
+        types = settings.type_rules
+        columns = tuple(column.relaxed() for column in value_columns(sample, types))
+        self.columns = (*columns, *own_columns(self.dedup, rules, sample, types))
+        self.admission = Admission(self.columns, rules, self.dedup, settings.field_names)
+        self._create("target", self.columns)
+        if settings.remembers_deletes:
+            names = [p.column for p in (*self.dedup.keys, *self.dedup.order)]
+            self._create("deletes", deletes_columns(self.columns, names))
+
+    def clear(self) -> None:
+        self.database.execute("DELETE FROM target")
+        if self.settings.remembers_deletes:
+            self.database.execute("DELETE FROM deletes")
+
+    def merge(self, runs: Sequence[Sequence[Message]]) -> None:
+        """Stage each run as a batch of its own, and merge them together."""
+        names = []
+        for number, run in enumerate(runs):
+            rows = self.admission.admit(batch_of(run)).rows
+            name = f"staged_{number}"
+            self.database.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM rows")
+            names.append(name)
+            del rows
+        merge = self.merge_of(tuple(names))
+        if self.settings.remembers_deletes:
+            self.database.execute(merge.remember_deletes("now()"))
+        self.database.execute(merge.text())
+
+    def merge_of(self, staged: tuple[str, ...]) -> Merge:
+        return Merge(
+            target="target",
+            staged=staged,
+            columns=tuple(column.name for column in self.columns),
+            keys=tuple(p.column for p in self.dedup.keys),
+            order=tuple(p.column for p in self.dedup.order),
+            present=frozenset(column.name for column in self.columns),
+            keep=self.settings.dedup.keep,
+            deletes=self.settings.dedup.deletes,
+            tombstones="deletes" if self.settings.remembers_deletes else None,
+            quote=quoted,
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        found: pa.Table = self.database.sql("SELECT * FROM target ORDER BY id").to_arrow_table()
+        return found.to_pylist()
+
+    def _create(self, name: str, columns: Sequence[Any]) -> None:
+        members = ", ".join(f"{quoted(column.name)} {TYPES[column.type]}" for column in columns)
+        self.database.execute(f"CREATE TABLE {name} ({members})")
+
+
+def texts(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """What tells a message: its id and text, which names its partition and offset."""
+    return [(row["id"], row["text"]) for row in rows]
+
+
+def wanted(messages: Mapping[int, Message]) -> list[tuple[Any, ...]]:
+    return [(key, messages[key].text) for key in sorted(messages)]

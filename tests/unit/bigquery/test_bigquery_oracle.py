@@ -1,0 +1,93 @@
+"""Random logs through the sink's own admission and SQL, in DuckDB, against a model in plain Python.
+
+Logs have duplicates over partitions, versions out of order, deletes, null keys; batches are cut anywhere, shared out
+among tasks, replayed after crashes and merged again by zombies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+from bigquery_oracle import Message, first, histories, latest
+from bigquery_sql import SqlTable, config, texts, wanted
+from hypothesis import HealthCheck, given, settings
+
+History = list[list[Sequence[Message]]]
+SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+def messages_of(history: History) -> list[Message]:
+    return [message for merge in history for run in merge for message in run]
+
+
+@cache
+def _table(**dedup: str) -> SqlTable:
+    return SqlTable(config(**dedup))
+
+
+def empty_table(**dedup: str) -> SqlTable:
+    """One table for all histories of a test, as making one takes longer than most of them."""
+    table = _table(**dedup)
+    table.clear()
+    return table
+
+
+def check_latest(history: History, **dedup: str) -> None:
+    table = empty_table(**dedup)
+    for merge in history:
+        table.merge(merge)
+    model = latest(
+        messages_of(history),
+        by_version=dedup.get("order_by") == "version",
+        field_deletes="=" in dedup.get("delete", ""),
+    )
+    rows = table.rows()
+    assert texts([row for row in rows if not row.get("_deleted")]) == wanted(model)
+    assert len({row["id"] for row in rows}) == len(rows)
+
+
+@settings(max_examples=40, **SLOW)
+@given(histories())
+def test_the_latest_record_of_a_key_stays(history):
+    check_latest(history)
+
+
+@pytest.mark.thorough
+@settings(max_examples=250, **SLOW)
+@given(histories())
+def test_the_latest_record_of_a_key_stays_in_many_histories(history):
+    check_latest(history)
+
+
+@pytest.mark.thorough
+@settings(max_examples=100, **SLOW)
+@given(histories())
+def test_soft_deletes_hide_rows_and_keep_their_order(history):
+    check_latest(history, delete="soft")
+
+
+@pytest.mark.thorough
+@settings(max_examples=100, **SLOW)
+@given(histories())
+def test_a_field_may_mark_deletes(history):
+    check_latest(history, delete="gone=true")
+
+
+@pytest.mark.thorough
+@settings(max_examples=100, **SLOW)
+@given(histories(deletes=False))
+def test_a_field_of_the_value_may_order_records(history):
+    check_latest(history, order_by="version")
+
+
+@pytest.mark.thorough
+@settings(max_examples=100, **SLOW)
+@given(histories())
+def test_the_first_record_of_a_key_stays(history):
+    table = empty_table(keep="first")
+    for merge in history:
+        table.merge(merge)
+    model = first([[message for run in merge for message in run] for merge in history])
+    assert texts(table.rows()) == wanted(model)
