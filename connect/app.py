@@ -39,7 +39,6 @@ from connect.kafka.membership_consumer import MembershipConsumer
 from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
-from connect.runtime.clean_pages import CleanPages
 from connect.runtime.config_providers import config_providers
 from connect.runtime.exactly_once import fences_leader
 from connect.runtime.group_calls import ADMIN_OVERRIDE
@@ -111,7 +110,6 @@ class Worker:
             except BaseException:
                 self._stopping.set()
                 raise
-            pages = CleanPages()
             if self._forked is not None:
                 self._forked.load()
             while not self._stopping.is_set():
@@ -124,7 +122,6 @@ class Worker:
                     raise StartError(str(error)) from error
                 else:
                     self.herder.wait_until_joined(Deadline.after(JOIN_S, self._stopping))
-                    pages.forget()
                     break
         return url
 

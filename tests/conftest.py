@@ -11,7 +11,6 @@ import shared_services
 from hypothesis import settings
 from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
 
-from connect.runtime.pandas_on_demand import defer_pandas
 from connect.services import (
     KafkaEndpoint,
     KafkaService,
@@ -41,12 +40,6 @@ _LONG = (
     "test_spec_s3",
 )
 """Files that take minutes: begun first, as what is begun last is waited for with idle cores."""
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Where tests are run pyarrow is kept from loading pandas, as in a task host."""
-    if not config.getoption("numprocesses", None):
-        defer_pandas()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

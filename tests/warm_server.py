@@ -19,14 +19,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from connect.telemetry.lean_structlog import load_structlog
-
 MESSAGE_BYTES: Final = 120_000
 
 
 def load() -> None:
     """Load what a worker loads before it has a second thread."""
-    load_structlog()
     import connect.app
     import connect.cli.worker
     import connect.cluster.worker_file

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from connect.runtime.loading import loading
-from connect.telemetry.lean_structlog import load_structlog
 
 if TYPE_CHECKING:
     from connect.runtime.worker_config import WorkerConfig
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: str) -> None:
     """Run a worker with the settings of FILE: YAML, or a Java .properties file as Kafka Connect takes it."""
     with loading():
-        load_structlog()
         from connect.api.errors import ConfigError
         from connect.cluster.worker_file import read_worker_file, worker_config
         from connect.plugins import Catalog
@@ -58,9 +56,7 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bo
         from connect.api.errors import ConnectError
         from connect.app import StartError, Worker
         from connect.cli.stop_signals import StopSignals
-        from connect.runtime.heaps import share_heaps
 
-    share_heaps()
     if notes:
         structlog.get_logger(__name__).info("worker_file_notes", notes=list(notes))
     logger = structlog.get_logger(__name__)

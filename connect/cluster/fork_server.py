@@ -26,10 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from connect.cluster.host_process import MESSAGE_BYTES
 from connect.cluster.lease import watch
-from connect.runtime.clean_pages import CleanPages
-from connect.runtime.heaps import share_heaps
 from connect.runtime.parent_death import die_with_parent
-from connect.telemetry.lean_structlog import load_structlog
 
 if TYPE_CHECKING:
     from connect.plugins import Catalog
@@ -55,7 +52,6 @@ class ForkServer:
         self._control = control
         self._lease = lease
         self._catalog: Catalog | None = None
-        self._pages: CleanPages | None = None
         self._numbers: dict[int, int] = {}
         self._ended, wakeup = socket.socketpair()
         self._wakeup = wakeup
@@ -98,19 +94,16 @@ class ForkServer:
 
     def _load(self) -> None:
         if self._catalog is None:
-            load_structlog()
             from connect.plugins import Catalog
-            from connect.runtime.pandas_on_demand import defer_pandas
 
             for module in SHARED:
                 importlib.import_module(module)
-            defer_pandas()
+            # pyarrow loads pandas, where that is installed, for its first array: once for all hosts.
+            importlib.import_module("pyarrow").array([None])
             self._catalog = Catalog.installed()
             # What is there now lives as long as any host: collecting it would only copy its pages into each of them.
             gc.collect()
             gc.freeze()
-            self._pages = CleanPages()
-            self._pages.forget()
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
         from connect.cluster.host_validation import validate_in_host
@@ -125,7 +118,7 @@ class ForkServer:
             # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
             os.setpgid(0, 0)
             watch(self._lease, report)
-            run_host(line, report, validate_in_host, self._catalog, self._pages)
+            run_host(line, report, validate_in_host, self._catalog)
         except BaseException:  # noqa: BLE001 - nothing may lead back into the server's loop
             traceback.print_exc()
             sys.stderr.flush()
@@ -150,7 +143,6 @@ def main() -> int:
     """Make task hosts until the worker is gone."""
     control, lease = (int(descriptor) for descriptor in sys.argv[1:])
     die_with_parent()
-    share_heaps()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Threads that these libraries start when they are loaded would not survive the fork.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

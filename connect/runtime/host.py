@@ -25,7 +25,6 @@ from connect.api.errors import ConfigError, ConfigProblem, ConnectError, Retriab
 from connect.plugins import Catalog
 from connect.runtime import crash_report
 from connect.runtime.build import build_connector
-from connect.runtime.clean_pages import CleanPages
 from connect.runtime.clients import Clients
 from connect.runtime.config_secrets import secret_texts
 from connect.runtime.connector_answers import answer_connector_call
@@ -54,7 +53,6 @@ from connect.runtime.messages import (
     decode,
     encode,
 )
-from connect.runtime.pandas_on_demand import defer_pandas
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LOG_LEVELS
@@ -65,8 +63,6 @@ log = logging.getLogger(__name__)
 
 START_TIMEOUT_S = 120.0
 HEARTBEAT_S = 1.0
-STARTING_S = 5.0
-"""What a start touches once is given back after this time."""
 
 Validate = Callable[[Clients, Mapping[str, str]], Any]
 """Answers a Call for validate, which is the business of those who start a host."""
@@ -81,12 +77,9 @@ class Host:
         clients: Clients,
         stages: Stages,
         validate: Validate,
-        pages: CleanPages | None = None,
     ) -> None:
         self._channel = channel
         self._validate = validate
-        self._pages = pages
-        self._started_s: float | None = time.monotonic()
         self._stages = stages
         self._clients = clients
         self._send_lock = threading.Lock()  # Task threads, callers and the reporter all write to the one socket.
@@ -105,7 +98,6 @@ class Host:
             case WarmUp():
                 self._callers.submit(self._warm_up)
             case StartTask():
-                self._started_s = time.monotonic()
                 started = TaskRun(message, self._clients, self._send, self._stages)
                 self._runs[started.id] = started
                 started.start()
@@ -182,18 +174,11 @@ class Host:
             if new := LOG_LEVELS.all().keys() - told:
                 self._send(LoggersKnown(sorted(new)))
                 told |= new
-            self._tidy_up()
             for task_id, run in runs:
                 run.report_topics()
                 run.watch()
                 if not run.alive and self._runs.get(task_id) is run:
                     del self._runs[task_id]
-
-    def _tidy_up(self) -> None:
-        started_s = self._started_s
-        if self._pages is not None and started_s is not None and time.monotonic() - started_s >= STARTING_S:
-            self._started_s = None
-            self._pages.forget()
 
 
 def _tell(run: TaskRun, message: StopTask | SetPaused | MayWrite) -> None:
@@ -226,22 +211,20 @@ def run_host(
     report: int,
     validate: Validate,
     catalog: Catalog | None = None,
-    pages: CleanPages | None = None,
 ) -> NoReturn:
     """Run a task host until its worker is gone.
 
     `report`: descriptor of its crash report. `validate`: see there. `catalog`: the installed plug-ins, where they are
-    known already. `pages`: what can be given back once tasks have started, where that is known.
+    known already.
     """
     stages = crash_report.begin(report)
     # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_up_logs()
-    defer_pandas()
     lines = _lines(channel)
     worker = WorkerConfig.parse(json.loads(next(lines)))
     clients = Clients(worker, catalog or Catalog.installed())
     SECRET_TEXTS.add(secret_texts(clients.catalog, worker.originals))
-    Host(channel, clients, stages, validate, pages).serve(lines)
+    Host(channel, clients, stages, validate).serve(lines)
     # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
     os._exit(0)

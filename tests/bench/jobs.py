@@ -20,7 +20,6 @@ from connect.plugins import Catalog
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
 from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, TopicsUsed
-from connect.runtime.pandas_on_demand import defer_pandas
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
 from tests.bench import memory_source, null_sink, sql_jobs
@@ -60,7 +59,6 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
     """
     worker = _worker(settings)
     connector = {**connector, **_chosen(settings)}
-    defer_pandas()
     catalog = Catalog([*Catalog.installed().plugins(), memory_source.PLUGIN, null_sink.PLUGIN])
     clients = Clients(worker, catalog)
     admin = TopicAdmin(admin_settings(worker.originals, {}, "bench").properties)

@@ -49,7 +49,7 @@ def measure_cluster(kind: str, bootstrap_servers: str, folder: Path, new_topic: 
 def memory(what: str, *workers: Worker) -> Figures:
     """The sum over the processes of the workers."""
     found = [worker.memory() for worker in workers]
-    return {f"{what}, RSS MiB": sum(m.rss_mib for m in found), f"{what}, PSS MiB": sum(m.pss_mib for m in found)}
+    return {f"{what}, USS MiB": sum(m.uss_mib for m in found), f"{what}, PSS MiB": sum(m.pss_mib for m in found)}
 
 
 def cpu_use(window_s: float, *workers: Worker) -> float:

@@ -15,7 +15,7 @@ from tests.bench.throughput import JAVA
 TARGETS = {
     "start to REST, s": 2.0,
     "start to REST, new cluster, s": 2.0,
-    "idle worker, RSS MiB": 150.0,
+    "idle worker, USS MiB": 150.0,
     "first record of a fresh worker, s": 0.3,
     "first record after POST, s": 0.3,
     "task restart, longest gap, s": 1.0,
@@ -23,7 +23,7 @@ TARGETS = {
     "kill -9 of the owner, records again, s": 7.0,
     f"{CONNECTORS} connectors RUNNING, s": 60.0,
     "GET meanwhile, p99 ms": 100.0,
-    f"both workers with {CONNECTORS} connectors, RSS MiB": 500.0,
+    f"both workers with {CONNECTORS} connectors, USS MiB": 500.0,
 }
 
 

@@ -84,7 +84,7 @@ class Start:
 class Memory:
     """What all processes of a worker hold, in MiB. RSS counts a page once per process, PSS once in all."""
 
-    rss_mib: float
+    uss_mib: float
     pss_mib: float
 
 
@@ -127,7 +127,7 @@ class Worker:
 
     def memory(self) -> Memory:
         parts = [process.memory_full_info() for process in self._processes()]
-        return Memory(sum(p.rss for p in parts) / 2**20, sum(p.pss for p in parts) / 2**20)
+        return Memory(sum(p.uss for p in parts) / 2**20, sum(p.pss for p in parts) / 2**20)
 
     def cpu_s(self) -> float:
         """CPU seconds of all processes so far."""
