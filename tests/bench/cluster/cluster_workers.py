@@ -82,7 +82,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Memory:
-    """What all processes of a worker hold, in MiB. RSS counts a page once per process, PSS once in all."""
+    """What all processes of a worker hold, in MiB. USS is what each has to itself, PSS counts each page once in all."""
 
     uss_mib: float
     pss_mib: float
