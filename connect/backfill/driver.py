@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final, Self
@@ -52,6 +52,8 @@ class Driver:
         self.store = JobStore(worker, state_topics(spec))
         self._stack = ExitStack()
         self._producer: BatchProducer | None = None
+        self._job: Job | None = None
+        self._splits: Sequence[Split] = ()
 
     def __enter__(self) -> Self:
         return self
@@ -73,31 +75,38 @@ class Driver:
         self._producer.init_transactions(Deadline.after(_KAFKA_S))
         return self.store.jobs(Deadline.after(_KAFKA_S)).jobs.get(self.spec.name)
 
-    def run(self, engine: Engine | None = None, on_begin: Callable[[Job], None] = lambda _job: None) -> Job:
-        """Plan the job unless it is planned, and run every lane that is not at its end; the job as it is then.
+    def require_known(self) -> Job:
+        """The job as it is now. ConnectError: it was never run."""
+        return self._known(self.store.jobs(Deadline.after(_KAFKA_S)).jobs.get(self.spec.name))
 
-        `engine`: another one than the spec's. `on_begin` hears of the job before its lanes run. TakenOverError: another
-        run has it now. ConnectError: it failed, which the job says too, or may not be run.
+    def begin(self) -> Job:
+        """Plan the job unless it is planned, and take it over; `run` comes next.
+
+        ConnectError: it was cancelled, was planned with other values, or cannot be planned.
         """
         known = self.take_over()
-        splits: Sequence[Split]
-        if known is None:
-            job, splits = self._planned()
-        else:
-            job, splits = self._resumed(known)
+        self._job, self._splits = self._planned() if known is None else self._resumed(known)
+        return self._job
+
+    def run(self, engine: Engine | None = None) -> Job:
+        """Run every lane that is not at its end; the job as it is then. Calls `begin` where that was not done.
+
+        `engine`: another one than the spec's. TakenOverError: another run has the job now. ConnectError: it failed,
+        which the job's record says too.
+        """
+        job = self._job or self.begin()
         if job.state in _ENDED:
             return job
         run = secrets.token_hex(6)
         job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run)
         job = self._say(job, JobState.RUNNING)
-        on_begin(job)
-        tasks = self._tasks(splits, run)
         try:
+            tasks = self._tasks(self._splits, run)
             reports = (engine or engine_of(self.spec)).run(tasks) if tasks else []
         except ConnectError as error:
             self._say(job, JobState.FAILED, str(error))
             raise
-        return self._ended(job, splits, reports)
+        return self._ended(job, self._splits, reports)
 
     def cancel(self) -> Job:
         """End the job for good: its lanes are fenced, so that nothing is written any more when this returns."""

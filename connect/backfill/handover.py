@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack
-from typing import Final, Protocol
+from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
@@ -14,6 +14,7 @@ from connect.api.records import SourcePosition
 from connect.backfill.driver import Driver
 from connect.backfill.job import Job, JobState
 from connect.backfill.markers import HandoverMarker
+from connect.client.rest import ConnectClient
 from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.kafka_calls import fence
 from connect.runtime.ledger import partition_key
@@ -23,20 +24,7 @@ _READY: Final = {JobState.COPIED, JobState.DONE}
 _BROKERS: Final = "bootstrap.servers"
 
 
-class WorkerCalls(Protocol):
-    """What a handover asks of the cluster that runs the connector."""
-
-    def state(self, connector: str) -> str | None:
-        """The connector's state as REST says it; None: there is no such connector."""
-
-    def running_tasks(self, connector: str) -> int:
-        """How many tasks it has."""
-
-    def resume(self, connector: str) -> None:
-        """Let it run."""
-
-
-def hand_over(driver: Driver, worker: WorkerCalls, deadline: Deadline) -> Job:
+def hand_over(driver: Driver, cluster: ConnectClient, deadline: Deadline) -> Job:
     """Write the connector's offsets in one transaction with the job's last marker, and resume it; the job then.
 
     Called again after it died, it goes on where it was: the marker tells whether the offsets are written. ConnectError:
@@ -52,26 +40,27 @@ def hand_over(driver: Driver, worker: WorkerCalls, deadline: Deadline) -> Job:
         )
     written = driver.store.driver_state(Deadline.after(_KAFKA_S)).handover
     if written is None:
-        _require_stopped(worker, name)
+        _require_stopped(cluster, name)
         driver.store.fence_lanes(driver.spec.name, Deadline.after(_KAFKA_S))
         job = _write(driver, job, deadline)
     if driver.spec.handover.start_connector:
-        worker.resume(name)
+        cluster.change_state(name, "resume")
     return job
 
 
-def _require_stopped(worker: WorkerCalls, name: str) -> None:
-    state = worker.state(name)
-    if state is None:
+def _require_stopped(cluster: ConnectClient, name: str) -> None:
+    found = cluster.connectors().get(name)
+    if found is None:
         raise ConnectError(
             f"There is no connector {name} that could go on.",
             key="source.connector",
             fix='Create it by POST /connectors with "initial_state": "STOPPED".',
         )
-    if state != "STOPPED" or worker.running_tasks(name):
+    state = found["status"]["connector"]["state"]
+    if state != "STOPPED" or found["status"]["tasks"]:
         raise ConnectError(
             f"Connector {name} is {state}: what its tasks store would replace the offsets of the handover.",
-            fix=f"PUT /connectors/{name}/stop, and wait until its tasks have ended.",
+            fix=f"Stop it by `connect connectors stop {name}`, and wait until its tasks have ended.",
         )
 
 

@@ -11,6 +11,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.job import Job, Jobs, JobWish
 from connect.backfill.markers import DriverState, Marker, driver_state, markers
+from connect.backfill.spec import BackfillSpec, State
 from connect.kafka.kv_log import KeyValueLog
 from connect.kafka.log_reader import Span, read_spans
 from connect.kafka.producer import BatchProducer
@@ -49,6 +50,19 @@ def raw_batch(topic: str, partition: int, records: Iterable[KeyValue]) -> RawBat
 
     keys, values = zip(*records, strict=True)
     return RawBatch(topic, pa.array(values, pa.binary()), pa.array(keys, pa.binary()), partition=partition)
+
+
+def known_spec(worker: WorkerConfig, name: str, jobs_topic: str | None, deadline: Deadline) -> BackfillSpec:
+    """The spec of a job that was run. ConnectError: there is none of that name."""
+    topic = jobs_topic or State().jobs_topic
+    jobs = JobStore(worker, StateTopics(topic, "", 0)).jobs(deadline).jobs
+    if name not in jobs:
+        known = ", ".join(sorted(jobs)) or "none"
+        raise ConnectError(
+            f"There is no backfill {name} in topic {topic}, and no file of that name; known: {known}.",
+            fix="Begin it by `connect backfill run FILE`, or name its topic by --jobs-topic.",
+        )
+    return jobs[name].settings
 
 
 class JobStore:

@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient
 
-_OPTIONS = (
+CLUSTER_OPTIONS = (
     click.option("--url", help="A worker of the cluster; else CONNECT_URL, the context in use, http://localhost:8083."),
     click.option("--context", help="The name of a cluster, see `connect context`."),
 )
@@ -31,7 +31,7 @@ def cluster_command(
             from connect.api.errors import ConnectError
 
             try:
-                function(_client(url, context), **given)
+                function(client_of(url, context), **given)
             except ConnectError as error:
                 raise click.ClickException(f"{error}{_fix(error, str(error))}") from error
             except BrokenPipeError:
@@ -39,7 +39,7 @@ def cluster_command(
                 sys.stderr.close()
 
         made = group.command(name)(run)
-        return functools.reduce(lambda command, option: option(command), (*_OPTIONS, *reversed(after)), made)
+        return functools.reduce(lambda command, option: option(command), (*CLUSTER_OPTIONS, *reversed(after)), made)
 
     return decorate
 
@@ -79,7 +79,8 @@ def _fix(error: Any, text: str) -> str:
     return f" {error.fix}" if getattr(error, "fix", None) and error.fix not in text else ""
 
 
-def _client(url: str | None, context: str | None) -> ConnectClient:
+def client_of(url: str | None, context: str | None) -> ConnectClient:
+    """The client of the cluster that CLUSTER_OPTIONS name. ConnectError: there is no such context."""
     from connect.client.contexts import chosen, contexts_file, read_contexts
     from connect.client.rest import ConnectClient
 

@@ -48,12 +48,12 @@ class BackfillAct:
 
     def run(self, connector: dict[str, Any], *, kill: bool) -> bool:
         """Move, verify, hand over, and add rows; whether every row came once. `connector` is created stopped."""
-        self._worker.rest.create({**connector, "initial_state": "STOPPED"})
+        self._worker.rest.create(connector["name"], connector["config"], "STOPPED")
         self._screen.say(f"POST /connectors {connector['name']}: created stopped; a backfill reads its table first")
         start_s = time.monotonic()
         if kill:
             self._run_and_kill()
-        self._step("run", "--rest", self._worker.rest.url)
+        self._step("run", "--url", self._worker.rest.url)
         rows = self._dataset.rows[FLIGHTS.name]
         self._screen.say(
             f"{rows:,} flights: SQLite -> Spark -> Kafka {time.monotonic() - start_s:.1f} s, start included"
@@ -63,13 +63,13 @@ class BackfillAct:
             f"connect backfill verify: {len(verdict['chunks'])} chunks, {verdict['missing']} rows missing, "
             f"{verdict['twice']} twice"
         )
-        self._step("handover", "--rest", self._worker.rest.url)
+        self._step("handover", "--url", self._worker.rest.url)
         self._insert()
         self._screen.say(f"connect backfill handover: the connector runs from the mark; {NEW_ROWS:,} flights are new")
         return bool(verdict["good"]) and self._every_row_once(rows + NEW_ROWS)
 
     def _run_and_kill(self) -> None:
-        process = self._start("run", "--rest", self._worker.rest.url)
+        process = self._start("run", "--url", self._worker.rest.url)
         wanted = KILL_AT * self._dataset.rows[FLIGHTS.name]
         self._wait(lambda: self._records() >= wanted or not process.running, "the backfill's first chunks")
         if not process.running:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.backfill.rest_client import RestClient
+from connect.client.rest import Access, ConnectClient
 from connect.services.polling import poll_until
 from connect.services.ports import accepts_connections, free_ports
 from connect.services.process import Command, SupervisedProcess
@@ -18,6 +18,7 @@ from connect.services.process import Command, SupervisedProcess
 START_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 15.0
 PREFERRED_PORT: Final = 8083
+REST_TIMEOUT_S: Final = 30.0
 
 _CONFIG: Final = """\
 bootstrap.servers: {bootstrap_servers}
@@ -47,7 +48,7 @@ class DemoWorker:
         self.log_path = folder / "worker.log"
         self._folder = folder
         self._process: SupervisedProcess | None = None
-        self.rest = RestClient(f"http://127.0.0.1:{self._port}")
+        self.rest = ConnectClient(Access(f"http://127.0.0.1:{self._port}"), REST_TIMEOUT_S)
 
     def start(self) -> float:
         """Start it; the seconds until its REST API takes requests. ConnectError with the end of its log if not."""
@@ -59,10 +60,17 @@ class DemoWorker:
         def ready() -> bool:
             if not process.running:
                 raise ConnectError(f"The worker ended at once. The end of {self.log_path}:\n{process.log_tail()}")
-            return self.rest.healthy()
+            return self._healthy()
 
         poll_until(ready, deadline_s=START_TIMEOUT_S, waiting_for="the worker", fix=f"See {self.log_path}.")
         return time.monotonic() - start_s
+
+    def _healthy(self) -> bool:
+        try:
+            self.rest.call("GET", "/health")
+        except ConnectError:
+            return False
+        return True
 
     @property
     def pid(self) -> int:

@@ -1,0 +1,72 @@
+"""How `connect backfill` shows how far a job is: a bar on a terminal, a line when something changed elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from connect.backfill.job_store import JobStore
+    from connect.backfill.progress import Progress
+
+_SHOW_S = 1.0
+_READ_S = 60.0
+
+
+@contextmanager
+def shown_beside(store: JobStore, job: str) -> Iterator[None]:
+    """Show the job's progress on a thread of its own as long as the block runs."""
+    ended = threading.Event()
+    thread = threading.Thread(target=show, args=(store, job, ended), name="backfill-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def show(store: JobStore, job: str, ended: threading.Event | None = None) -> None:
+    """Show the job's progress until `ended` is set; without one until the job runs no longer."""
+    from rich.console import Console
+
+    from connect.api.deadline import Deadline
+    from connect.backfill.progress import Watch
+
+    console = Console()
+    with closing(Watch(store, job, Deadline.after(_READ_S))) as watch:
+        if console.is_terminal:
+            _bar(_ticks(watch.progress, ended))
+        else:
+            _lines(_ticks(watch.progress, ended))
+
+
+def _ticks(progress: Callable[[], Progress], ended: threading.Event | None) -> Iterator[Progress]:
+    while True:
+        is_last = (ended or threading.Event()).wait(_SHOW_S)
+        now = progress()
+        yield now
+        if is_last or (ended is None and now.is_over):
+            return
+
+
+def _bar(ticks: Iterator[Progress]) -> None:
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    with Bar(BarColumn(), TextColumn("{task.description}")) as bar:
+        shown = bar.add_task("", total=1)
+        for now in ticks:
+            bar.update(shown, completed=now.chunks_done, total=now.chunks or 1, description=now.line())
+
+
+def _lines(ticks: Iterator[Progress]) -> None:
+    said = ""
+    for now in ticks:
+        if now.line() != said:
+            said = now.line()
+            click.echo(said)
