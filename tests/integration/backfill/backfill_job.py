@@ -1,0 +1,138 @@
+"""A table in PostgreSQL and a backfill of it into Kafka, read back by a client of neither."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from connect.backfill.chunk import LaneReport, Step
+from connect.backfill.driver import Driver
+from connect.backfill.lane import LaneTask, run_lane
+from connect.backfill.spec import BackfillSpec
+from connect.runtime.worker_config import WorkerConfig
+from connect.services import KafkaEndpoint
+from connect.services.sql import SqlEndpoint
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+
+
+class Table:
+    """One table, its connector's configuration, and the job that reads it."""
+
+    def __init__(self, postgres: SqlEndpoint, kafka: KafkaEndpoint, name: str) -> None:
+        self.name = name
+        self.kafka = kafka
+        self._postgres = postgres
+        e = postgres
+        self.engine = sa.create_engine(
+            sa.URL.create("postgresql+psycopg", e.user, e.password, e.host, e.port, e.database)
+        )
+
+    def run(self, *statements: str) -> None:
+        with self.engine.begin() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement.format(t=self.name))
+
+    def fill(self, rows: int) -> None:
+        """Rows 1..n with an instant, a text and a number that may be null; the statistics are up to date."""
+        self.run(
+            "CREATE TABLE {t} (id BIGSERIAL PRIMARY KEY, ts TIMESTAMPTZ(3) NOT NULL DEFAULT now(), name TEXT, n INT)",
+            "INSERT INTO {t} (ts, name, n) SELECT now() - INTERVAL '1 hour', 'naïve ' || s, nullif(mod(s, 7), 0) "
+            f"FROM generate_series(1, {rows}) s",
+        )
+        with self.engine.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(f"ANALYZE {self.name}")
+
+    @property
+    def topic(self) -> str:
+        return f"bf-{self.name}"
+
+    def worker(self, **settings: str) -> WorkerConfig:
+        return WorkerConfig.parse(self.worker_properties(**settings))
+
+    def worker_properties(self, **settings: str) -> dict[str, str]:
+        return {
+            "bootstrap.servers": self.kafka.bootstrap_servers, "group.id": self.name,
+            "config.storage.topic": f"{self.name}-configs", "offset.storage.topic": f"{self.name}-offsets",
+            "status.storage.topic": f"{self.name}-status", "config.storage.replication.factor": "1",
+            "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
+            "offset.storage.partitions": "2", "key.converter": JSON, "value.converter": JSON, **settings,
+        }  # fmt: skip
+
+    def connector(self, **settings: str) -> dict[str, str]:
+        e = self._postgres
+        given = {
+            "connector.class": "JdbcSource", "tasks.max": "1", "topic.prefix": "bf-", "table.whitelist": self.name,
+            "connection.url": f"jdbc:postgresql://{e.host}:{e.port}/{e.database}", "connection.user": e.user,
+            "connection.password": e.password, "mode": "incrementing", "incrementing.column.name": "id",
+            "poll.interval.ms": "100", "settle.time.ms": "0",
+            "topic.creation.default.partitions": "3", "topic.creation.default.replication.factor": "1",
+        }  # fmt: skip
+        return given | {key.replace("__", "."): value for key, value in settings.items()}
+
+    def spec(self, **parts: Any) -> BackfillSpec:
+        given: dict[str, Any] = {
+            "apiVersion": "backfill/v1", "name": self.name, "source": {"connector": self.name},
+            "engine": {"type": "local", "processes": 2}, "chunking": {"rows": 500, "lanes": 2},
+            "state": {"jobs_topic": f"{self.name}-jobs"},
+        }  # fmt: skip
+        return BackfillSpec.model_validate(given | parts)
+
+    def driver(self, connector: Mapping[str, str] | None = None, **parts: Any) -> Driver:
+        return Driver(self.spec(**parts), self.worker(), connector or self.connector())
+
+    def records(self, isolation: str = "read_committed") -> list[Message]:
+        """Every record of the topic as a plain client gets it."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.kafka.bootstrap_servers, "group.id": f"{self.name}-reader",
+                "isolation.level": isolation, "enable.partition.eof": True, "auto.offset.reset": "earliest",
+            }
+        )  # fmt: skip
+        found: list[Message] = []
+        try:
+            topic = consumer.list_topics(self.topic, timeout=10).topics[self.topic]
+            consumer.assign([TopicPartition(self.topic, partition, 0) for partition in topic.partitions])
+            left = len(topic.partitions)
+            while left:
+                for message in consumer.consume(5000, 1.0):
+                    if message.error() is None:
+                        found.append(message)
+                    else:
+                        left -= 1
+        finally:
+            consumer.close()
+        return found
+
+    def ids(self) -> list[int]:
+        """The ids of all committed records."""
+        return [json.loads(message.value())["payload"]["id"] for message in self.records()]
+
+
+@dataclass(frozen=True)
+class KillEachStepOnce:
+    """Runs a lane in its process, and kills that with SIGKILL at the first step that none was killed at before."""
+
+    notes: Path
+
+    def __call__(self, task: LaneTask) -> LaneReport:
+        def on_step(step: Step, _chunk: str) -> None:
+            try:
+                (self.notes / step.name).touch(exist_ok=False)
+            except FileExistsError:
+                return
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        return run_lane(task, on_step)
+
+    @property
+    def killed_at(self) -> set[str]:
+        return {note.name for note in self.notes.iterdir()}

@@ -1,0 +1,140 @@
+"""Engine local on real Kafka and PostgreSQL: processes killed at each step, drivers replaced, every row once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from backfill_job import KillEachStepOnce, Table
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError
+from connect.backfill.chunk import LaneReport, Step, Wish
+from connect.backfill.driver import TakenOverError
+from connect.backfill.engines.local import LocalEngine
+from connect.backfill.export import exported
+from connect.backfill.job import JobState, JobWish
+from connect.backfill.job_store import JobStore
+from connect.backfill.lane import LaneTask, run_lane
+from connect.backfill.verify import verify
+
+ROWS = 4000
+EVERY_ROW = Counter(range(1, ROWS + 1))
+
+
+class InThisProcess:
+    """An engine that calls `before` and then runs the lanes here, one after the other."""
+
+    def __init__(self, before=lambda tasks: None) -> None:
+        self.before = before
+
+    def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+        self.before(tasks)
+        return [run_lane(task) for task in tasks]
+
+
+class DriverDiedError(Exception):
+    """As kill -9 of a driver: it says nothing more."""
+
+
+def test_lanes_that_are_killed_at_every_step_write_every_row_once(table: Table, tmp_path):
+    table.fill(ROWS)
+    kills = KillEachStepOnce(tmp_path)
+    with table.driver() as driver:
+        job = driver.run(LocalEngine(2, 8, kills))
+        assert job.state is JobState.COPIED
+        assert kills.killed_at == {step.name for step in Step}
+        assert Counter(table.ids()) == EVERY_ROW
+        verdict = verify(driver)
+    assert (verdict.missing, verdict.twice, verdict.is_good) == (0, 0, True)
+    assert len(verdict.chunks) == 8
+    headers = {(h[0][1], h[1][0]) for h in (message.headers() for message in table.records())}
+    assert headers == {(table.name.encode(), "bf.chunk")}
+
+
+def test_a_driver_that_died_half_way_is_replaced_and_its_chunks_are_not_written_again(table: Table):
+    table.fill(ROWS)
+    seen = []
+
+    def die_behind_one_lane(tasks: list[LaneTask]) -> None:
+        seen.append(run_lane(tasks[0]))
+        raise DriverDiedError
+
+    with table.driver() as first, pytest.raises(DriverDiedError):
+        first.run(InThisProcess(die_behind_one_lane))
+    half = Counter(table.ids())
+    assert sum(half.values()) == ROWS // 2
+    with table.driver(limits={"max_rows_per_second": 100_000}) as second:
+        lanes = []
+        job = second.run(InThisProcess(lambda tasks: lanes.extend(task.work.lane for task in tasks)))
+        assert job.state is JobState.COPIED
+        assert lanes == [1], "the lane that is done is not even started"
+        assert Counter(table.ids()) == EVERY_ROW
+        assert verify(second).is_good
+        assert second.run().state is JobState.COPIED
+
+
+def test_of_two_runs_at_once_the_later_one_goes_on_alone(table: Table):
+    table.fill(ROWS)
+
+    def be_overtaken(_tasks: list[LaneTask]) -> None:
+        with table.driver() as later:
+            later.run(InThisProcess())
+
+    with table.driver() as first, pytest.raises(TakenOverError):
+        first.run(InThisProcess(be_overtaken))
+    assert Counter(table.ids()) == EVERY_ROW
+
+
+def test_a_paused_job_is_resumed_by_its_name_and_a_cancelled_one_stays_ended(table: Table):
+    table.fill(ROWS)
+    store: JobStore = table.driver().store
+
+    def pause(_tasks: list[LaneTask]) -> None:
+        store.say(JobWish(table.name, Wish.PAUSE), Deadline.after(30))
+
+    with table.driver() as driver:
+        assert driver.run(InThisProcess(pause)).state is JobState.PAUSED
+    with pytest.raises(ConfigError, match="chunking"), table.driver(chunking={"rows": 50, "lanes": 2}) as other:
+        other.run(InThisProcess())
+    with table.driver() as driver:
+        assert driver.run(InThisProcess()).state is JobState.COPIED
+    assert Counter(table.ids()) == EVERY_ROW
+    state = exported(store, table.name, Deadline.after(30))
+    assert state["job"]["state"] == "COPIED"
+    assert sum(marker["rows"] for marker in state["markers"]) == ROWS
+    assert "password" not in str(state)
+    with table.driver() as owner:
+        assert owner.cancel().state is JobState.CANCELLED
+    with table.driver() as again, pytest.raises(ConnectError, match="was cancelled"):
+        again.run(InThisProcess())
+
+
+def test_a_lane_that_runs_on_while_its_job_is_cancelled_commits_nothing_more(table: Table):
+    table.fill(ROWS)
+    committed = []
+
+    def cancel_in_the_middle(step: Step, _chunk: str) -> None:
+        if step is Step.COMMITTED:
+            committed.append(step)
+        if step is Step.MARKER_SENT and len(committed) == 1:
+            with table.driver() as owner:
+                owner.cancel()
+
+    def run_the_zombie(tasks: list[LaneTask]) -> None:
+        run_lane(tasks[0], cancel_in_the_middle)
+
+    with table.driver() as driver, pytest.raises(ConnectError):
+        driver.run(InThisProcess(run_the_zombie))
+    assert len(table.ids()) == 500, "the one chunk that was committed before"
+
+
+def test_a_row_that_cannot_become_a_record_ends_the_job_with_its_reason(table: Table):
+    table.fill(1000)
+    bad = table.connector(transforms="cast", transforms__cast__type="org.apache.kafka.connect.transforms.Cast$Value")
+    bad |= {"transforms.cast.spec": "name:int32"}
+    with table.driver(bad) as driver, pytest.raises(ConnectError, match="A row cannot become a record: TRANSFORMATION"):
+        driver.run(InThisProcess())
+    known = table.driver().require_known()
+    assert known.state is JobState.FAILED
+    assert "TRANSFORMATION" in (known.error or "")
