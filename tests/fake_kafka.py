@@ -23,6 +23,7 @@ from connect.kafka.receipt import Receipt
 from connect.runtime.control import Control
 from connect.runtime.ledger import partition_key
 
+_TICK_S = 0.005
 OFFSETS = "offsets"
 """The topic of source offsets."""
 
@@ -48,13 +49,16 @@ class FakeKafka:
         """Topics whose rows are not taken for now."""
         self.failures: dict[str, int] = {}
         """How often a step yet fails with a RetriableError, by its name."""
+        self.commits = threading.Event()
+        """Commits end while this is set."""
+        self.commits.set()
         self._after_step = after_step
         self._is_dead = False
-        self._lock = threading.RLock()  # a commit may run beside the task's thread
+        self.lock = threading.RLock()  # a commit may run beside the task's thread
 
     def step(self, name: str) -> None:
         """The task dies here, or goes on."""
-        with self._lock:
+        with self.lock:
             if self._is_dead or self.dies_at in {name, len(self.steps)}:
                 self._is_dead = True
                 raise KilledError(name)
@@ -65,10 +69,13 @@ class FakeKafka:
                 self.failures[name] -= 1
                 raise RetriableError(f"{name}: the brokers do not answer.")
 
-    def restart(self) -> None:
-        """The next life of the task: it is not killed any more, and what its last one left open is aborted."""
-        self.dies_at, self._is_dead = None, False
-        self.unfinished.clear()
+    def after_death(self) -> FakeKafka:
+        """For the next life of the task: it is not killed any more, and what its last one left open is aborted."""
+        with self.lock:
+            after = FakeKafka(after_step=self._after_step)
+            after.records |= {topic: list(rows) for topic, rows in self.records.items()}
+            after.offsets, after.committed, after.stuck = dict(self.offsets), dict(self.committed), self.stuck
+            return after
 
     def written(self, topic: str, key: bytes | None, value: bytes) -> None:
         """A row is visible."""
@@ -120,6 +127,7 @@ class FakeProducer:
             self._waiting.append(_Row(batch.topic, key, value, receipt))
 
     def check(self) -> None:
+        assert self._transaction != "committing", "the producer is used while it commits on another thread"
         self._take(next(self._acknowledged, len(self._waiting)))
 
     def flush(self, deadline: Deadline) -> None:
@@ -136,11 +144,16 @@ class FakeProducer:
     def commit(self, deadline: Deadline) -> None:
         assert self._transaction == "open", "there is no transaction to commit"
         self._transaction = "committing"
-        self.flush(deadline)
-        self._kafka.step("commit")
-        for row in self._kafka.unfinished:
-            self._kafka.written(*row)
-        self._kafka.unfinished.clear()
+        self._kafka.step("flush rows")
+        self._take(len(self._waiting))
+        while not self._kafka.commits.is_set():
+            if not deadline.wait(_TICK_S):
+                raise RetriableError("The transaction's coordinator does not answer.")
+        with self._kafka.lock:
+            self._kafka.step("commit")
+            for row in self._kafka.unfinished:
+                self._kafka.written(*row)
+            self._kafka.unfinished.clear()
         self._transaction = None
         self._kafka.step("committed")
 
@@ -206,6 +219,8 @@ class FakeConsumer:
     everything is given, and once that is read `control` is asked to stop.
     """
 
+    trouble: str | None = None
+
     def __init__(
         self,
         kafka: FakeKafka,
@@ -234,7 +249,7 @@ class FakeConsumer:
         self._kafka.step("poll")
         if not self._is_subscribed:
             self._is_subscribed = True
-            self.assign(self._log)
+            self.assign(*self._log)
         read = next(self._reads, None)
         if callable(read):
             read(self)
@@ -245,7 +260,7 @@ class FakeConsumer:
             self._control.ask_to_stop()
         return found
 
-    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+    def assign(self, *partitions: TopicPartition) -> None:
         """The group gives these partitions."""
         for tp in partitions:
             self._next[tp] = self._kafka.committed.get(tp, 0)
@@ -276,8 +291,11 @@ class FakeConsumer:
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self._next[partition] = offset
 
-    def lag(self) -> dict[TopicPartition, int]:
-        return {}
+    def end_offsets(self) -> dict[TopicPartition, int]:
+        return {tp: len(self._log[tp]) for tp in self._next}
+
+    def position(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {tp: self._next[tp] for tp in partitions}
 
     def _forget(self, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:

@@ -37,6 +37,9 @@ PAUSED_WAIT_S = 0.2
 class Delivery(Protocol):
     """How rows and offsets reach Kafka. Owned by the task thread."""
 
+    held_up: str | None
+    """What has waited for Kafka since the flush before the last one, in a sentence."""
+
     def send(
         self,
         batches: Sequence[RawBatch],
@@ -213,7 +216,11 @@ class SourceLoop:
                 log.warning("Offsets were not stored this time: %s", error)
                 self._conditions.retrying(Step.FLUSH, "kafka", error, self._flush_interval_s)
                 return
-        self._conditions.over(Step.FLUSH)
+        if self._delivery.held_up is None:
+            self._conditions.over(Step.FLUSH)
+        else:
+            log.warning("%s", self._delivery.held_up)
+            self._conditions.waiting(Step.FLUSH, "kafka", self._delivery.held_up)
         if stored:
             self._figures.set("last_flush_epoch_s", time.time())
             log.debug("Stored the offsets of %d source partitions.", len(stored))

@@ -25,7 +25,7 @@ from connect.runtime.connector_config import SinkConnectorConfig, SourceConnecto
 from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.control import Control
 from connect.runtime.crash_report import Stages
-from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
+from connect.runtime.delivery import AtLeastOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.figures import TaskFigures
 from connect.runtime.messages import (
@@ -45,6 +45,7 @@ from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.source_loop import Delivery, SourceLoop
 from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.traces import trace_of
+from connect.runtime.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.used_topics import UsedTopics
 from connect.telemetry.secret_texts import SECRET_TEXTS
 

@@ -110,10 +110,11 @@ def show(results: list[dict]) -> None:
 
 
 def gate(entry: Mapping) -> str:
-    """Whether the peer takes as many times our CPU per row as it must."""
-    if entry["gate"] is None:
-        return ""
-    return f">= {entry['gate']:g} {'met' if entry['cpu_ratio'] >= entry['gate'] else 'MISSED'}"
+    """Whether the peer takes as many times our CPU per row as it must, or we move as many times its rows."""
+    gates = [(entry["gate"], entry["cpu_ratio"]), (entry["rate_gate"], entry["ratio"])]
+    return ", ".join(
+        f">= {least:g} {'met' if found >= least else 'MISSED'}" for least, found in gates if least is not None
+    )
 
 
 if __name__ == "__main__":

@@ -63,11 +63,12 @@ def entry(
     peer: Figure | None,
     must: int | None = None,
     gate: float | None = None,
+    rate_gate: float | None = None,
 ) -> dict[str, object]:
     """A row of bench.json. `ratio`: our rows/s over the peer's; `cpu_ratio`: the peer's CPU per row over ours.
 
     `must`: the least rows per second of one core, to be compared with 1 / CPU seconds per row. `gate`: the least
-    `cpu_ratio`.
+    `cpu_ratio`; `rate_gate`: the least `ratio`.
     """
     beside = None
     if peer is not None:
@@ -85,6 +86,7 @@ def entry(
         "cpu_ratio": None if peer is None else peer.cpu_s_per_mrow / ours.cpu_s_per_mrow,
         "must_rows_per_s_per_core": must,
         "gate": None if peer is None else gate,
+        "rate_gate": None if peer is None else rate_gate,
     }
 
 

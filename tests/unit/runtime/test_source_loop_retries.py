@@ -14,13 +14,14 @@ from connect.api.records import Batch, Column, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.control import Control
-from connect.runtime.delivery import AtLeastOnceDelivery, ExactlyOnceDelivery
+from connect.runtime.delivery import AtLeastOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import Encoded
 from connect.runtime.retry import RetryBudget
 from connect.runtime.source_loop import SourceLoop
 from connect.runtime.tolerance import Tolerance
+from connect.runtime.transactional_delivery import ExactlyOnceDelivery
 
 
 class Task:
@@ -187,3 +188,28 @@ def test_what_was_delivered_is_stored_while_a_later_batch_cannot_be_converted():
     loop.run(control, lambda paused: None)
     assert pipeline.stored
     assert task.given == 2
+
+
+class EndsCommit:
+    """Lets the commit of the first batch end when the second one is converted."""
+
+    def __init__(self, control, kafka):
+        self.control = control
+        self.kafka = kafka
+
+    def encode(self, batch):
+        (row,) = batch.values.rows()
+        if row == 2:
+            self.kafka.commits.set()
+            self.control.ask_to_stop()
+        return Encoded([RawBatch("t", pa.array([str(row).encode()], pa.binary()))])
+
+
+def test_the_next_batch_is_read_and_converted_while_the_last_one_is_committed():
+    kafka, control, task = FakeKafka(), Control(), Task()
+    kafka.commits.clear()
+    delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.POLL)
+    loop_of(task, EndsCommit(control, kafka), delivery, 0, Topic()).run(control, lambda paused: None)
+    assert task.given == 2
+    assert kafka.records["t"][:1] == [b"1"]
+    assert task.heard

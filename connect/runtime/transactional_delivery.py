@@ -1,0 +1,199 @@
+"""How a source's rows and offsets reach Kafka exactly once: in one transaction up to each boundary (KIP-618).
+
+A producer has one transaction at a time. While it is committed, on a thread of its own, the task reads and converts
+what comes next; the next transaction begins when the commit is done.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import SourcePosition
+from connect.kafka.errors import AbortableError
+from connect.kafka.producer import BatchProducer
+from connect.kafka.raw import RawBatch
+from connect.kafka.receipt import Receipt
+from connect.runtime.delivery import send_all
+from connect.runtime.exactly_once import Boundary, ConnectorTransactions, Wish
+from connect.runtime.offset_store import SourceOffsets
+
+log = logging.getLogger(__name__)
+
+ABORT_S: Final = 2.0
+"""Time to end, or to abort, what a task leaves open: less than a task gets to stop."""
+_WAIT_S: Final = 0.1
+
+
+class ExactlyOnceDelivery:
+    """One transaction holds rows and offsets up to a boundary. A crash leaves the whole of it or nothing.
+
+    Owned by the task thread, which leaves the producer alone while a commit is under way.
+    """
+
+    held_up: str | None = None
+    """Always: a commit is done in time, or fails."""
+
+    def __init__(
+        self,
+        producer: BatchProducer,
+        offsets: SourceOffsets,
+        boundary: Boundary,
+        transactions: ConnectorTransactions | None = None,
+    ) -> None:
+        """`transactions`: what the connector wants, for Boundary.CONNECTOR."""
+        self._producer = producer
+        self._offsets = offsets
+        self._boundary = boundary
+        self._transactions = transactions
+        self._is_open = False
+        self._positions: dict[bytes, SourcePosition] = {}
+        self._committer = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._commit: Future[None] | None = None
+        """The one that is under way, or whose result was not looked at."""
+        self._in_commit: list[SourcePosition] = []
+        self._committed: dict[bytes, SourcePosition] = {}
+        """What `flush` has yet to tell of."""
+        self._given_up = threading.Event()
+
+    def send(
+        self,
+        batches: Sequence[RawBatch],
+        position: SourcePosition | None,
+        deadline: Deadline,
+        meanwhile: Callable[[], None],
+    ) -> None:
+        """Enqueue all rows in the open transaction, opening one when the last one is committed."""
+        del meanwhile  # what would be committed then is a batch in part
+        for batch in batches:
+            if batch.topic == self._offsets.topic:
+                # A task that then looks up an offset would wait for the end of its own transaction.
+                raise ConnectError(
+                    "Source tasks may not produce to their own offsets topics when exactly-once support is enabled: "
+                    f"{batch.topic}."
+                )
+        self._await_commit(deadline)
+        self._begin()
+        for batch in batches:
+            self._send(batch, deadline)
+        if position is not None and position.offset is not None:
+            self._positions[self._offsets.key(position)] = position
+
+    def due(self, *, polled: bool, interval_over: bool) -> bool:
+        """The boundary is reached, or a commit is done."""
+        if self._commit is not None and self._commit.done():
+            return True
+        match self._boundary:
+            case Boundary.POLL:
+                return polled
+            case Boundary.INTERVAL:
+                return interval_over
+            case Boundary.CONNECTOR:
+                return self._transactions is not None and self._transactions.wish is not None
+
+    def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
+        """Begin to commit rows and offsets; the positions that were committed since the last call.
+
+        A transaction that the connector has not ended, or ended with a batch that is `pending`, stays open.
+        AbortableError: nothing of the last transaction is visible, start again.
+        """
+        if self._commit is None or self._commit.done():
+            self._await_commit(deadline)
+            if self._ends(deadline, pending=pending):
+                self._begin_commit(deadline)
+        return self._take_committed()
+
+    def drain(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
+        """Commit, and wait for the end of it."""
+        self._await_commit(deadline)
+        if self._ends(deadline, pending=pending):
+            self._begin_commit(deadline)
+            self._await_commit(deadline)
+        return self._take_committed()
+
+    def check(self) -> None:
+        """Raise the first delivery error."""
+        if self._commit is None:
+            self._producer.check()
+
+    def close(self) -> None:
+        """Abort what is open: readers of committed records would wait for it until it times out."""
+        if self._commit is not None:
+            wait([self._commit], ABORT_S)
+        self._given_up.set()
+        self._committer.shutdown()
+        for end in (self._await_commit, self._abort):
+            try:
+                end(Deadline.after(ABORT_S))
+            except ConnectError as error:
+                log.info("An open transaction is left to its next owner: %s", error)
+
+    def _take_committed(self) -> list[SourcePosition]:
+        committed = list(self._committed.values())
+        self._committed.clear()
+        return committed
+
+    def _ends(self, deadline: Deadline, *, pending: bool) -> bool:
+        """Whether there is something to commit now."""
+        if self._transactions is not None:
+            wish = None if pending else self._transactions.take()
+            if wish is None:
+                return False
+            if wish is Wish.ABORT:
+                self._abort(deadline)
+        return self._is_open or bool(self._positions)
+
+    def _begin_commit(self, deadline: Deadline) -> None:
+        self._begin()  # after an abort the offsets go alone
+        positions = list(self._positions.values())
+        if positions:
+            self._send(self._offsets.batch(positions), deadline)
+        self._in_commit = positions
+        self._positions.clear()
+        until = Deadline(deadline.at_s, self._given_up)
+        self._commit = self._committer.submit(copy_context().run, self._producer.commit, until)
+
+    def _await_commit(self, deadline: Deadline) -> None:
+        """Return when no commit is under way, having noted what the last one has committed."""
+        if self._commit is None:
+            return
+        while not self._commit.done() and not deadline.expired:
+            wait([self._commit], min(_WAIT_S, deadline.remaining_s))
+        wait([self._commit], ABORT_S)  # a task that stops has time for what takes a moment
+        if not self._commit.done():
+            raise AbortableError("The task ended before its last transaction was known to be committed.")
+        commit, self._commit = self._commit, None
+        try:
+            commit.result()
+        except RetriableError as error:
+            # The transaction cannot go on: more rows would be committed than the offsets in it tell of.
+            raise AbortableError(f"The transaction could not be committed in time: {error}") from error
+        self._is_open = False
+        self._offsets.copy(self._in_commit)
+        self._committed |= {self._offsets.key(position): position for position in self._in_commit}
+
+    def _send(self, batch: RawBatch, deadline: Deadline) -> None:
+        try:
+            send_all(self._producer, batch, deadline, Receipt(), lambda: None)
+        except RetriableError as error:
+            # Nobody knows which rows the transaction has; sent once more they would be committed twice.
+            raise AbortableError(f"A batch for topic {batch.topic} is in the transaction in part: {error}") from error
+
+    def _begin(self) -> None:
+        if not self._is_open:
+            self._producer.begin()
+            self._is_open = True
+
+    def _abort(self, deadline: Deadline) -> None:
+        if self._is_open:
+            try:
+                self._producer.abort(deadline)
+            except RetriableError as error:
+                raise AbortableError(f"The transaction could not be aborted in time: {error}") from error
+            self._is_open = False
