@@ -33,6 +33,10 @@ class CassandraSourceConfig(ContactKeys):
     fetch_size: Annotated[Int, between(1, 100_000)] = key(
         "fetch.size", 5000, group=READ, doc="The most rows of one page."
     )  # fmt: skip
+    fetch_max_bytes: Annotated[Int, between(1024, 2**30)] = key(
+        "fetch.max.bytes", 4 << 20, group=READ,
+        doc="How large a page should be: where rows are large it has fewer of them. A task holds a few pages.",
+    )  # fmt: skip
 
     def problems(self) -> Iterable[ConfigProblem]:
         """The topics' names would not be Kafka's."""

@@ -27,6 +27,8 @@ class Page:
     data: bytes
     rows: int
     columns: int
+    next: bytes | None = None
+    """The server's word for where the page behind this one begins; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,10 @@ class Cells:
     data: bytes
     starts: np.ndarray[Any, np.dtype[np.int64]]
     sizes: np.ndarray[Any, np.dtype[np.int64]]
+
+    def row(self, row: int) -> Cells:
+        """One cell alone."""
+        return Cells(self.data, self.starts[row : row + 1], self.sizes[row : row + 1])
 
     def value(self, row: int) -> bytes | None:
         """The bytes of one cell."""

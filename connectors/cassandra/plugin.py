@@ -20,7 +20,7 @@ SOURCE: Final = Plugin(
     config=CassandraSourceConfig,
     version=__version__,
     doc="Reads tables of any schema by token ranges, shared among tasks and resumed where each was.",
-    capabilities=frozenset({Capability.OFFSETS_ALTERABLE}),
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
 )
 AGENT: Final = Plugin(
     kind=PluginKind.AGENT,

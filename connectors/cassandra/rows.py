@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from connect.api.arrow import arrow_type
 from connect.api.records import Batch, Column
@@ -28,30 +28,35 @@ class TableRows:
         self._key_schema = key_schema(table)
         self._row_schema = row_schema(table)
 
-    def batch(self, split: Split, page: Page, before: Progress, *, is_last: bool) -> tuple[Batch, Progress]:
-        """The rows, and how far the split is with them. SchemaError names a column whose value has no form."""
-        tokens_cells, *cells = split_columns(page)
+    def batch(self, split: Split, page: Page, *, is_last: bool) -> Batch:
+        """The rows, and how far the split is with them; a page without rows that is not the last has no position.
+
+        SchemaError names a column whose value has no form.
+        """
+        token, *cells = split_columns(page)
         columns = self._table.columns
         arrays = [decode_column(found, c.type, c.name) for found, c in zip(cells, columns, strict=True)]
-        progress = Progress(split.upto, finished=True) if is_last else _behind(tokens_cells, before)
+        progress = Progress(split.upto, finished=True) if is_last else self._behind(token, cells, page.rows)
         keys = arrays[: len(self._table.primary_key)]
-        batch = Batch(
+        return Batch(
             self._topic,
             _struct(arrays, self._row_schema),
             keys=_struct(keys, self._key_schema),
-            position=split.position(progress),
+            position=None if progress is None else split.position(progress),
         )
-        return batch, progress
+
+    def _behind(self, token: Cells, cells: Sequence[Cells], rows: int) -> Progress | None:
+        """Behind the last row of a page."""
+        if not rows:
+            return None
+        (last,) = decode_column(token.row(rows - 1), _TOKEN, "token").to_pylist()
+        values = [found.value(rows - 1) for found in cells[: len(self._table.primary_key)]]
+        key = tuple(value for value in values[: len(self._table.partition_key)] if value is not None)
+        clustering = tuple(value for value in values[len(key) :] if value is not None)
+        # A row with static values alone is its partition's only one, and has no clustering columns.
+        whole = len(clustering) < len(self._table.clustering) or not clustering
+        return Progress(last, key, None if whole else clustering)
 
 
 def _struct(arrays: list[pa.Array], schema: Schema) -> Column:
     return Column.from_arrow(pa.StructArray.from_arrays(arrays, fields=list(arrow_type(schema))), schema)
-
-
-def _behind(tokens: Cells, before: Progress) -> Progress:
-    """The last page's partition may go on in the next one: only those before it are whole."""
-    array = decode_column(tokens, _TOKEN, "token")
-    if not len(array):
-        return before
-    whole = array.filter(pc.less(array, array[-1]))
-    return Progress(whole[-1].as_py()) if len(whole) else before

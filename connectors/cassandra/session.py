@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from cassandra import (
@@ -38,10 +39,13 @@ from cassandra.query import BoundStatement, PreparedStatement, tuple_factory
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.cassandra.contact import ContactKeys
-from connectors.cassandra.pages import Page
+from connectors.cassandra.pages import Page, split_columns
+from connectors.cassandra.statements import Query
 
 _AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, CoordinationFailure, ConnectionException,
                 ServerError)  # fmt: skip
+_KEYS: Final = 1000
+"""More keys than that do not share a token."""
 
 
 class TableGoneError(ConnectError):
@@ -112,6 +116,7 @@ class Database:
         self._cluster: Cluster | None = None
         self._rows: Session | None = None
         self._pages: Session | None = None
+        self._statements: dict[str, PreparedStatement] = {}
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of a small answer, in the driver's Python types."""
@@ -120,20 +125,29 @@ class Database:
                 self._rows = self._connected().connect()
             return list(self._rows.execute(query, tuple(parameters)))
 
-    def prepared(self, query: str, *, doing: str) -> PreparedStatement:
-        """A statement for `page`."""
+    def ask(self, query: Query, rows: int, state: bytes | None = None) -> PageAnswer:
+        """Begin to read a page; `state` is that of the page before."""
+        doing = f"reading by {query.text}"
         with translated(doing):
-            return self._page_session().prepare(query)
+            session = self._page_session()
+            if query.text not in self._statements:
+                self._statements[query.text] = session.prepare(query.text)
+            bound = BoundStatement(self._statements[query.text], fetch_size=rows)
+            # Parameters are bytes already, as Cassandra stores them: what was read is asked for again as it was.
+            bound.values = list(query.parameters)
+            return PageAnswer(session.execute_async(bound, paging_state=state), doing)
 
-    def ask(self, statement: PreparedStatement, parameters: Sequence[object], fetch_size: int) -> ResponseFuture:
-        """Begin to read; `page` waits for what comes."""
-        bound = BoundStatement(statement, fetch_size=fetch_size).bind(tuple(parameters))
-        return self._page_session().execute_async(bound)
+    def keys(self, query: Query) -> list[tuple[bytes, ...]]:
+        """The partition keys that a query gives behind their tokens."""
+        page = self.ask(query, _KEYS).page()
+        _, *columns = split_columns(page)
+        return [tuple(column.value(row) or b"" for column in columns) for row in range(page.rows)]
 
     def close(self) -> None:
         """Close all connections. May be called twice."""
         cluster, self._cluster = self._cluster, None
         self._rows = self._pages = None
+        self._statements.clear()
         if cluster is not None:
             cluster.shutdown()
 
@@ -173,9 +187,21 @@ class Database:
         return self._cluster
 
 
-def page_of(future: ResponseFuture, *, doing: str) -> Page:
-    """Wait for the page that was asked for."""
-    with translated(doing):
-        (page,) = future.result().current_rows
-    assert isinstance(page, Page)
-    return page
+class PageAnswer:
+    """A page that was asked for."""
+
+    def __init__(self, future: ResponseFuture, doing: str) -> None:
+        self._future = future
+        self._doing = doing
+
+    def when_done(self, ring: Callable[[], None]) -> None:
+        """Call this from the driver's thread once the page has come, or failed."""
+        self._future.add_callbacks(lambda _: ring(), lambda _: ring())
+
+    def page(self) -> Page:
+        """Wait for the page."""
+        with translated(self._doing):
+            result = self._future.result()
+        (page,) = result.current_rows
+        assert isinstance(page, Page)
+        return replace(page, next=result.paging_state)

@@ -1,92 +1,101 @@
-"""Reads one split page by page, the next page on its way while one is looked at."""
+"""Reads one split page by page behind a place, the next page on its way while one is looked at."""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connectors.cassandra.page_size import PageSize
 from connectors.cassandra.pages import Page
-from connectors.cassandra.splits import Progress, Split
+from connectors.cassandra.splits import Progress, Split, stored_key
+from connectors.cassandra.statements import Query, keys_of_token, partition_query, range_query, rest_of_partition
 
 _LOOK_S: Final = 0.05
 """How soon a stop is seen while a page is waited for."""
 
 
-class Asked(Protocol):
-    """An answer that comes page by page, as the driver's ResponseFuture gives it."""
+class Answer(Protocol):
+    """A page that was asked for."""
 
-    has_more_pages: bool
+    def when_done(self, ring: Callable[[], None]) -> None:
+        """Call this from any thread once it has come, or failed."""
 
-    def add_callbacks(self, callback: Any, errback: Any) -> None:
-        """Have one of these called for every page."""
-
-    def start_fetching_next_page(self) -> None:
-        """Ask for the next page."""
+    def page(self) -> Page:
+        """The page. RetriableError: it did not come. TableGoneError: the table is not there any more."""
 
 
-class Pages(Protocol):
-    """The server, as far as a split needs it."""
+class Server(Protocol):
+    """The cluster, as far as a split needs it."""
 
-    def ask(self, split: Split, after: int, fetch_size: int) -> Asked:
-        """Begin to read the rows of a split above a token."""
+    def ask(self, query: Query, rows: int, state: bytes | None) -> Answer:
+        """Ask for a page of so many rows; `state` is the page before's `next`."""
 
-    def page(self, asked: Asked) -> Page:
-        """The page that has come. RetriableError, TableGoneError."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Rows of a split; `is_last`: there are no more."""
-
-    page: Page
-    is_last: bool
+    def keys(self, query: Query) -> Sequence[tuple[bytes, ...]]:
+        """Partition keys."""
 
 
 class SplitReader:
     """Owned by the task thread; the driver's thread only rings the bell."""
 
-    def __init__(self, pages: Pages, split: Split, progress: Progress, fetch_size: int) -> None:
+    def __init__(self, server: Server, split: Split, progress: Progress, size: PageSize) -> None:
         self.split = split
-        self._pages = pages
+        self._server = server
         self._progress = progress
-        self._fetch_size = fetch_size
-        self._asked: Asked | None = None
+        self._size = size
+        self._queries: deque[Query] | None = None
+        self._state: bytes | None = None
+        self._answer: Answer | None = None
         self._arrived = threading.Event()
 
-    def next(self, deadline: Deadline) -> Given | None:
-        """The next page; None: not by the deadline. Ask again after an error: it goes on behind the last whole
-        partition.
+    def next(self, deadline: Deadline) -> Page | None:
+        """The next page; None: not by the deadline.
+
+        RetriableError: call again; the same page is asked for anew, with half of its rows.
         """
-        if self._asked is None:
-            self._arrived.clear()
-            asked = self._pages.ask(self.split, self._progress.token, self._fetch_size)
-            asked.add_callbacks(self._ring, self._ring)
-            self._asked = asked
+        if self._queries is None:
+            self._queries = deque(self._plan())
+        if self._answer is None:
+            self._ask()
+        assert self._answer is not None
         while not self._arrived.is_set():
             if deadline.expired:
                 return None
             self._arrived.wait(min(_LOOK_S, deadline.remaining_s))
+        answer, self._answer = self._answer, None
         try:
-            page = self._pages.page(self._asked)
-        except BaseException:
-            self._asked = None
+            page = answer.page()
+        except RetriableError:
+            self._size.failed()
             raise
-        is_last = not self._asked.has_more_pages
-        self._arrived.clear()
-        if not is_last:
-            self._asked.start_fetching_next_page()
-        return Given(page, is_last)
-
-    def reached(self, progress: Progress) -> None:
-        """All partitions up to here were given out."""
-        self._progress = progress
+        self._size.came(page.rows, len(page.data))
+        self._state = page.next
+        if page.next is None:
+            self._queries.popleft()
+        if self._queries:
+            self._ask()
+        return page
 
     @property
-    def progress(self) -> Progress:
-        """What was reached."""
-        return self._progress
+    def finished(self) -> bool:
+        """All pages were given."""
+        return self._queries is not None and not self._queries
 
-    def _ring(self, _answer: object) -> None:
-        self._arrived.set()
+    def _ask(self) -> None:
+        assert self._queries
+        self._arrived.clear()
+        self._answer = self._server.ask(self._queries[0], self._size.rows, self._state)
+        self._answer.when_done(self._arrived.set)
+
+    def _plan(self) -> list[Query]:
+        table, progress = self.split.table, self._progress
+        queries = rest_of_partition(table, progress)
+        if progress.partition_key is not None:
+            last = stored_key(table, progress.partition_key)
+            found = self._server.keys(keys_of_token(table, progress.token))
+            behind = sorted((stored_key(table, key), key) for key in found)
+            queries += [partition_query(table, key) for stored, key in behind if stored > last]
+        return [*queries, range_query(self.split, progress.token)]

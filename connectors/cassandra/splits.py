@@ -5,6 +5,7 @@ Murmur3 tokens run from -2^63 + 1 to 2^63 - 1; -2^63 is the ring's own least val
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,15 +38,31 @@ class Split:
 
     def position(self, progress: Progress) -> SourcePosition:
         """How far the split is, for a batch."""
-        return SourcePosition(self.partition, {"token": progress.token, "finished": progress.finished})
+        return SourcePosition(self.partition, progress.offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """All partitions up to `token` were given out whole; `finished`: all there are."""
+    """A place in a split: behind all rows of tokens below `token`.
+
+    `partition_key` None: and behind those of this token, too. Else behind the partitions of this token up to this key,
+    where `clustering` is None, or behind one of its rows. Values are as Cassandra stores them.
+    """
 
     token: int
+    partition_key: tuple[bytes, ...] | None = None
+    clustering: tuple[bytes, ...] | None = None
     finished: bool = False
+
+    @property
+    def offset(self) -> Mapping[str, object]:
+        """The source offset."""
+        offset: dict[str, object] = {"token": self.token, "finished": self.finished}
+        if self.partition_key is not None:
+            offset["partition_key"] = _as_text(self.partition_key)
+        if self.clustering is not None:
+            offset["clustering"] = _as_text(self.clustering)
+        return offset
 
 
 def cut(table: Table, count: int) -> list[Split]:
@@ -66,9 +83,38 @@ def progress_of(split: Split, stored: Mapping[str, object] | None) -> Progress:
         return Progress(split.after)
     token, finished = stored.get("token"), stored.get("finished", False)
     if isinstance(token, bool) or not isinstance(token, int) or not split.after <= token <= split.upto:
-        raise ConnectError(
-            f"The stored offset of {split.table.title} has the token {token!r}, which is not between {split.after} and "
-            f"{split.upto}.",
-            fix="Reset the connector's offsets to read the table again.",
-        )
-    return Progress(token, finished is True)
+        raise _no_place(split, f"the token {token!r}, which is not between {split.after} and {split.upto}")
+    key = _values(split, stored, "partition_key", len(split.table.partition_key))
+    clustering = _values(split, stored, "clustering", len(split.table.clustering))
+    return Progress(token, key, clustering, finished is True)
+
+
+def stored_key(table: Table, values: Sequence[bytes]) -> bytes:
+    """A partition key in the form by whose bytes partitions of one token are ordered."""
+    if len(table.partition_key) == 1:
+        return values[0]
+    return b"".join(len(value).to_bytes(2, "big") + value + b"\x00" for value in values)
+
+
+def _values(split: Split, stored: Mapping[str, object], name: str, count: int) -> tuple[bytes, ...] | None:
+    text = stored.get(name)
+    if text is None:
+        return None
+    try:
+        values = tuple(base64.b64decode(part, validate=True) for part in str(text).split(","))
+    except ValueError as error:
+        raise _no_place(split, f"a {name} that cannot be read ({error})") from error
+    if len(values) != count:
+        raise _no_place(split, f"a {name} of {len(values)} columns, the table has {count}")
+    return values
+
+
+def _as_text(values: Sequence[bytes]) -> str:
+    return ",".join(base64.b64encode(value).decode() for value in values)
+
+
+def _no_place(split: Split, what: str) -> ConnectError:
+    return ConnectError(
+        f"The stored offset of {split.table.title} has {what}.",
+        fix="Reset the connector's offsets to read the table again.",
+    )

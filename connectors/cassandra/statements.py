@@ -1,8 +1,59 @@
-"""The CQL that reads tables. Pure."""
+"""The CQL that reads tables, with parameters in the bytes that Cassandra stores. Pure.
+
+A row's place in a table is its partition's token, its partition key and its clustering columns, in this order. What
+follows a place is read by at most one statement per clustering column inside of its partition, then by the partitions
+behind. Rejected: a comparison of tuples, which CQL has not where some columns run backwards.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from connectors.cassandra.splits import Progress, Split
 from connectors.cassandra.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns."""
+
+    text: str
+    parameters: Sequence[bytes]
+
+
+def range_query(split: Split, after: int) -> Query:
+    """The rows of a split whose tokens are above one."""
+    token = _token(split.table)
+    return Query(f"{_select(split.table)} WHERE {token} > ? AND {token} <= ?", [as_long(after), as_long(split.upto)])
+
+
+def rest_of_partition(table: Table, progress: Progress) -> list[Query]:
+    """The rows behind a row in its partition: first those that differ in the last clustering column alone."""
+    if progress.partition_key is None or progress.clustering is None:
+        return []
+    keys = [f"{quoted(column.name)} = ?" for column in table.partition_key]
+    queries = []
+    for depth in range(len(table.clustering), 0, -1):
+        *same, last = table.clustering[:depth]
+        sign = "<" if last.descending else ">"
+        conditions = [*keys, *(f"{quoted(column.name)} = ?" for column in same), f"{quoted(last.name)} {sign} ?"]
+        parameters = [*progress.partition_key, *progress.clustering[:depth]]
+        queries.append(Query(f"{_select(table)} WHERE {' AND '.join(conditions)}", parameters))
+    return queries
+
+
+def keys_of_token(table: Table, token: int) -> Query:
+    """The partition keys of a token: nearly always one."""
+    keys = ", ".join(quoted(column.name) for column in table.partition_key)
+    text = f"SELECT DISTINCT {_token(table)}, {keys} FROM {_name(table)} WHERE {_token(table)} = ?"  # noqa: S608
+    return Query(text, [as_long(token)])
+
+
+def partition_query(table: Table, key: Sequence[bytes]) -> Query:
+    """The rows of a partition."""
+    conditions = " AND ".join(f"{quoted(column.name)} = ?" for column in table.partition_key)
+    return Query(f"{_select(table)} WHERE {conditions}", list(key))
 
 
 def quoted(name: str) -> str:
@@ -10,15 +61,20 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def token_of(table: Table) -> str:
-    """The token of a row's partition."""
+def as_long(value: int) -> bytes:
+    """A bigint as Cassandra stores it."""
+    return value.to_bytes(8, "big", signed=True)
+
+
+def _select(table: Table) -> str:
+    # Identifiers are quoted, values are bound.
+    columns = ", ".join(quoted(column.name) for column in table.columns)
+    return f"SELECT {_token(table)}, {columns} FROM {_name(table)}"  # noqa: S608
+
+
+def _token(table: Table) -> str:
     return f"token({', '.join(quoted(column.name) for column in table.partition_key)})"
 
 
-def select_range(table: Table) -> str:
-    """The token, then all columns, of the rows above one token and up to another."""
-    columns = ", ".join(quoted(column.name) for column in table.columns)
-    token = token_of(table)
-    # Identifiers are quoted, values are bound.
-    source = f"{quoted(table.keyspace)}.{quoted(table.name)}"
-    return f"SELECT {token}, {columns} FROM {source} WHERE {token} > ? AND {token} <= ?"  # noqa: S608
+def _name(table: Table) -> str:
+    return f"{quoted(table.keyspace)}.{quoted(table.name)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cassandra.cluster import Cluster
 
 from connect.services.cassandra import CassandraService
+from connect.services.polling import poll_until
 
 
 def test_a_killed_node_comes_back_with_what_it_acknowledged() -> None:
@@ -13,6 +14,8 @@ def test_a_killed_node_comes_back_with_what_it_acknowledged() -> None:
         _run(service, "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
         _run(service, "CREATE TABLE k.t (a int PRIMARY KEY) WITH cdc = true")
         _run(service, "INSERT INTO k.t (a) VALUES (1)")
+        # A write is acknowledged before the log is synchronised, which is done ten times a second.
+        poll_until(lambda: list(folder.glob("*_cdc.idx")) != [], deadline_s=30, waiting_for="the log", fix="")
         service.kill()
         service.start()
         assert _run(service, "SELECT a FROM k.t") == [(1,)]

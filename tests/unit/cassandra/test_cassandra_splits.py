@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from uuid import UUID
 
 import pytest
 
-from connect.api.errors import ConnectError
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
 from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.page_size import PageSize
+from connectors.cassandra.pages import Page
+from connectors.cassandra.split_reader import SplitReader
 from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Progress, cut, progress_of, share_of
-from connectors.cassandra.statements import select_range
+from connectors.cassandra.statements import Query, range_query, rest_of_partition
 from connectors.cassandra.tables import Table, TableColumn
 
 TABLE = Table(
@@ -18,7 +24,7 @@ TABLE = Table(
     "ks",
     'Odd "Table"',
     [TableColumn("a", CqlType("int")), TableColumn("B", CqlType("int"))],
-    [TableColumn("c", CqlType("int"))],
+    [TableColumn("c", CqlType("int")), TableColumn("D", CqlType("int"), descending=True)],
     [TableColumn("s", CqlType("int"))],
     [TableColumn("r", CqlType("int"))],
 )
@@ -42,18 +48,142 @@ def test_every_split_is_in_exactly_one_share(shares: int) -> None:
     assert sorted(splits, key=lambda s: s.after) == sorted(shared, key=lambda s: s.after)
 
 
-def test_a_position_is_read_back_and_one_that_is_none_is_refused() -> None:
+ONE = (b"\x00\x00\x00\x01", b"", b"\xff")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"token": None}, {"partition_key": ONE[:2]}, {"partition_key": ONE[:2], "clustering": ONE[1:]}],
+)
+def test_a_place_is_read_back_from_its_offset(change: dict[str, object]) -> None:
     split = cut(TABLE, 4)[1]
-    for progress in (Progress(split.after), Progress(split.after + 5), Progress(split.upto, finished=True)):
-        assert progress_of(split, split.position(progress).offset) == progress
+    for token in (split.after, split.after + 5, split.upto):
+        progress = replace(Progress(token), **{**change, "token": token})
+        assert progress_of(split, dict(split.position(progress).offset)) == progress
+    finished = Progress(split.upto, finished=True)
+    assert progress_of(split, finished.offset) == finished
     assert progress_of(split, None) == Progress(split.after)
-    for wrong in ({}, {"token": "1"}, {"token": True}, {"token": split.after - 1}, {"token": split.upto + 1}):
-        with pytest.raises(ConnectError, match=r"ks\.Odd \"Table\" has the token .* Reset the connector's offsets"):
-            progress_of(split, wrong)
 
 
-def test_names_are_quoted_and_ranges_bound() -> None:
-    assert select_range(TABLE) == (
-        'SELECT token("a", "B"), "a", "B", "c", "s", "r" FROM "ks"."Odd ""Table""" '
-        'WHERE token("a", "B") > ? AND token("a", "B") <= ?'
-    )
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {}, {"token": "1"}, {"token": True}, {"token": LEAST_TOKEN}, {"token": GREATEST_TOKEN},
+        {"token": 0, "partition_key": "AA=="}, {"token": 0, "partition_key": "?,?"},
+        {"token": 0, "partition_key": "AA==,AA==", "clustering": "AA=="},
+    ],
+)  # fmt: skip
+def test_an_offset_that_is_no_place_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConnectError, match=r"offset of ks\.Odd \"Table\" has .*Reset the connector's offsets"):
+        progress_of(cut(TABLE, 4)[2], wrong)
+
+
+SELECT = 'SELECT token("a", "B"), "a", "B", "c", "D", "s", "r" FROM "ks"."Odd ""Table""" WHERE '
+IN_PARTITION = SELECT + '"a" = ? AND "B" = ? AND '
+
+
+def test_names_are_quoted_and_values_bound() -> None:
+    query = range_query(cut(TABLE, 1)[0], -1)
+    assert query.text == SELECT + 'token("a", "B") > ? AND token("a", "B") <= ?'
+    assert query.parameters == [b"\xff" * 8, b"\x7f" + b"\xff" * 7]
+
+
+def test_what_is_behind_a_row_in_its_partition_follows_the_order_of_each_column() -> None:
+    key, clustering = (b"k1", b"k2"), (b"c1", b"d1")
+    queries = rest_of_partition(TABLE, Progress(0, key, clustering))
+    assert [(query.text, list(query.parameters)) for query in queries] == [
+        (IN_PARTITION + '"c" = ? AND "D" < ?', [*key, *clustering]),
+        (IN_PARTITION + '"c" > ?', [*key, b"c1"]),
+    ]
+    assert rest_of_partition(TABLE, Progress(0, key)) == []
+    assert rest_of_partition(TABLE, Progress(0)) == []
+
+
+class Server:
+    """Answers each query with the pages that a test gives it, and keeps what was asked."""
+
+    def __init__(self, *pages: Page | Exception, keys: list[tuple[bytes, ...]] | None = None) -> None:
+        self._pages = list(pages)
+        self._keys = keys or []
+        self.asked: list[tuple[str, int, bytes | None]] = []
+
+    def ask(self, query: Query, rows: int, state: bytes | None) -> Server:
+        self.asked.append((query.text, rows, state))
+        return self
+
+    def when_done(self, ring: Callable[[], None]) -> None:
+        ring()
+
+    def page(self) -> Page:
+        page = self._pages.pop(0)
+        if isinstance(page, Exception):
+            raise page
+        return page
+
+    def keys(self, query: Query) -> list[tuple[bytes, ...]]:
+        return self._keys
+
+
+def page(rows: int = 0, size: int = 0, then: bytes | None = None) -> Page:
+    return Page(bytes(size), rows, 1, then)
+
+
+def now() -> Deadline:
+    return Deadline.after(5)
+
+
+def test_a_page_that_does_not_come_is_asked_for_again_from_the_same_place_with_half_its_rows() -> None:
+    away = RetriableError("slow")
+    server = Server(page(100, 1000, b"s1"), away, away, page(1, 10, b"s2"), page())
+    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0), PageSize(100, 10**6))
+    assert reader.next(now()) is not None
+    for _ in range(2):
+        with pytest.raises(RetriableError):
+            reader.next(now())
+    while not reader.finished:
+        assert reader.next(now()) is not None
+    assert [(rows, state) for _, rows, state in server.asked] == [
+        (100, None), (100, b"s1"), (50, b"s1"), (25, b"s1"), (50, b"s2")
+    ]  # fmt: skip
+
+
+def test_pages_of_large_rows_have_few_of_them() -> None:
+    size = PageSize(5000, 1000)
+    assert size.rows == 100
+    size.came(100, 100_000)
+    assert size.rows == 1
+    size.came(1, 10)
+    assert size.rows == 8
+    for _ in range(5):
+        size.came(10, 10)
+    assert size.rows == 1000
+    size.came(0, 0)
+    assert size.rows == 1000
+
+
+def test_partitions_that_share_the_token_and_come_behind_are_read_whole() -> None:
+    before, this, behind = (b"a", b"1"), (b"b", b"1"), (b"c", b"1")
+    server = Server(page(), page(), page(), page(), keys=[behind, this, before])
+    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0, this, (b"c1", b"d1")), PageSize(9, 9))
+    while not reader.finished:
+        reader.next(now())
+    texts = [text.removeprefix(SELECT) for text, _, _ in server.asked]
+    assert texts == [
+        '"a" = ? AND "B" = ? AND "c" = ? AND "D" < ?',
+        '"a" = ? AND "B" = ? AND "c" > ?',
+        '"a" = ? AND "B" = ?',
+        'token("a", "B") > ? AND token("a", "B") <= ?',
+    ]
+
+
+def test_a_page_that_takes_longer_than_the_deadline_is_waited_for_by_the_next_call() -> None:
+    class Slow(Server):
+        def when_done(self, ring: Callable[[], None]) -> None:
+            self.ring = ring
+
+    server = Slow(page())
+    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0), PageSize(9, 9))
+    assert reader.next(Deadline.after(0.01)) is None
+    server.ring()
+    assert reader.next(now()) is not None
+    assert len(server.asked) == 1
