@@ -16,6 +16,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "dlq": "Dead letters: list, show, replay, purge.",
     "demo": "Real data from a database through Kafka into S3, the worker killed half-way, every row verified.",
     "plugins": "The plug-ins of a cluster.",
+    "poc": "Does this connector fit these data? A report on the user's own source.",
     "status": "A cluster at a glance; --watch keeps looking.",
     "validate": "Ask a cluster what is wrong with the configurations in files.",
     "worker": "Run a worker: REST API, connectors and tasks.",

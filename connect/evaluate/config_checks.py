@@ -1,0 +1,45 @@
+"""Checks 1 and 2, out of one answer of the worker: what is wrong with the configuration, and is everything in reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from connect.api.errors import ConnectError
+from connect.client.rest import ConnectClient
+from connect.evaluate.result import Check, Outcome, Table
+
+CONFIG = (1, "Configuration")
+REACH = (2, "Reach")
+
+
+def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
+    """Ask the worker to validate. A connector that is asked to connect says so in the errors of its keys."""
+    try:
+        answer = rest.validate(config)
+    except ConnectError as error:
+        return [
+            Check(*CONFIG, Outcome.FAIL, f"The worker refused the configuration: {error}"),
+            Check(*REACH, Outcome.NOT_TESTED, "The configuration is broken."),
+        ]
+    problems = _problems(answer, "errors")
+    words = _problems(answer, "warnings")
+    if problems:
+        count = len(problems)
+        keys = ", ".join(sorted({key for key, _ in problems}))
+        table = Table("What is wrong", ("key", "problem"), problems)
+        return [
+            Check(*CONFIG, Outcome.FAIL, f"{count} problem{'s' if count > 1 else ''} with {keys}.", (table,)),
+            Check(*REACH, Outcome.NOT_TESTED, "The configuration is broken, or what it names is out of reach."),
+        ]
+    outcome = Outcome.WARN if words else Outcome.PASS
+    tables = (Table("What to look at", ("key", "note"), words),) if words else ()
+    text = f"{len(words)} notes on keys." if words else "Every key is known and its value is good."
+    return [
+        Check(*CONFIG, outcome, text, tables),
+        Check(*REACH, Outcome.PASS, "The connector reached what it names, with these credentials."),
+    ]
+
+
+def _problems(answer: Mapping[str, Any], kind: str) -> Sequence[tuple[str, str]]:
+    return [(c["value"]["name"], str(text)) for c in answer["configs"] for text in c["value"].get(kind, ())]

@@ -1,0 +1,77 @@
+"""Check 8: the connector is killed at random moments, and its rows are compared with those of a run in peace."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+
+from connect.evaluate.comparison import Comparison, compare
+from connect.evaluate.options import Options
+from connect.evaluate.result import Check, Outcome, Setting, Table
+from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.source_run import SourceRun, SourceRunner
+from connect.evaluate.topic_rows import TopicRows
+
+NUMBER = 8
+NAME = "Delivery under kills"
+
+
+@dataclass(slots=True)
+class Kills:
+    """Kills task hosts when so many rows are there. `at_rows` is sorted."""
+
+    sandbox: Sandbox
+    at_rows: list[int]
+    began_s: float = field(default_factory=time.monotonic)
+    done: list[tuple[int, float, int]] = field(default_factory=list)
+    """Rows in the topics, seconds since the start, processes killed."""
+
+    def look(self, rows: int) -> None:
+        """Kill when the next moment has come."""
+        if self.at_rows and rows >= self.at_rows[0] and (killed := self.sandbox.kill_task_hosts()):
+            self.at_rows.pop(0)
+            self.done.append((rows, time.monotonic() - self.began_s, killed))
+
+
+def check_delivery(sandbox: Sandbox, runner: SourceRunner, peaceful: TopicRows, *, options: Options) -> Check:
+    """Run the source once more under kills. `peaceful`: the rows of a run that nothing disturbed."""
+    draw = random.Random(options.seed)
+    moments = sorted(draw.randrange(max(1, round(peaceful.count * 0.9))) for _ in range(options.crashes))
+    kills = Kills(sandbox, moments)
+    run = runner.run("kills", kills.look)
+    return _judged(run, compare(peaceful, run.rows(sandbox)), kills)
+
+
+def _judged(run: SourceRun, found: Comparison, kills: Kills) -> Check:
+    columns = ("kill", "rows in Kafka", "after", "task hosts killed")
+    table = Table(
+        "Every kill", columns,
+        [(str(i), f"{rows:,}", f"{s:.1f} s", str(n)) for i, (rows, s, n) in enumerate(kills.done, 1)],
+    )  # fmt: skip
+    numbers = (found.expected, found.found, found.lost, found.duplicate, found.changed, found.reordered)
+    counts = Table(
+        "Rows against a run in peace",
+        ("expected", "found", "lost", "duplicate", "changed", "out of order"),
+        [tuple(f"{number:,}" for number in numbers)],
+    )
+    tables = (counts, table)
+    if run.failure is not None:
+        return Check(NUMBER, NAME, Outcome.FAIL, f"The task failed for good after a kill: {run.failure}", tables)
+    k = len(kills.done)
+    seen = f"{k} kill{'' if k == 1 else 's'} of the task, {found.expected:,} rows"
+    if not run.is_complete and found.lost:
+        return Check(
+            NUMBER, NAME, Outcome.NOT_TESTED, f"{seen}: the run reached its time before all rows were there.", tables
+        )
+    if found.lost or found.changed:
+        defects = frozenset({"lost"} if found.lost else {"changed"})
+        text = f"{seen}: {found.lost:,} rows lost, {found.changed:,} changed, {found.duplicate:,} twice."
+        return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=defects)
+    if found.duplicate or found.reordered:
+        text = f"{seen}: none lost, {found.duplicate:,} came twice, {found.reordered:,} out of order (at least once)."
+        once = Setting("exactly.once.support", "required", "Rows and offsets are then written in one transaction.")
+        return Check(NUMBER, NAME, Outcome.WARN, text, tables, (once,), frozenset({"duplicate"}))
+    if not k:
+        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "The run was over before the first kill.", tables)
+    return Check(NUMBER, NAME, Outcome.PASS, f"{seen}: none lost, none twice, all in order.", tables)

@@ -1,0 +1,114 @@
+"""What an evaluation found: checks, their evidence, and the verdict they add up to. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+
+class Outcome(StrEnum):
+    """How a check went."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    WARN = "warn"
+    FAIL = "fail"
+    NOT_TESTED = "not tested"
+
+
+class Verdict(StrEnum):
+    """What the checks add up to."""
+
+    FITS = "fits"
+    FITS_WITH_WARNINGS = "fits with warnings"
+    DOES_NOT_FIT = "does not fit"
+    NOT_TESTED = "could not be tested"
+
+
+EXIT_CODES: Final = {
+    Verdict.FITS: 0, Verdict.FITS_WITH_WARNINGS: 1, Verdict.DOES_NOT_FIT: 2, Verdict.NOT_TESTED: 3,
+}  # fmt: skip
+_REASONS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Evidence as rows of text under column names."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What to set instead, and why. `value` None: take the key out."""
+
+    key: str
+    value: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check. `summary` is one sentence; `defects` are names that `--fail-on` knows, such as lost or lossy."""
+
+    number: int
+    name: str
+    outcome: Outcome
+    summary: str
+    tables: Sequence[Table] = ()
+    settings: Sequence[Setting] = ()
+    defects: frozenset[str] = frozenset()
+    took_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A whole evaluation. `config` is masked; times are epoch seconds; `environment` is text by name."""
+
+    id: str
+    connector: str
+    config: Mapping[str, str]
+    started_s: float
+    took_s: float
+    checks: Sequence[Check]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst outcome decides; a connector of which nothing could be run was not tested."""
+        outcomes = {check.outcome for check in self.checks}
+        if Outcome.FAIL in outcomes:
+            return Verdict.DOES_NOT_FIT
+        if Outcome.PASS not in outcomes and Outcome.WARN not in outcomes:
+            return Verdict.NOT_TESTED
+        return Verdict.FITS_WITH_WARNINGS if Outcome.WARN in outcomes else Verdict.FITS
+
+    @property
+    def reasons(self) -> list[str]:
+        """The three sentences that matter most, the worst first."""
+        order = (Outcome.FAIL, Outcome.WARN, Outcome.NOT_TESTED, Outcome.PASS)
+        return [c.summary for outcome in order for c in self.checks if c.outcome is outcome][:_REASONS]
+
+    def exit_code(self, fail_on: frozenset[str] = frozenset()) -> int:
+        """0 fits, 1 with warnings, 2 does not fit or has a defect of `fail_on`, 3 could not be tested."""
+        if any(check.defects & fail_on for check in self.checks):
+            return EXIT_CODES[Verdict.DOES_NOT_FIT]
+        return EXIT_CODES[self.verdict]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        checks = [{**asdict(check), "defects": sorted(check.defects)} for check in self.checks]
+        return {
+            "id": self.id,
+            "connector": self.connector,
+            "verdict": self.verdict.value,
+            "reasons": self.reasons,
+            "started_s": self.started_s,
+            "took_s": self.took_s,
+            "checks": checks,
+            "config": dict(self.config),
+            "environment": dict(self.environment),
+        }

@@ -1,0 +1,192 @@
+"""A sample of a source's rows as the connector gave them and as they come back from Kafka's bytes.
+
+It runs in a process of its own (`connect.evaluate.sample`), so that a connector that hangs, crashes or leaks costs that
+process only: settings come on standard input as JSON, the sample goes to standard output as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, cast
+
+from connect.api.connector import SourceTask
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch, Column
+from connect.api.schema import Schema
+from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.tolerance import BadRow
+from connect.testing.equality import difference
+
+DIFFERENCES: Final = 20
+EXAMPLE_CHARS: Final = 80
+_POLL_S: Final = 1.0
+
+
+@dataclass(slots=True)
+class FieldTypes:
+    """A field's types on its way, and how its values fared. `example` is empty unless values may be shown."""
+
+    field: str
+    source: str
+    arrow: str
+    back: str
+    rows: int = 0
+    nulls: int = 0
+    changed: int = 0
+    example: str = ""
+
+
+@dataclass(slots=True)
+class Sample:
+    """What the sample showed. `differences`: where values came back otherwise, the first of them in words."""
+
+    rows: int = 0
+    tasks: int = 0
+    topics: dict[str, int] = field(default_factory=dict)
+    fields: dict[str, FieldTypes] = field(default_factory=dict)
+    differences: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class _Context:
+    """The framework as far as a sampled task needs it: nothing was ever stored."""
+
+    connector: str
+    task: int
+    transactions: None = None
+
+    def gauge(self, name: str, value: float) -> None:
+        """Nobody looks."""
+
+    def stored_offset(self, partition: Mapping[str, object]) -> None:
+        """The task begins at its beginning."""
+
+
+def take_sample(settings: ConnectorSettings, rows: int, deadline: Deadline, *, show_values: bool) -> Sample:
+    """Open the first tasks of the connector and compare what they give until there are enough rows."""
+    parts = settings.open()
+    connector = parts.build_connector()
+    sample = Sample()
+    configs = connector.task_configs(int(parts.resolved.get("tasks.max", "1")))
+    sample.tasks = len(configs)
+    for number, config in enumerate(configs):
+        task = cast("SourceTask", connector.task(config))
+        try:
+            task.open(_Context(settings.name, number))
+            _read(task, parts, sample, rows, deadline, show_values=show_values)
+        finally:
+            task.close()
+        if sample.rows >= rows or deadline.expired:
+            break
+    return sample
+
+
+def _read(
+    task: SourceTask, parts: ConnectorParts, sample: Sample, rows: int, deadline: Deadline, *, show_values: bool
+) -> None:
+    idle = 0
+    while sample.rows < rows and not deadline.expired and idle < 3:
+        try:
+            batch = task.poll(Deadline.after(min(_POLL_S, deadline.remaining_s)))
+        except RetriableError as error:
+            sample.refused.append(str(error))
+            idle += 1
+            continue
+        if batch is None or not len(batch):
+            idle += 1
+            continue
+        idle = 0
+        _compare(batch, parts, sample, show_values=show_values)
+
+
+def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values: bool) -> None:
+    bad: list[BadRow] = []
+    raws = parts.source_pipeline(bad.extend).encode(batch).rows
+    sample.refused.extend(str(row.error) for row in bad[:DIFFERENCES])
+    sample.rows += len(batch)
+    sample.topics[batch.topic] = sample.topics.get(batch.topic, 0) + len(batch)
+    if len(raws) != 1 or len(raws[0]) != len(batch):
+        return  # a transform made other rows of them: there is no value to compare with
+    (raw,) = raws
+    at = 0
+    given = batch.values.rows()
+    for back in parts.converters.value.decode(raw.topic, raw.values):
+        run = Column.from_rows(list(given[at : at + len(back)]), batch.values.schema)
+        _Notes(batch.topic, run, back, sample, show_values=show_values).take()
+        at += len(back)
+
+
+class _Notes:
+    """Takes down, field by field, how the rows of one schema came back."""
+
+    def __init__(self, topic: str, given: Column, back: Column, sample: Sample, *, show_values: bool) -> None:
+        self._topic, self._given, self._back, self._sample = topic, given, back, sample
+        self._show_values = show_values
+        self._arrow = _types(given.arrow())
+
+    def take(self) -> None:
+        """Every field of every row."""
+        for before, after in zip(self._given.rows(), self._back.rows(), strict=True):
+            fields = before if isinstance(before, Mapping) else {"": before}
+            came = after if isinstance(after, Mapping) else {"": after}
+            for name, value in fields.items():
+                self._field(name, value, came.get(name))
+
+    def _field(self, name: str, before: object, after: object) -> None:
+        path = f"{self._topic}.{name}" if name else self._topic
+        known = self._sample.fields.get(path)
+        if known is None:
+            types = _named(self._given.schema, name), self._arrow.get(name, ""), _named(self._back.schema, name)
+            known = self._sample.fields[path] = FieldTypes(path, *types)
+        known.rows += 1
+        known.nulls += before is None
+        told = difference(before, after, path)
+        if told is not None:
+            known.changed += 1
+            if len(self._sample.differences) < DIFFERENCES:
+                self._sample.differences.append(told if self._show_values else f"{path}: a value came back otherwise")
+        elif self._show_values and not known.example and before is not None:
+            known.example = str(before)[:EXAMPLE_CHARS]
+
+
+def _types(array: Any) -> dict[str, str]:
+    kind = array.type
+    names = [kind.field(i).name for i in range(kind.num_fields)] if str(kind).startswith("struct") else []
+    return {name: str(kind.field(i).type) for i, name in enumerate(names)} or {"": str(kind)}
+
+
+def _named(schema: Schema | None, name: str) -> str:
+    """A field's Connect type with its semantic name; empty without a schema."""
+    if schema is None:
+        return "(no schema)"
+    found = schema.field(name) if name else schema
+    if found is None:
+        return ""
+    optional = " or null" if found.optional else ""
+    return f"{found.name or found.type.name.lower()}{optional}"
+
+
+def main() -> int:
+    """The child process: read settings, sample, write the answer."""
+    asked = json.load(sys.stdin)
+    settings = ConnectorSettings(asked["worker"], asked["connector"])
+    try:
+        sample = take_sample(
+            settings, asked["rows"], Deadline.after(asked["timeout_s"]), show_values=asked["show_values"]
+        )
+    except ConnectError as error:
+        sample = Sample(error=str(error))
+    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what the sample shows
+        sample = Sample(error=f"{type(error).__name__}: {error}")
+    json.dump(asdict(sample), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

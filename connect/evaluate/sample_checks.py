@@ -1,0 +1,98 @@
+"""Checks 3 to 5, out of a sample: what is there, the way of each type, and whether every value comes back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from connect.evaluate.result import Check, Outcome, Table
+from connect.runtime.connector_settings import ConnectorSettings
+
+DISCOVER = (3, "Discovery")
+TYPES = (4, "Types")
+ROUND_TRIP = (5, "Round trip")
+_GRACE_S: Final = 20.0
+"""How much longer than its time a sample may take before its process is ended."""
+
+
+def check_sample(settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool) -> list[Check]:
+    """Take the sample in a process of its own and judge it."""
+    sample = _sampled(settings, rows, timeout_s, show_values=show_values)
+    if sample["error"] is not None:
+        return [
+            Check(*DISCOVER, Outcome.FAIL, f"The connector gave no sample: {sample['error']}"),
+            *(Check(*name, Outcome.NOT_TESTED, "There is no sample.") for name in (TYPES, ROUND_TRIP)),
+        ]
+    return [_discovered(sample), _types(sample), _round_trip(sample)]
+
+
+def _sampled(settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool) -> dict[str, Any]:
+    asked = {
+        "worker": dict(settings.worker), "connector": dict(settings.connector), "rows": rows, "timeout_s": timeout_s,
+        "show_values": show_values,
+    }  # fmt: skip
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "connect.evaluate.sample"],
+            input=json.dumps(asked), capture_output=True, text=True, timeout=timeout_s + _GRACE_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return _broken(f"it did not return in {timeout_s + _GRACE_S:.0f} s and was ended")
+    if done.returncode != 0:
+        return _broken(f"its process ended with code {done.returncode}: {done.stderr[-500:].strip()}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _broken(error: str) -> dict[str, Any]:
+    return {"error": error}
+
+
+def _discovered(sample: Mapping[str, Any]) -> Check:
+    topics = Table("Topics of the sample", ("topic", "rows"), [(t, f"{n:,}") for t, n in sample["topics"].items()])
+    if not sample["rows"]:
+        text = f"{sample['tasks']} tasks, and none gave a row: nothing matches, or it is empty."
+        return Check(*DISCOVER, Outcome.WARN, text, defects=frozenset({"empty"}))
+    text = f"{sample['tasks']} tasks; {sample['rows']:,} rows of {len(sample['topics'])} topics sampled."
+    return Check(*DISCOVER, Outcome.PASS, text, (topics,))
+
+
+def _types(sample: Mapping[str, Any]) -> Check:
+    fields = list(sample["fields"].values())
+    if not fields:
+        return Check(*TYPES, Outcome.NOT_TESTED, "There are no rows, or a transform makes other rows of them.")
+    table = Table(
+        "Each field on its way",
+        ("field", "Connect type", "columns", "read back as", "rows", "null", "example"),
+        [
+            (f["field"], f["source"], f["arrow"], f["back"], f"{f['rows']:,}", f"{f['nulls']:,}", f["example"])
+            for f in fields
+        ],
+    )
+    other = [f["field"] for f in fields if f["source"] != f["back"]]
+    if other:
+        names = ", ".join(other[:5]) + ("…" if len(other) > 5 else "")
+        text = f"{len(other)} of {len(fields)} fields are read back as another type: {names}."
+        return Check(*TYPES, Outcome.WARN, text, (table,))
+    return Check(*TYPES, Outcome.PASS, f"All {len(fields)} fields keep their types through Kafka.", (table,))
+
+
+def _round_trip(sample: Mapping[str, Any]) -> Check:
+    changed = {f["field"]: f["changed"] for f in sample["fields"].values() if f["changed"]}
+    refused = Table("Rows that could not be converted", ("error",), [(text,) for text in sample["refused"]])
+    if changed:
+        table = Table("Values that came back otherwise", ("where",), [(text,) for text in sample["differences"]])
+        names = ", ".join(f"{name} ({count:,} rows)" for name, count in list(changed.items())[:5])
+        text = f"Values change on their way: {names}."
+        return Check(*ROUND_TRIP, Outcome.FAIL, text, (table,), defects=frozenset({"lossy"}))
+    if sample["refused"]:
+        text = f"{len(sample['refused'])} rows could not be converted."
+        return Check(*ROUND_TRIP, Outcome.FAIL, text, (refused,), defects=frozenset({"refused"}))
+    compared = max((f["rows"] for f in sample["fields"].values()), default=0)
+    if not compared:
+        return Check(*ROUND_TRIP, Outcome.NOT_TESTED, "No row could be compared.")
+    text = f"Every value of {sample['rows']:,} rows came back equal from Kafka's bytes."
+    return Check(*ROUND_TRIP, Outcome.PASS, text)

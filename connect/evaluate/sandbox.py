@@ -1,0 +1,74 @@
+"""Where an evaluation runs: a Kafka and a worker of its own, which end with it, whatever ends it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from connect.client.rest import Access, ConnectClient
+from connect.kafka.settings import admin_settings, consumer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.services import KafkaService
+from connect.services.worker import WorkerService
+
+
+class Sandbox:
+    """Owned by the thread that runs the evaluation."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """`settings`: keys of the worker beside those of the sandbox, such as converters."""
+        self.id = f"poc-{secrets.token_hex(4)}"
+        self._settings = dict(settings)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as starting:
+            self.kafka = starting.enter_context(KafkaService())
+            servers = self.kafka.endpoint.bootstrap_servers
+            soon = {"auto.restart.backoff.initial.ms": "100", "auto.restart.backoff.max.ms": "1000"}
+            self.worker = WorkerService(servers, group_id=self.id, settings={**soon, **self._settings})
+            starting.enter_context(self.worker)
+            self._stack = starting.pop_all()
+        self.rest = ConnectClient(Access(self.worker.endpoint.url))
+        properties = {"bootstrap.servers": servers}
+        self.admin = TopicAdmin(admin_settings(properties, {}, f"{self.id}-admin").properties)
+        self.reading = {
+            **consumer_settings(properties, {}, client_id=self.id, group_id=self.id).properties,
+            "isolation.level": "read_committed",
+        }
+        self.reading.pop("consumer.path", None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def worker_properties(self) -> dict[str, str]:
+        """What converters and clients outside the worker are built from."""
+        return self.worker.properties
+
+    def kill_task_hosts(self) -> int:
+        """kill -9 of every process that runs tasks; how many there were. The worker starts others."""
+        pid = self.worker.pid
+        if pid is None:
+            return 0
+        killed = 0
+        with suppress(psutil.NoSuchProcess):
+            # The worker's child makes the hosts, so they are its children's children.
+            for host in [host for child in psutil.Process(pid).children() for host in child.children()]:
+                with suppress(psutil.NoSuchProcess):
+                    host.kill()
+                    killed += 1
+        return killed
+
+    def log_path(self) -> Path:
+        """The worker's log."""
+        return self.worker.log_path

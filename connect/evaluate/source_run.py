@@ -1,0 +1,144 @@
+"""One run of the user's source in the sandbox, into topics of the run's own, until it is caught up or at its bound."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connect.client.rest import RefusedError
+from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.topic_rows import TopicRows, ends_of, read_rows
+
+ROUTE: Final = "pocroute"
+QUIET_S: Final = 3.0
+"""A source that has sent nothing for so long has caught up."""
+LOOK_S: Final = 0.2
+_ANSWER_S: Final = 30.0
+_STOP_S: Final = 30.0
+
+
+@dataclass(slots=True)
+class SourceRun:
+    """What a run did. `seconds` counts from the first record to the last."""
+
+    name: str
+    prefix: str
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    is_complete: bool = False
+    """It caught up before its bounds."""
+    tasks: int = 0
+    failure: str | None = None
+    """The first line of the trace of what failed for good."""
+    restarts: int = 0
+
+    def rows(self, sandbox: Sandbox) -> TopicRows:
+        """What it wrote."""
+        return read_rows(sandbox.reading, self.ends, self.prefix, Deadline.after(_ANSWER_S * 10))
+
+
+def sandboxed(config: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The configuration with its topics renamed by one more transform, and one replica for each."""
+    transforms = ",".join(name for name in (config.get("transforms", ""), ROUTE) if name)
+    return {
+        **config,
+        "transforms": transforms,
+        f"transforms.{ROUTE}.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        f"transforms.{ROUTE}.regex": "(.*)",
+        f"transforms.{ROUTE}.replacement": f"{prefix}$1",
+        "topic.creation.default.replication.factor": "1",
+        "topic.creation.default.partitions": config.get("topic.creation.default.partitions", "1"),
+        "errors.deadletterqueue.topic.replication.factor": "1",
+    }
+
+
+class SourceRunner:
+    """Makes runs of one configuration. Owned by the thread of the evaluation."""
+
+    def __init__(self, sandbox: Sandbox, config: Mapping[str, str], *, duration_s: float, budget_rows: int) -> None:
+        self._sandbox = sandbox
+        self._config = dict(config)
+        self._duration_s = duration_s
+        self._budget_rows = budget_rows
+
+    def run(self, label: str, on_look: Callable[[int], None] | None = None) -> SourceRun:
+        """Run the connector under a name of its own and remove it. `on_look` hears the rows so far, again and again.
+
+        ConnectError when the worker refuses it.
+        """
+        run = SourceRun(f"{self._sandbox.id}-{label}", f"{self._sandbox.id}-{label}.")
+        self._sandbox.rest.create(run.name, {**sandboxed(self._config, run.prefix), "name": run.name})
+        try:
+            self._watch(run, on_look)
+            self._stop(run)
+            run.ends = self._ends(run)
+        finally:
+            self._remove(run)
+        return run
+
+    def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None) -> None:
+        limit = Deadline.after(self._duration_s)
+        first_s = last_s = time.monotonic()
+        rows = 0
+        while limit.wait(LOOK_S):
+            now_s = time.monotonic()
+            present = sum(self._ends(run).values())
+            if present != rows:
+                first_s = first_s if rows else now_s
+                rows, last_s = present, now_s
+                run.seconds = last_s - first_s
+            if on_look is not None:
+                on_look(rows)
+            failure = self._failure(run)
+            if failure is not None:
+                run.failure = failure
+                return
+            if rows and now_s - last_s >= QUIET_S and self._is_running(run):
+                run.is_complete = True
+                return
+            if rows >= self._budget_rows:
+                return
+
+    def _is_running(self, run: SourceRun) -> bool:
+        tasks = self._status(run).get("tasks", [])
+        run.tasks = max(run.tasks, len(tasks))
+        return bool(tasks) and all(task["state"] == "RUNNING" for task in tasks)
+
+    def _failure(self, run: SourceRun) -> str | None:
+        """What only a person can mend; what restarts by itself goes on."""
+        status = self._status(run)
+        for part in (status.get("connector", {}), *status.get("tasks", [])):
+            if part.get("state") == "FAILED" and part.get("waiting_for") == "person":
+                return str(part.get("reason") or str(part.get("trace", "")).partition("\n")[0])
+        return None
+
+    def _status(self, run: SourceRun) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = self._sandbox.rest.status(run.name)
+        except RefusedError:
+            return {}  # not written yet
+        return found
+
+    def _stop(self, run: SourceRun) -> None:
+        self._sandbox.rest.change_state(run.name, "stop")
+        waiting = Deadline.after(_STOP_S)
+        while self._status(run).get("tasks"):
+            if not waiting.wait(LOOK_S):
+                raise ConnectError(f"The connector {run.name} did not stop in {_STOP_S:g} s.")
+
+    def _remove(self, run: SourceRun) -> None:
+        try:
+            self._sandbox.rest.delete(run.name)
+        except RefusedError as error:
+            if error.status != 404:
+                raise
+
+    def _ends(self, run: SourceRun) -> dict[TopicPartition, int]:
+        deadline = Deadline.after(_ANSWER_S)
+        topics = [topic for topic in self._sandbox.admin.topics(deadline) if topic.startswith(run.prefix)]
+        return ends_of(self._sandbox.admin, topics, deadline)

@@ -1,0 +1,83 @@
+"""What is in the topics of a run: every record as a hash, in order, and how many bytes. Read committed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.records import TopicPartition
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.raw import RawBatch
+from connect.kafka.topics import TopicAdmin
+
+_HASH_BYTES: Final = 12
+"""Two of a million different rows share a hash of 96 bits once in 10^16 tries."""
+
+
+@dataclass(slots=True)
+class PartitionRows:
+    """The rows of a partition in order: the hash of key and value of each, and of its key alone (empty: no key)."""
+
+    rows: list[bytes] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TopicRows:
+    """The rows of several topics."""
+
+    partitions: dict[TopicPartition, PartitionRows] = field(default_factory=dict)
+    size_bytes: int = 0
+    samples: dict[str, RawBatch] = field(default_factory=dict)
+    """The first records of each topic."""
+
+    @property
+    def count(self) -> int:
+        """All rows."""
+        return sum(len(found.rows) for found in self.partitions.values())
+
+    def counts(self) -> dict[str, int]:
+        """Rows by topic."""
+        counts: Counter[str] = Counter()
+        for partition, found in self.partitions.items():
+            counts[partition.topic] += len(found.rows)
+        return dict(counts)
+
+
+def ends_of(admin: TopicAdmin, topics: Sequence[str], deadline: Deadline) -> dict[TopicPartition, int]:
+    """The next offset of each partition of these topics; topics that do not exist are left out."""
+    counts = admin.partition_counts(topics, deadline)
+    partitions = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
+    return dict(admin.end_offsets(partitions, deadline)) if partitions else {}
+
+
+def read_rows(
+    settings: Mapping[str, str | int | float | bool],
+    ends: Mapping[TopicPartition, int],
+    prefix: str,
+    deadline: Deadline,
+) -> TopicRows:
+    """All committed rows before these ends. `prefix`: what the run has put before the names of its topics."""
+    found = TopicRows({tp: PartitionRows() for tp in ends})
+    for raw in read_spans(settings, {tp: Span(0, end) for tp, end in ends.items()}, deadline):
+        part = found.partitions[TopicPartition(raw.topic, raw.partition or 0)]
+        found.size_bytes += raw.size_bytes
+        found.samples.setdefault(raw.topic, raw)
+        topic = raw.topic.removeprefix(prefix).encode()
+        keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
+        for key, value in zip(keys, raw.values.to_pylist(), strict=True):
+            part.keys.append(b"" if key is None else _hash(topic, key))
+            part.rows.append(_hash(topic, key or b"", b"\0" if value is None else b"\1" + value))
+    return found
+
+
+def _hash(*parts: bytes) -> bytes:
+    digest = hashlib.blake2b(digest_size=_HASH_BYTES)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()

@@ -1,0 +1,45 @@
+"""Two runs compared: what is lost, doubled, changed and out of order is counted, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from connect.api.records import TopicPartition
+from connect.evaluate.comparison import compare
+from connect.evaluate.topic_rows import PartitionRows, TopicRows
+
+
+def rows(*values: str, partition: int = 0, prefix: str = "a.") -> TopicRows:
+    """Rows written `key=value`; without `=` they have no key."""
+    keys = [value.partition("=")[0].encode() if "=" in value else b"" for value in values]
+    part = PartitionRows([value.encode() for value in values], keys)
+    return TopicRows({TopicPartition(f"{prefix}t", partition): part})
+
+
+PEACE = rows("1=a", "2=b", "3=c", "4=d")
+
+
+@pytest.mark.parametrize(
+    ("found", "numbers"),
+    [
+        (("1=a", "2=b", "3=c", "4=d"), (0, 0, 0, 0)),
+        (("1=a", "2=b", "4=d"), (1, 0, 0, 0)),
+        (("1=a", "2=b", "2=b", "3=c", "3=c", "4=d"), (0, 2, 0, 0)),
+        (("1=a", "2=b", "3=c", "2=b", "3=c", "4=d"), (0, 2, 0, 0)),
+        (("1=a", "2=x", "3=c", "4=d"), (0, 0, 1, 0)),
+        (("1=a", "3=c", "2=b", "4=d"), (0, 0, 0, 1)),
+        ((), (4, 0, 0, 0)),
+    ],
+    ids=["equal", "lost", "twice", "replayed", "changed", "reordered", "nothing"],
+)
+def test_each_kind_of_difference_is_counted(found, numbers):
+    told = compare(PEACE, rows(*found, prefix="b."))
+    assert (told.lost, told.duplicate, told.changed, told.reordered) == numbers
+    assert told.is_exact == (numbers == (0, 0, 0, 0))
+    assert (told.expected, told.found) == (4, len(found))
+
+
+def test_rows_that_are_the_same_by_nature_are_no_duplicates():
+    assert compare(rows("x", "x", "y"), rows("x", "x", "y")).is_exact
+    assert compare(rows("x", "x", "y"), rows("x", "y")).lost == 1
+    assert compare(rows("x", "x", "y"), rows("x", "x", "x", "y")).duplicate == 1
