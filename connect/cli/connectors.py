@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,13 +66,17 @@ def status(client: ConnectClient, name: str, as_json: bool) -> None:
 def why(client: ConnectClient, name: str, as_json: bool) -> None:
     """Why a connector is idle, behind or failed: what it waits for, since when, and what to do."""
     from connect.client.reasons import reasons
+    from connect.client.rest import RefusedError
 
-    found = reasons(client.status(name), client.offsets(name))
+    try:
+        found = list(client.why(name))
+    except RefusedError:  # a Java worker, or there is no such connector, which the next calls say
+        found = [asdict(reason) for reason in reasons(client.status(name), client.offsets(name))]
     if as_json:
-        print_json([{"about": reason.about, "text": reason.text} for reason in found])
+        print_json(found)
     else:
         for reason in found:
-            click.echo(f"{reason.about}: {reason.text}")
+            click.echo(f"{reason['about']}: {reason['text']}")
 
 
 @cluster_command(

@@ -25,16 +25,37 @@ class Reason:
     text: str
 
 
-def reasons(status: Mapping[str, Any], offsets: Sequence[Mapping[str, Any]]) -> list[Reason]:
-    """One reason for the connector and each task, in that order. `offsets` are those of GET …/offsets."""
-    parts = [(f"connector {status['name']}", status["connector"])]
-    parts += [(f"task {task['id']}", task) for task in status["tasks"]]
-    found = [Reason(about, _text(part)) for about, part in parts]
+def reasons(
+    status: Mapping[str, Any],
+    offsets: Sequence[Mapping[str, Any]],
+    figures: Mapping[str, Mapping[str, float]] | None = None,
+) -> list[Reason]:
+    """One reason for the connector and each task, in that order.
+
+    `offsets` are those of GET …/offsets; `figures` are the metrics of tasks by their number, where they are known.
+    """
+    found = [Reason(f"connector {status['name']}", _text(status["connector"]))]
+    for task in status["tasks"]:
+        measured = _measured((figures or {}).get(str(task["id"]), {}))
+        found.append(Reason(f"task {task['id']}", f"{_text(task)}{measured}"))
     if not status["tasks"] and status["connector"]["state"] == "RUNNING":
         found.append(Reason("tasks", "The connector has planned none: it found nothing to read, or has just begun."))
     if not offsets:
         found.append(Reason("offsets", "Nothing was ever committed."))
     return found
+
+
+def _measured(figures: Mapping[str, float]) -> str:
+    said = []
+    if "lag_rows" in figures:
+        said.append(f"{figures['lag_rows']:,.0f} rows are not committed")
+    if figures.get("lag_s"):
+        said.append(f"the oldest of them is {figures['lag_s']:,.1f} s old")
+    if "source_lag_s" in figures:
+        said.append(f"{figures['source_lag_s']:,.1f} s behind its source")
+    if figures.get("rows_total"):
+        said.append(f"{figures['rows_total']:,.0f} rows since the task began")
+    return f" ({', '.join(said)}.)" if said else ""
 
 
 def _text(part: Mapping[str, Any]) -> str:

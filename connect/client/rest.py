@@ -115,6 +115,11 @@ class ConnectClient:
         """Forget all offsets of a stopped connector; the cluster's own words."""
         return str(self.call("DELETE", _path(name, "offsets"))["message"])
 
+    def why(self, name: str) -> Sequence[Json]:
+        """Pairs of `about` and `text`; a Java worker answers 404."""
+        found: Sequence[Json] = self.call("GET", _path(name, "why"))
+        return found
+
     def topics(self, name: str) -> Sequence[str]:
         """The topics that a connector used."""
         found: Sequence[str] = self.call("GET", _path(name, "topics"))[name]["topics"]

@@ -18,6 +18,7 @@ from connect.cluster.auto_restart import RestartHistory, next_restart
 from connect.cluster.cluster_parts import Parts, with_placeholders
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.operations import RequestError, TargetState
+from connect.runtime.condition import failure
 from connect.runtime.messages import CallResult, State, TaskId
 
 LOOK_LEAST_S: Final = 1.0
@@ -167,10 +168,11 @@ class ConnectorRuns:
     def _fail(self, name: str, run: _ConnectorRun, trace: str) -> None:
         _logger.error("connector_failed", connector=name, exception=trace)
         run.state = State.FAILED
-        self._parts.statuses.put_connector(name, self._parts.status(State.FAILED, run.config, trace))
-        self._end(run, f"Failed to start connector: {name}")
         policy = self._parts.limits.restarts
         following = next_restart(policy, run.history, time.monotonic()) if policy.allows(run.config) else None
+        why = failure(trace.partition("\n")[0], None if following is None else following.delay_s)
+        self._parts.statuses.put_connector(name, self._parts.status(State.FAILED, run.config, trace, why))
+        self._end(run, f"Failed to start connector: {name}")
         if following is not None:
             self._parts.loop.later(
                 following.delay_s, f"restarting connector {name}", lambda: self._again(name, run, following.history)

@@ -20,7 +20,7 @@ from connect.cluster.membership import View
 from connect.cluster.operations import TargetState
 from connect.cluster.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
 from connect.cluster.task_statuses import TaskStatuses
-from connect.runtime.condition import Condition
+from connect.runtime.condition import failure
 from connect.runtime.messages import (
     AsksToWrite,
     StartTask,
@@ -205,7 +205,7 @@ class TaskRuns:
         policy = self._parts.limits.restarts
         heals = change.retriable and policy.allows(config)
         following = next_restart(policy, self._history(task), time.monotonic()) if heals else None
-        condition = _failure(change, None if following is None else following.delay_s)
+        condition = failure(change.reason, None if following is None else following.delay_s)
         self._statuses.say(task, State.FAILED, config, change.trace, condition)
         if following is not None:
             self._histories[task] = following.history
@@ -224,13 +224,3 @@ class TaskRuns:
 
     def _history(self, task: TaskId) -> RestartHistory:
         return self._histories.get(task, RestartHistory())
-
-
-def _failure(change: TaskState, restart_in_s: float | None) -> Condition | None:
-    """What a failed task waits for: its automatic restart after so many seconds, or a person."""
-    if change.reason is None:
-        return None
-    now_ms = time.time_ns() // 1_000_000
-    if restart_in_s is None:
-        return Condition(change.reason, now_ms, "person")
-    return Condition(change.reason, now_ms, "restart", None, now_ms + round(restart_in_s * 1000))

@@ -20,6 +20,7 @@ from connect.rest import (
     root,
     tasks,
     topics,
+    why,
 )
 from connect.rest.basic_auth import basic_auth
 from connect.rest.context import CONTEXT, RestContext
@@ -43,6 +44,7 @@ ROUTES: tuple[Route, ...] = tuple(
         history,
         tasks,
         topics,
+        why,
         offsets,
         plugins,
         loggers,

@@ -106,6 +106,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         type=_enum("source", "sink", "unknown"),
     ),
     "Tasks": _list(_object("id config", id=_TASK, config=_ref("Config"))),
+    "Reasons": _list(_object("about text", about=_TEXT, text=_TEXT)),
     "Topics": _map(_object("topics", topics=_list(_TEXT))),
     "Offsets": _object(
         "offsets",
@@ -242,6 +243,7 @@ BODIES: Final[Mapping[tuple[str, str], Bodies]] = {
     ("GET", f"{_C}/tasks/{{task}}/status"): Bodies({"200": "TaskState"}),
     ("POST", f"{_C}/tasks/{{task}}/restart"): Bodies({"204": None}),
     ("GET", f"{_C}/topics"): Bodies({"200": "Topics"}),
+    ("GET", f"{_C}/why"): Bodies({"200": "Reasons"}),
     ("PUT", f"{_C}/topics/reset"): Bodies({"202": None}),
     ("GET", f"{_C}/offsets"): Bodies({"200": "Offsets"}),
     ("PATCH", f"{_C}/offsets"): Bodies({"200": "Message"}, "Offsets"),

@@ -97,6 +97,19 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 1]}…"
 
 
+def failure(reason: str | None, restart_in_s: float | None) -> Condition | None:
+    """What something that failed waits for: its automatic restart after so many seconds, or a person (None).
+
+    None when nobody knows the reason.
+    """
+    if not reason:
+        return None
+    now_ms = time.time_ns() // 1_000_000
+    if restart_in_s is None:
+        return Condition(reason[:_SHOWN_CHARS], now_ms, "person")
+    return Condition(reason[:_SHOWN_CHARS], now_ms, "restart", None, now_ms + round(restart_in_s * 1000))
+
+
 def hidden(condition: Condition, hide: Callable[[str], str]) -> Condition:
     """The condition with the values of config providers taken out of its reason."""
     return replace(condition, reason=hide(condition.reason))

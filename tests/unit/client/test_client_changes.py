@@ -59,6 +59,15 @@ def test_what_needs_a_person_comes_first_and_says_why():
     ]
 
 
+def test_reasons_tell_how_far_behind_a_task_is():
+    running = {"id": 0, "state": "RUNNING"}
+    status = {"name": "s", "connector": {"state": "RUNNING"}, "tasks": [running]}
+    found = reasons(status, [{"partition": {}, "offset": {}}], {"0": {"lag_rows": 1200.0, "lag_s": 3.21}})
+    assert found[-1].text == (
+        "RUNNING; rows move, or there are none. (1,200 rows are not committed, the oldest of them is 3.2 s old.)"
+    )
+
+
 def test_reasons_name_what_is_waited_for_and_since_when():
     held = {
         "id": 0, "state": "RUNNING", "reason": "The store is away.", "since": "2026-01-01T00:00:00.000Z",

@@ -159,6 +159,14 @@ def test_status_has_connects_members(rest: Rest) -> None:
     assert rest.get("/connectors/a/tasks")[1]["config"]["task.class"] == "Task"
 
 
+def test_why_answers_for_the_connector_and_each_task(rest: Rest) -> None:
+    rest("POST", "/connectors", {"name": "a", "config": {"connector.class": FILE_SOURCE, "topic": "t"}})
+    told = {reason["about"]: reason["text"] for reason in rest.get("/connectors/a/why")}
+    assert told["connector a"].startswith("RUNNING")
+    assert told["task 0"].startswith("RUNNING")
+    assert rest("GET", "/connectors/nobody/why").status_code == 404
+
+
 def test_pause_resume_stop(rest: Rest) -> None:
     rest.create("a")
     for change, code, state in (("pause", 202, "PAUSED"), ("resume", 202, "RUNNING"), ("stop", 204, "STOPPED")):
