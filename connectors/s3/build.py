@@ -13,16 +13,18 @@ from connectors.s3.classes import (
     PARQUET_FORMAT,
 )
 from connectors.s3.config import S3SinkConfig
+from connectors.s3.each_path import EachPath
 from connectors.s3.formats import Format
 from connectors.s3.intake import Intake
 from connectors.s3.layout import Layout
 from connectors.s3.parquet import ParquetFormat
 from connectors.s3.partitioners import DefaultPartitioner, FieldPartitioner, Partitioner, TimePartitioner
 from connectors.s3.path_format import PathFormat
-from connectors.s3.rotation import Rules
+from connectors.s3.rotation import Rotation, Rules
 from connectors.s3.schedule import Schedule
 from connectors.s3.text import BytesFormat, Compression, JsonFormat
 from connectors.s3.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
+from connectors.s3.together import Together
 
 _HOUR_MS = 3_600_000
 
@@ -40,8 +42,17 @@ def intake_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> Intake:
     )
 
 
+def rotation_of(config: S3SinkConfig, topic_id: str | None) -> Rotation:
+    """When files of a topic partition end because of records, together or each by itself."""
+    rules = rules_of(config)
+    if topic_id is None or not config.conditional_writes or rules.on_path_change:
+        return Together(rules)
+    return EachPath(rules)
+
+
 def rules_of(config: S3SinkConfig) -> Rules:
     """When files end because of records."""
+    ends_by_time = max(config.rotate_interval_ms, config.rotate_schedule_ms, config.rotate_idle_ms) > 0
     return Rules(
         rows=config.flush_size,
         size_bytes=_or_none(config.rotate_size_bytes),
@@ -50,6 +61,7 @@ def rules_of(config: S3SinkConfig) -> Rules:
             config.rotate_interval_ms > 0 and config.is_time_partitioned and config.rotate_on_partition_change
         ),
         max_paths=_or_none(config.max_open_files),
+        ends_slow_files=not ends_by_time,
     )
 
 

@@ -151,11 +151,11 @@ class S3SinkConfig(ConnectorConfig):
     ] = key("schema.compatibility", "NONE", doc="What a changed schema does: NONE starts a new file.", group="Format")
 
     flush_size: Annotated[Int, at_least(1)] = key(
-        "flush.size", doc="Records of a topic partition after which its files end.", importance="high", group="Rotation"
+        "flush.size", doc="Records after which a file ends.", importance="high", group="Rotation"
     )
     rotate_interval_ms: Annotated[Long, off_or_positive] = key(
-        "rotate.interval.ms", -1, doc="Files end when a record is this much later than their first one.",
-        importance="high", group="Rotation",
+        "rotate.interval.ms", -1, doc="A file ends when a record of its topic partition is this much later than its "
+        "first one.", importance="high", group="Rotation",
     )  # fmt: skip
     rotate_schedule_ms: Annotated[Long, off_or_positive] = key(
         "rotate.schedule.interval.ms",
@@ -165,28 +165,29 @@ class S3SinkConfig(ConnectorConfig):
         group="Rotation",
     )
     rotate_idle_ms: Annotated[Long, off_or_positive] = key(
-        "rotate.idle.ms", -1, doc="Files end when their topic partition had no record for this long, at the next "
+        "rotate.idle.ms", -1, doc="A file ends when it had no record for this long, at the next "
         "offset.flush.interval.ms.", group="Rotation",
     )  # fmt: skip
     rotate_size_bytes: Annotated[Long, off_or_positive] = key(
-        "rotate.size.bytes", -1, doc="Uncompressed bytes of the values of a topic partition after which its files end.",
+        "rotate.size.bytes", -1, doc="Uncompressed bytes of values after which a file ends.",
         group="Rotation",
     )  # fmt: skip
     rotate_on_partition_change: Boolean = key(
         "rotate.file.on.partition.change",
         True,
-        doc="With rotate.interval.ms and a time partitioner: files end when the path of records changes.",
+        doc="With rotate.interval.ms and a time partitioner: all files of a topic partition end when the path of its "
+        "records changes.",
         importance="low",
         group="Rotation",
     )
     max_open_files: Annotated[Int, off_or_positive] = key(
-        "partitioner.max.open.files", -1, doc="Files of a topic partition end before one more would be open.",
-        importance="low", group="Rotation",
+        "partitioner.max.open.files", -1, doc="Files of a topic partition that are open behind a poll; beyond, the "
+        "oldest end.", importance="low", group="Rotation",
     )  # fmt: skip
     buffer_max_bytes: Annotated[Long, off_or_positive] = key(
         "buffer.max.bytes",
         268_435_456,
-        doc="When a task's open files hold more bytes than this, the largest topic partition's end early, so that "
+        doc="When a task's open files hold more bytes than this, the largest end early, so that "
         "memory is bounded whatever flush.size is; -1: no bound. Counts only where files that end early are still "
         "exactly-once: with enable.conditional.writes=true, or exactly.once=false.",
         group="Rotation",

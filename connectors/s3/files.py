@@ -2,108 +2,58 @@
 
 No I/O and no clock, owned by the task thread. Never calls rows durable before an object that holds them is known.
 
-All open files of a partition end together, at one offset: the end of their rotation. The objects of a place are a
-chain: each starts at the first row of the place at or behind the end of the one before. Whoever starts at a committed
-offset, which is such an end for every place, meets the same keys in the same order; an object that is already there
-tells how far it reaches, and the rows behind it become the next link. That holds whatever made a rotation end: records,
-the clock, or another life of the task.
+The objects of a place are a chain: each starts at the first row of the place at or behind the end of the one before.
+Whoever reads on from an offset and knows how far each chain reaches meets the same keys in the same order; an object
+that is already there tells how far it reaches, and the rows behind it become the next link. That holds whatever made a
+file end: records, the clock, memory, or another life of the task.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Final
 
-from connect.api.errors import ConnectError, SchemaError
+import numpy as np
+
+from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connectors.s3.formats import Body, Encoder, Format, can_hold, merged_schema
-from connectors.s3.intake import NO_TIME, Admitted
+from connectors.s3.ended import EndedFile
+from connectors.s3.formats import Format
+from connectors.s3.intake import Admitted
 from connectors.s3.layout import Extent, Place
-from connectors.s3.rotation import Group, Rules, group_end, is_full
+from connectors.s3.open_files import OpenFile, OpenFiles
+from connectors.s3.rotation import Rotation
+from connectors.s3.schedule import Schedule
+from connectors.s3.spool import Rows, Spool
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True)
-class EndedFile:
-    """A file to be created: encoded rows, and their offsets in the log (ascending int64, at least one) and times."""
-
-    partition: TopicPartition
-    place: Place
-    offsets: Sequence[int]
-    timestamps_ms: Sequence[int]
-    end_offset: int
-    body: Body
-    topic_id: str | None = None
-
-    @property
-    def extent(self) -> Extent:
-        """What its object will say about itself."""
-        start_ms = None if self.timestamps_ms[0] == NO_TIME else self.timestamps_ms[0]
-        first, last = self.offsets[0], self.offsets[-1]
-        return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms, self.topic_id)
-
-    def rows_before(self, offset: int) -> int:
-        """How many rows have lower offsets."""
-        return bisect_left(self.offsets, offset)
-
-    def behind(self, offset: int) -> EndedFile | None:
-        """The rows at `offset` and behind it; None when there are none."""
-        gone = self.rows_before(offset)
-        if gone == 0:
-            return self
-        if gone == len(self.offsets):
-            return None
-        times = self.timestamps_ms[gone:]
-        return replace(self, offsets=self.offsets[gone:], timestamps_ms=times, body=self.body.without_first(gone))
-
-
-@dataclass(slots=True)
-class _OpenFile:
-    encoder: Encoder
-    offsets: list[Any] = field(default_factory=list)
-    timestamps_ms: list[Any] = field(default_factory=list)
-
-    def ended(self, partition: TopicPartition, place: Place, end_offset: int, topic_id: str | None) -> EndedFile:
-        offsets, times = _merged(self.offsets), _merged(self.timestamps_ms)
-        return EndedFile(partition, place, offsets, times, end_offset, self.encoder.end(), topic_id)
-
-
-@dataclass(slots=True)
-class _Rotation:
-    end_offset: int
-    files: list[EndedFile]
+_ENDED_SHARE: Final = 8
+"""Files are encoded at once where one in so many has ended; where there are more, many of them together cost less."""
+_REACHES_MAX: Final = 20_000
+"""Of paths with neither open nor waiting files, this many are remembered by how far their objects reach."""
 
 
 class PartitionFiles:
     """The buffer of one topic partition."""
 
     def __init__(
-        self, partition: TopicPartition, rules: Rules, file_format: Format, topic_id: str | None = None
+        self, partition: TopicPartition, rotation: Rotation, file_format: Format, topic_id: str | None = None
     ) -> None:
         self.partition = partition
-        self._topic_id = topic_id
-        self._rules = rules
+        self.rows_already_there = 0
+        self._rotation = rotation
         self._format = file_format
+        self.topic_id = topic_id
         self._poll: list[Admitted] = []
-        self._group = Group()
-        self._open: dict[Place, _OpenFile] = {}
-        self._schemas: dict[str, Any] = {}
-        self._ended: deque[_Rotation] = deque()
+        self._polled_ms = 0
+        self._open = OpenFiles(partition)
+        self._spools: dict[str, Spool] = {}
+        self._ended: dict[Place, deque[EndedFile]] = {}
         self._reach: dict[Place, int] = {}
+        self._began: int | None = None
         self._taken_end: int | None = None
         self._position: int | None = None
-        self._durable: int | None = None
-
-    @property
-    def has_open_files(self) -> bool:
-        """Rows are buffered in files that have not ended."""
-        return bool(self._open) or any(a.facts.length for a in self._poll)
 
     @property
     def open_files(self) -> int:
@@ -113,15 +63,24 @@ class PartitionFiles:
     @property
     def buffered_bytes(self) -> int:
         """Encoded and waiting bytes, ended files included."""
-        ended: int = sum(f.body.data.size for rotation in self._ended for f in rotation.files)
+        ended: int = sum(file.body.data.size for files in self._ended.values() for file in files)
         return ended + self.open_bytes
 
     @property
     def open_bytes(self) -> int:
-        """Bytes of files that have not ended."""
-        return sum(f.encoder.size_bytes for f in self._open.values())
+        """Bytes of what is not encoded to its end."""
+        return sum(spool.size_bytes for spool in self._spools.values())
 
-    def take(self, admitted: Admitted) -> None:
+    def unknown_places(self, parts: Sequence[Admitted]) -> set[Place]:
+        """Where these rows go, as far as it was not told yet how far the objects there reach."""
+        places = (Place(part.topic, name) for part in parts for name in part.facts.names)
+        return {place for place in places if place not in self._reach}
+
+    def learn(self, place: Place, reach: int) -> None:
+        """The objects of a place hold all its rows before this offset."""
+        self._reach[place] = max(reach, self._reach.get(place, 0))
+
+    def take(self, admitted: Admitted, now_ms: int) -> None:
         """Buffer rows; files end where the rules say.
 
         Transforms can split what was polled at once into batches that share `next_offset` and whose offsets
@@ -130,208 +89,142 @@ class PartitionFiles:
         if self._poll and self._poll[0].consumed.next_offset != admitted.consumed.next_offset:
             self.settle()
         self._poll.append(admitted)
+        self._polled_ms = now_ms
 
     def settle(self) -> None:
-        """Work on what was polled last. Call it before `end_files` and `durable_offset`."""
+        """Work on what was polled last. Call it before `encode`, `end_due`, `end_largest` and `durable_offset`."""
         poll, self._poll = self._poll, []
         if not poll:
             return
         self._position = poll[0].consumed.next_offset
-        batches = sorted((a for a in poll if a.facts.length), key=lambda a: a.consumed.offsets[0].as_py())
-        self._check_order(batches)
-        if _are_consecutive(batches):
-            for admitted in batches:
-                self._take_by_rules(admitted)
-        elif batches:
-            self._take_interleaved(batches)
+        parts = sorted((a for a in poll if a.facts.length), key=lambda a: a.consumed.offsets[0].as_py())
+        self._check_order(parts)
+        if parts and self._began is None:
+            self._began = parts[0].consumed.offsets[0].as_py()
+        is_consecutive = _are_consecutive(parts)
+        for part in parts:
+            self._take_by_schema(part, is_consecutive=is_consecutive)
+        self._rotation.settle(self._open)
+        self._forget_reaches()
+        many_ended = len(self._open.ended) * _ENDED_SHARE >= len(self._open)
+        if (self._open.ended and many_ended) or any(spool.is_due for spool in self._spools.values()):
+            self.encode()
 
-    def end_files(self) -> None:
-        """End all open files behind the last row taken."""
-        if not self._open:
-            return
-        assert self._taken_end is not None
-        files = [f.ended(self.partition, place, self._taken_end, self._topic_id) for place, f in self._open.items()]
-        self._ended.append(_Rotation(self._taken_end, files))
-        self._open = {}
-        self._schemas = {}
-        self._group = Group()
+    def end_due(self, schedule: Schedule, now_ms: int) -> None:
+        """End the files that the clock ends."""
+        due = [f for f in self._open.by_place.values() if schedule.is_due(f.opened_ms, f.last_row_ms, now_ms)]
+        self._end(due)
 
-    def to_create(self) -> list[EndedFile]:
-        """The files whose objects may be created now: those of the oldest rotation, without rows that are in objects.
+    def end_largest(self, most_bytes: int) -> None:
+        """End the largest files, until they hold so many bytes together, and encode them."""
+        numbers = {number for spool in self._spools.values() for number in spool.largest(most_bytes)}
+        self._end([file for file in self._open.by_place.values() if file.number in numbers])
+        self.encode()
+
+    def encode(self) -> None:
+        """Make files that have ended ready to become objects."""
+        for spool in self._spools.values():
+            spool.sort()
+        ended, self._open.ended = self._open.ended, []
+        for file in ended:
+            self._ended.setdefault(file.place, deque()).append(self._encoded(file))
+
+    def to_create(self) -> Iterator[EndedFile]:
+        """The files whose objects may be created now, without rows that are in objects.
 
         A place has at most one, because where the next one starts depends on what becomes of it.
         """
-        while self._ended:
-            head = self._ended[0]
-            reached = ((f, self._reach.get(f.place)) for f in head.files)
-            rest = (f if end is None else f.behind(end) for f, end in reached)
-            head.files = [f for f in rest if f is not None]
-            if head.files:
-                return head.files
-            self._ended.popleft()
-            self._finish(head.end_offset)
-        return []
+        for place in list(self._ended):
+            head = self._head(place)
+            if head is not None:
+                yield head
 
     def created(self, file: EndedFile) -> None:
         """The object of a file from `to_create` is in the bucket, and it was this task that made it."""
-        self._reach[file.place] = max(file.end_offset, self._reach.get(file.place, 0))
+        self.learn(file.place, file.end_offset)
 
     def found(self, file: EndedFile, extent: Extent) -> None:
         """The object of a file from `to_create` was there already, and holds this extent."""
-        self._reach[file.place] = max(extent.end_offset, self._reach.get(file.place, 0))
+        self.rows_already_there += file.rows_before(extent.end_offset)
+        self.learn(file.place, extent.end_offset)
 
     def durable_offset(self) -> int | None:
-        """The next offset that may be committed; None while nothing is known."""
-        buffered = self._ended or self._open or self._poll
-        if not buffered and self._position is not None and all(end <= self._position for end in self._reach.values()):
-            self._reach = {}
-            self._durable = self._position
-        return self._durable
+        """The next offset that may be committed; None while it is where this life began."""
+        heads = [head.offsets[0] for head in self.to_create()]
+        opened = self._open.least_offset()
+        least = min([*heads, *([] if opened is None else [opened])], default=None)
+        durable = self._rotation.durable(least, self._position, max(self._reach.values(), default=0))
+        has_moved = durable is not None and (self._began is None or durable > self._began)
+        return durable if has_moved else None
 
-    def _finish(self, end_offset: int) -> None:
-        # An offset is committed only where every place has an end: an object that reaches further was made by another
-        # life of this task, and a restart in the middle of it would miss its key.
-        self._reach = {place: end for place, end in self._reach.items() if end > end_offset}
-        if not self._reach:
-            self._durable = end_offset
+    def _head(self, place: Place) -> EndedFile | None:
+        files = self._ended[place]
+        while files:
+            rest = files[0].behind(self._reach.get(place, 0))
+            if rest is not None:
+                files[0] = rest
+                return rest
+            files.popleft()
+        del self._ended[place]
+        return None
 
-    def _take_by_rules(self, admitted: Admitted) -> None:
-        if admitted.prepared.is_inferred and admitted.facts.length > 1 and self._schema_with(admitted) is None:
-            # The file ends before the very row that does not fit, wherever its batch began.
-            for half in admitted.halves():
-                self._take_by_rules(half)
-            return
-        self._check_schema(admitted)
-        facts, start = admitted.facts, 0
-        while start < facts.length:
-            end = group_end(self._rules, self._group, admitted.topic, facts, start)
-            if end is None:
-                self._write(admitted, start, facts.length)
+    def _end(self, files: Sequence[OpenFile]) -> None:
+        if files:
+            self._rotation.end(files, self._open)
+
+    def _encoded(self, file: OpenFile) -> EndedFile:
+        written = self._spools[file.place.topic].end(file.number)
+        offsets, times = written.offsets.tolist(), written.timestamps_ms.tolist()
+        return EndedFile(self.partition, file.place, offsets, times, offsets[-1] + 1, written.body, self.topic_id)
+
+    def _take_by_schema(self, part: Admitted, *, is_consecutive: bool) -> None:
+        spool = self._spools.setdefault(part.topic, Spool())
+        if not spool.widen(part.prepared):
+            if part.prepared.is_inferred and part.facts.length > 1:
+                # Files end before the very row that does not fit, wherever its batch began.
+                for half in part.halves():
+                    self._take_by_schema(half, is_consecutive=is_consecutive)
                 return
-            end = _behind_record(admitted, end) if end > start else end
-            self._write(admitted, start, end)
-            self.end_files()
-            start = end
+            self._end([file for place, file in self._open.by_place.items() if place.topic == part.topic])
+            self.encode()
+            spool.widen(part.prepared)
+        new = self._not_in_objects(part)
+        if new is not None:
+            numbers = self._rotation.assign(new, self._open, self._polled_ms, is_consecutive=is_consecutive)
+            for file in self._open.take_begun():
+                spool.open(file.number, self._format.encoder())
+            offsets, times = new.consumed.offsets.to_numpy(), new.timestamps_ms.to_numpy()
+            spool.add(Rows(new.prepared.rows, offsets, times), numbers)
 
-    def _take_interleaved(self, batches: Sequence[Admitted]) -> None:
-        # Files may end only where no row of this poll is missing: before it or behind it.
-        if any(self._schema_with(admitted) is None for admitted in batches):
-            self.end_files()
-        for admitted in batches:
-            self._check_schema(admitted)
-            self._write(admitted, 0, admitted.facts.length)
-        if any(is_full(self._rules, self._group, admitted.facts) for admitted in batches):
-            self.end_files()
+    def _not_in_objects(self, part: Admitted) -> Admitted | None:
+        """The rows that the objects of their place do not reach; None when there are none."""
+        names, offsets = part.facts.names, part.consumed.offsets.to_numpy()
+        self._taken_end = (
+            int(offsets[-1]) + 1 if self._taken_end is None else max(self._taken_end, int(offsets[-1]) + 1)
+        )
+        reach = np.array([self._reach.get(Place(part.topic, name), 0) for name in names], np.int64)
+        if reach.max() <= offsets[0]:
+            return part
+        codes = part.facts.codes
+        kept = np.flatnonzero(offsets >= (reach[0] if codes is None else reach[codes.to_numpy()]))
+        self.rows_already_there += len(offsets) - len(kept)
+        return part.picked(kept) if len(kept) else None
 
-    def _check_schema(self, admitted: Admitted) -> None:
-        merged = self._schema_with(admitted)
-        if merged is None:
-            self.end_files()
-            merged = _Schema(admitted.prepared.schema)
-        self._schemas[admitted.topic] = merged.arrow
+    def _forget_reaches(self) -> None:
+        if len(self._reach) > _REACHES_MAX and self._position is not None:
+            kept = {*self._open.by_place, *self._ended}
+            self._reach = {p: end for p, end in self._reach.items() if p in kept or end > self._position}
 
-    def _check_order(self, batches: Sequence[Admitted]) -> None:
-        first = batches[0].consumed.offsets[0].as_py() if batches else None
+    def _check_order(self, parts: Sequence[Admitted]) -> None:
+        first = parts[0].consumed.offsets[0].as_py() if parts else None
         if first is not None and self._taken_end is not None and first < self._taken_end:
             raise ConnectError(
                 f"{self.partition.topic}-{self.partition.partition}: offset {first} came after {self._taken_end - 1}.",
                 fix="Restart the task, so that it reads on from the committed offset.",
             )
 
-    def _check_file_order(self, topic: str, file: _OpenFile, offsets: Any) -> None:
-        """What an object holds already is cut off a file by its offset, so rows of one file must ascend."""
-        last, first = file.offsets[-1][-1].as_py() if file.offsets else -1, offsets[0].as_py()
-        if first < last:
-            where = f"{self.partition.topic}-{self.partition.partition}"
-            raise ConnectError(
-                f"{where}: offset {first} of topic {topic} came after {last}.",
-                fix="Do not let transforms part the rows of a topic and join them again.",
-            )
 
-    def _schema_with(self, admitted: Admitted) -> _Schema | None:
-        """The schema of the topic's files with these rows; None where they need new files."""
-        current = self._schemas.get(admitted.topic)
-        try:
-            merged = merged_schema(current, admitted.prepared)
-        except SchemaError:
-            return None
-        if current is None or merged is None or merged.equals(current):
-            return _Schema(merged)
-        files = (file for place, file in self._open.items() if place.topic == admitted.topic)
-        fits = all(file.encoder.can_become(merged) for file in files)
-        return _Schema(merged) if fits and can_hold(merged, admitted.prepared) else None
-
-    def _write(self, admitted: Admitted, start: int, stop: int) -> None:
-        if start == stop:
-            return
-        first, last = (admitted.consumed.offsets[row].as_py() for row in (start, stop - 1))
-        schema = self._schemas.setdefault(admitted.topic, admitted.prepared.schema)
-        paths = []
-        for path, rows, offsets, times in _by_path(admitted, start, stop):
-            file = self._open.get(Place(admitted.topic, path))
-            if file is None:
-                file = self._open[Place(admitted.topic, path)] = _OpenFile(self._format.encoder())
-            self._check_file_order(admitted.topic, file, offsets)
-            file.encoder.write(rows, schema)
-            file.offsets.append(offsets)
-            file.timestamps_ms.append(times)
-            paths.append(path)
-        self._group.add(admitted.topic, admitted.facts, paths, start, stop)
-        self._taken_end = max(last + 1, first if self._taken_end is None else self._taken_end)
-
-
-class _Schema(NamedTuple):
-    arrow: pa.Schema | None
-
-
-class _Run(NamedTuple):
-    path: str
-    rows: Any
-    offsets: Any
-    timestamps_ms: Any
-
-
-def _by_path(admitted: Admitted, start: int, stop: int) -> Iterator[_Run]:
-    import pyarrow.compute as pc
-
-    facts = admitted.facts
-    rows = admitted.prepared.rows.slice(start, stop - start)
-    offsets = admitted.consumed.offsets.slice(start, stop - start)
-    times = admitted.timestamps_ms.slice(start, stop - start)
-    codes = None if facts.codes is None else facts.codes.slice(start, stop - start)
-    if codes is None or pc.count_distinct(codes).as_py() == 1:
-        yield _Run(facts.path(start), rows, offsets, times)
-        return
-    order = pc.sort_indices(codes)  # stable, so that rows of a path keep their order
-    rows, offsets, times = rows.take(order), offsets.take(order), times.take(order)
-    counts = sorted((c["values"].as_py(), c["counts"].as_py()) for c in pc.value_counts(codes))
-    at = 0
-    for code, count in counts:
-        yield _Run(facts.names[code], rows.slice(at, count), offsets.slice(at, count), times.slice(at, count))
-        at += count
-
-
-def _behind_record(admitted: Admitted, end: int) -> int:
-    """Where the last record before row `end` has all its rows behind it.
-
-    A transform may make several rows of a record, which share its offset: an object holds all of them or none, as
-    where the next one starts is an offset.
-    """
-    offsets = admitted.consumed.offsets
-    last = offsets[end - 1].as_py()
-    if end == len(offsets) or offsets[end].as_py() != last:
-        return end
-    return bisect_right(_merged([offsets]), last, end)
-
-
-def _are_consecutive(batches: Sequence[Admitted]) -> bool:
+def _are_consecutive(parts: Sequence[Admitted]) -> bool:
     return all(
-        before.consumed.offsets[-1].as_py() < after.consumed.offsets[0].as_py() for before, after in pairwise(batches)
+        before.consumed.offsets[-1].as_py() <= after.consumed.offsets[0].as_py() for before, after in pairwise(parts)
     )
-
-
-def _merged(parts: Sequence[Any]) -> Sequence[int]:
-    import pyarrow as pa
-
-    array = pa.concat_arrays(parts)
-    return memoryview(array.buffers()[1]).cast("q")[array.offset : array.offset + len(array)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.s3.inferred import large_ints, new_doubles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,10 +94,23 @@ def merged_schema(current: pa.Schema | None, new: Prepared) -> pa.Schema | None:
         raise SchemaError(f"The schema changed: {error}") from error
 
 
-def can_hold(schema: pa.Schema, new: Prepared) -> bool:
-    """The rows lose nothing in this schema, which `merged_schema` made of theirs and others'."""
+def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows in a schema that `merged_schema` made of theirs and others'."""
     import pyarrow as pa
 
-    assert new.schema is not None
-    changed = new_doubles(new.schema, schema)
-    return not changed or not isinstance(new.rows, pa.RecordBatch) or not changed & large_ints(new.rows)
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for field in schema:
+        index = batch.schema.get_field_index(field.name)
+        columns.append(pa.nulls(batch.num_rows, field.type) if index < 0 else batch.column(index).cast(field.type))
+    return pa.record_batch(columns, schema=schema)
+
+
+def joined(parts: Sequence[pa.RecordBatch | pa.Array], schema: pa.Schema | None) -> pa.RecordBatch | pa.Array:
+    """All rows in one piece."""
+    import pyarrow as pa
+
+    if schema is None:
+        return pa.concat_arrays(parts)
+    return pa.concat_batches([fit(part, schema) for part in parts])

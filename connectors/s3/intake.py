@@ -22,7 +22,9 @@ from connectors.s3.sizes import row_sizes
 from connectors.s3.timestamps import TimestampExtractor
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 NO_TIME: Final = -1
 
@@ -44,6 +46,15 @@ class Admitted:
         """Its rows in two parts of schemaless rows, each with no more schema than it needs."""
         middle = self.facts.length // 2
         return self._part(0, middle), self._part(middle, self.facts.length)
+
+    def picked(self, rows: NDArray[np.int64]) -> Admitted:
+        """These of its rows, ascending."""
+        import pyarrow as pa
+
+        places = pa.array(rows)
+        consumed = replace(self.consumed, offsets=self.consumed.offsets.take(places))
+        prepared = replace(self.prepared, rows=self.prepared.rows.take(places))
+        return Admitted(self.topic, consumed, prepared, self.facts.picked(rows), self.timestamps_ms.take(places))
 
     def _part(self, start: int, stop: int) -> Admitted:
         consumed = replace(self.consumed, offsets=self.consumed.offsets.slice(start, stop - start))
@@ -154,6 +165,9 @@ class Intake:
         assert batch.consumed is not None
         consumed = batch.consumed
         bad: dict[int, Exception] = {}
+        longest = max(map(len, paths.names), default=0)
+        if self.layout.is_surely_short(batch.topic, longest, consumed.topic_partition):
+            return bad
         for code, path in enumerate(paths.names):
             error = self.layout.refusal(Place(batch.topic, path), consumed.topic_partition, consumed.next_offset)
             if error is not None:

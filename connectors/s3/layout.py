@@ -9,10 +9,13 @@ from typing import Final, NamedTuple
 
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
+from connectors.s3.chain import Chain
 
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 """Hive's name for the partition of null and of empty text (ConfVars.DEFAULTPARTITIONNAME)."""
 KEY_BYTES_MAX: Final = 1024
+_OFFSET_DIGITS_MAX: Final = 19
+_UTF8_BYTES_MAX: Final = 4
 _ESCAPED: Final = {c: f"%{ord(c):02X}" for c in "\"#%'*/:=?\\{[]^\x7f" + "".join(map(chr, range(1, 32)))}
 """What Hive writes as %XX in a directory (FileUtils.charToEscape)."""
 _ESCAPES: Final = str.maketrans(_ESCAPED)
@@ -99,14 +102,23 @@ class Layout:
     pad_width: int
     extension: str
 
-    def key(self, place: Place, partition: TopicPartition, start_offset: int) -> str:
-        """The key of the object of a place that starts at an offset.
+    def chain(self, place: Place, partition: TopicPartition) -> Chain:
+        """The keys of the objects of a place.
 
         The file bears the topic that was read, so that topics routed into one never meet on a key.
         """
-        number = str(start_offset).zfill(self.pad_width)
-        name = self.file_delim.join((partition.topic, str(partition.partition), number)) + self.extension
-        return self.directory_delim.join((self.topics_dir, place.topic, place.path, name))
+        name = self.file_delim.join((partition.topic, str(partition.partition), ""))
+        stem = self.directory_delim.join((self.topics_dir, place.topic, place.path, name))
+        return Chain(stem, self.pad_width, self.extension)
+
+    def key(self, place: Place, partition: TopicPartition, start_offset: int) -> str:
+        """The key of the object of a place that starts at an offset."""
+        return self.chain(place, partition).key(start_offset)
+
+    def is_surely_short(self, topic: str, path_length: int, partition: TopicPartition) -> bool:
+        """No path of so many characters makes a key longer than S3 takes, whatever they are and at any offset."""
+        others = self.key(Place(topic, ""), partition, 0)
+        return len(others.encode()) + _OFFSET_DIGITS_MAX + _UTF8_BYTES_MAX * path_length <= KEY_BYTES_MAX
 
     def refusal(self, place: Place, partition: TopicPartition, offset: int) -> ConnectError | None:
         """Why a row with an offset up to this one cannot lie there: S3 takes keys of up to 1,024 bytes of UTF-8."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch
 from connectors.s3.blame import refusal
-from connectors.s3.formats import Prepared
+from connectors.s3.formats import Prepared, fit
 from connectors.s3.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class ParquetEncoder:
         self._waiting_bytes += rows.nbytes
         self._waiting_rows += rows.num_rows
         if self._waiting_bytes >= ROW_GROUP_BYTES or self._waiting_rows >= ROW_GROUP_ROWS:
+            # Rows that are written are not looked at again, so what forbids to widen them is noted.
+            self._large_ints |= frozenset().union(*map(large_ints, self._waiting))
             self._write_row_group()
 
     def can_become(self, schema: pa.Schema) -> bool:
@@ -107,9 +109,8 @@ class ParquetEncoder:
         if self._writer is None:
             self._open()
         if self._waiting:
-            table = pa.Table.from_batches([_fit(batch, self._schema) for batch in self._waiting], self._schema)
+            table = pa.Table.from_batches([fit(batch, self._schema) for batch in self._waiting], self._schema)
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-            self._large_ints |= large_ints(table)
         self._waiting, self._waiting_bytes, self._waiting_rows = [], 0, 0
 
     def _open(self) -> None:
@@ -134,7 +135,7 @@ class ParquetEncoder:
         self._open()
         for group in range(written.num_row_groups):
             for batch in written.read_row_group(group).to_batches():
-                self._writer.write_batch(_fit(batch, self._schema))
+                self._writer.write_batch(fit(batch, self._schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +160,6 @@ def _reader(data: pa.Buffer) -> Any:
     import pyarrow as pa
 
     return pa.BufferReader(data)
-
-
-def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    if batch.schema.equals(schema):
-        return batch
-    columns = []
-    for field in schema:
-        index = batch.schema.get_field_index(field.name)
-        columns.append(pa.nulls(batch.num_rows, field.type) if index < 0 else batch.column(index).cast(field.type))
-    return pa.record_batch(columns, schema=schema)
 
 
 def _check_writable(batch: Batch, kind: pa.DataType, path: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from connect.api.errors import SchemaError
@@ -18,6 +19,7 @@ from connectors.s3.timestamps import TimestampExtractor
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_directory = lru_cache(maxsize=50_000)(directory)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times are counted from the local epoch
 
 
@@ -71,7 +73,7 @@ class FieldPartitioner:
         import pyarrow as pa
 
         encoded = _text(batch, name).dictionary_encode(null_encoding="encode")
-        shown = [directory(name, value.as_py()) for value in encoded.dictionary]
+        shown = [_directory(name, value) for value in encoded.dictionary.to_pylist()]
         return pa.array(shown, pa.string()).take(encoded.indices)
 
 
@@ -104,7 +106,9 @@ class TimePartitioner:
                 )
                 rows = pc.indices_nonzero(pc.fill_null(pc.equal(encoded.indices, code), fill_value=False))
                 bad |= dict.fromkeys(rows.to_pylist(), error)
-        return Paths(names, encoded.indices, bad)
+        # Several times may have one path.
+        places = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        return Paths(list(places), pa.array([places[name] for name in names], pa.int32()).take(encoded.indices), bad)
 
     def _local(self, epoch_ms: pa.Int64Array) -> pa.Int64Array:
         import pyarrow as pa

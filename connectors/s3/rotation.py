@@ -6,23 +6,33 @@ Every rule looks at records only, never at how they were cut into batches, so a 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from connectors.s3.intake import Admitted
+    from connectors.s3.open_files import OpenFile, OpenFiles
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When files end; None: never for that reason."""
+    """When files end; None: never for that reason.
+
+    `ends_slow_files`: also when the topic partition had as many rows as fill all open files.
+    """
 
     rows: int
     size_bytes: int | None = None
     interval_ms: int | None = None
     on_path_change: bool = False
     max_paths: int | None = None
+    ends_slow_files: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,17 @@ class Facts:
         codes = None if self.codes is None else self.codes.slice(start, length)
         times = None if self.epoch_ms is None else self.epoch_ms.slice(start, length)
         return Facts(length, self.names, codes, times, sizes)
+
+    def picked(self, rows: NDArray[np.int64]) -> Facts:
+        """The facts of these rows, ascending."""
+        import pyarrow as pa
+
+        places = pa.array(rows)
+        sizes = None
+        if self.sizes_end is not None:
+            sizes = list(accumulate(self.size_bytes(row, row + 1) for row in rows.tolist()))
+        codes = None if self.codes is None else self.codes.take(places)
+        return Facts(len(rows), self.names, codes, None if self.epoch_ms is None else self.epoch_ms.take(places), sizes)
 
     def path(self, row: int) -> str:
         """The path of a row."""
@@ -149,3 +170,26 @@ def _places_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int
         firsts = sorted(start + at for code in fresh if (at := pc.index(rest, code).as_py()) >= 0)
     if len(firsts) > free:
         yield firsts[free]
+
+
+class Rotation(Protocol):
+    """Which file each row goes to, when files end, and what that lets be committed. Owned by the task thread."""
+
+    def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> NDArray[np.int64]:
+        """The number of the file of each row of a part, which has some; files that are full end.
+
+        `is_consecutive`: no row of the same poll that is still to come has a lower offset.
+        """
+
+    def settle(self, files: OpenFiles) -> None:
+        """All of a poll was assigned: files may end behind its last row."""
+
+    def end(self, files: Collection[OpenFile], open_files: OpenFiles) -> None:
+        """End these files, at least one, for another reason than rows; others too where they end together."""
+
+    def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:
+        """The next offset to commit; None while nothing is known.
+
+        `least_open`: the first row that is in no object yet; None: there is none. `position`: the next offset to read.
+        `reach`: how far objects reach.
+        """

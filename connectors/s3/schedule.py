@@ -24,16 +24,8 @@ class Schedule:
         shift_ms = 0 if offset is None else int(offset.total_seconds() * 1000)
         return ((opened_ms + shift_ms) // self.interval_ms + 1) * self.interval_ms - shift_ms
 
-
-@dataclass(slots=True)
-class OpenSince:
-    """When the open files of one topic partition were opened, and when it last had rows."""
-
-    opened_ms: int
-    last_row_ms: int
-
-    def is_due(self, schedule: Schedule, now_ms: int) -> bool:
-        """The files end now."""
-        due = schedule.due_ms(self.opened_ms)
-        is_idle = schedule.idle_ms is not None and now_ms - self.last_row_ms >= schedule.idle_ms
+    def is_due(self, opened_ms: int, last_row_ms: int, now_ms: int) -> bool:
+        """A file that was opened then, and had its last row then, ends now."""
+        due = self.due_ms(opened_ms)
+        is_idle = self.idle_ms is not None and now_ms - last_row_ms >= self.idle_ms
         return is_idle or (due is not None and now_ms >= due)

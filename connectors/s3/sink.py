@@ -5,18 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
-from connectors.s3.build import intake_of, rules_of, schedule_of
+from connectors.s3.build import intake_of, rotation_of, schedule_of
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.files import PartitionFiles
-from connectors.s3.schedule import OpenSince
+from connectors.s3.reaches import Reaches
 from connectors.s3.store import Bucket
 from connectors.s3.uploads import Uploads
+
+_ROOM_SHARE: Final = 4
+"""When memory is full, files are ended until one in so many bytes is free: each time, what stays is moved together."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,13 +56,12 @@ class S3SinkTask:
         self._config = config
         self._now_ms = now_ms
         self._intake = intake_of(config, now_ms)
-        self._rules = rules_of(config)
         self._schedule = schedule_of(config)
         self._files: dict[TopicPartition, PartitionFiles] = {}
         self._topic_ids: dict[str, str | None] = {}
-        self._since: dict[TopicPartition, OpenSince] = {}
         self._bucket: Bucket | None = None
         self._uploads: Uploads | None = None
+        self._reaches: Reaches | None = None
         self._ctx: SinkContext | None = None
         self._claimed: dict[TopicPartition, int] = {}
 
@@ -67,6 +70,7 @@ class S3SinkTask:
         self._ctx = ctx
         self._bucket = Bucket(self._config)
         self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format.content_type)
+        self._reaches = Reaches(self._bucket, self._intake.layout)
         for weakness in self._config.weaknesses() if self._config.exactly_once is None else ():
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
 
@@ -83,6 +87,7 @@ class S3SinkTask:
         """
         assert batch.consumed is not None
         assert self._uploads is not None
+        assert self._reaches is not None
         self._wait_for_uploads(self._uploads, deadline)
         admission = self._intake.admit(batch)
         partition = batch.consumed.topic_partition
@@ -91,11 +96,12 @@ class S3SinkTask:
             if other != partition:
                 # What was polled at once comes at once: no more of theirs is on its way.
                 known.settle()
+        if files.topic_id is not None and self._config.conditional_writes:
+            self._reaches.learn(files, [part for part in admission.parts if part.facts.length], deadline)
         for part in admission.parts:
-            files.take(part)
-        self._note_rows(partition, sum(part.facts.length for part in admission.parts))
+            files.take(part, self._now_ms())
         self._end_due()
-        self._end_largest()
+        self._keep_to_memory()
         # The rows are taken, so an upload that fails for now must not fail this call: the next one says why.
         self._uploads.advance(self._files, deadline)
         self._report(self._uploads)
@@ -113,6 +119,8 @@ class S3SinkTask:
         for files in self._files.values():
             files.settle()
         self._end_due()
+        for files in self._files.values():
+            files.encode()
         failure = self._uploads.advance(self._files, deadline)
         self._report(self._uploads)
         known = {partition: files.durable_offset() for partition, files in self._files.items()}
@@ -132,44 +140,33 @@ class S3SinkTask:
             self._uploads.give_up(partitions)
         for partition in partitions:
             self._files.pop(partition, None)
-            self._since.pop(partition, None)
             self._claimed.pop(partition, None)
 
     def close(self) -> None:
         """Release the client; idempotent."""
         self._files.clear()
-        self._since.clear()
         if self._bucket is not None:
             self._bucket.close()
-            self._bucket, self._uploads = None, None
-
-    def _note_rows(self, partition: TopicPartition, rows: int) -> None:
-        if not rows:
-            return
-        now = self._now_ms()
-        since = self._since.setdefault(partition, OpenSince(now, now))
-        since.last_row_ms = now
+            self._bucket = self._uploads = self._reaches = None
 
     def _end_due(self) -> None:
-        now = self._now_ms()
-        for partition, files in self._files.items():
-            since = self._since.get(partition)
-            if since is None:
-                continue
-            if since.is_due(self._schedule, now):
-                files.end_files()
-                self._since[partition] = OpenSince(now, since.last_row_ms)
-            if not files.has_open_files:
-                del self._since[partition]
+        now_ms = self._now_ms()
+        for files in self._files.values():
+            files.end_due(self._schedule, now_ms)
 
-    def _end_largest(self) -> None:
+    def _keep_to_memory(self) -> None:
         """Keep to buffer.max.bytes; what was polled last waits for the rest of its poll, and is no file yet."""
         most = self._config.open_bytes_max
-        if most is None:
+        held = sum(files.open_bytes for files in self._files.values())
+        if most is None or held <= most:
             return
-        while sum(files.open_bytes for files in self._files.values()) > most:
-            largest = max(self._files.values(), key=lambda files: files.open_bytes)
-            largest.end_files()
+        goal = most - most // _ROOM_SHARE
+        for files in sorted(self._files.values(), key=lambda files: -files.open_bytes):
+            if held <= goal:
+                break
+            held -= files.open_bytes
+            files.end_largest(files.open_bytes + held - goal)
+            held += files.open_bytes
 
     def _files_of(self, partition: TopicPartition, deadline: Deadline) -> PartitionFiles:
         found = self._files.get(partition)
@@ -178,7 +175,8 @@ class S3SinkTask:
             if partition.topic not in self._topic_ids:
                 self._topic_ids[partition.topic] = self._ctx.topic_id(partition.topic, deadline)
             topic_id = self._topic_ids[partition.topic]
-            found = self._files[partition] = PartitionFiles(partition, self._rules, self._intake.format, topic_id)
+            rotation = rotation_of(self._config, topic_id)
+            found = self._files[partition] = PartitionFiles(partition, rotation, self._intake.format, topic_id)
         return found
 
     def _wait_for_uploads(self, uploads: Uploads, deadline: Deadline) -> None:
@@ -195,7 +193,7 @@ class S3SinkTask:
         self._gauge("buffered_bytes", sum(files.buffered_bytes for files in self._files.values()))
         self._gauge("objects_created", uploads.created)
         self._gauge("uploads_under_way", uploads.under_way)
-        self._gauge("rows_already_in_objects", uploads.rows_already_there)
+        self._gauge("rows_already_in_objects", sum(files.rows_already_there for files in self._files.values()))
 
     def _gauge(self, name: str, value: float) -> None:
         if self._ctx is not None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.s3.chain import PAGE, Chain
 from connectors.s3.config import S3SinkConfig
 
 T = TypeVar("T")
@@ -76,6 +77,23 @@ class Bucket:
         if started:
             self._loop.run_until_complete(asyncio.wait(started))
 
+    def last_of(self, chain: Chain, offset: int) -> Callable[[], Awaitable[tuple[str, Mapping[str, str]] | None]]:
+        """A request for the key and metadata of the last object of a chain, near an offset; None: there is none."""
+
+        async def call() -> tuple[str, Mapping[str, str]] | None:
+            start = await chain.last_start(self._keys, offset)
+            return None if start is None else (chain.key(start), await self._asking(chain.key(start))())
+
+        return call
+
+    async def _keys(self, prefix: str, after: str) -> AsyncIterator[str]:
+        folder = prefix.rpartition("/")[0]
+        async for page in self._store.list(folder or None, offset=after, chunk_size=PAGE):
+            for found in page:
+                if not found["path"].startswith(prefix):
+                    return
+                yield found["path"]
+
     def check(self, prefix: str, deadline: Deadline) -> None:
         """Find out whether the bucket is there, may be written, and refuses a second create; else a ConfigError.
 
@@ -91,7 +109,7 @@ class Bucket:
             first = self._one(self._creating(probe), deadline)
             second = self._one(self._creating(probe), deadline)
         finally:
-            (kept,) = self._all([self._deleting(probe.key)], deadline)
+            (kept,) = self.all([self._deleting(probe.key)], deadline)
             if isinstance(kept, ConnectError):
                 # The sink itself never deletes, so a role without that right is a good one.
                 _log.warning("s3://%s/%s, made by a check, could not be deleted: %s", self.name, probe.key, kept)
@@ -153,12 +171,13 @@ class Bucket:
         return call
 
     def _one(self, call: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
-        result = self._all([call], deadline)[0]
+        result = self.all([call], deadline)[0]
         if isinstance(result, ConnectError):
             raise result
         return result
 
-    def _all(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
+    def all(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
+        """The answers to requests made side by side, or what went wrong."""
         return self._loop.run_until_complete(self._gather(calls, deadline))
 
     async def _gather(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:

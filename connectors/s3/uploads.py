@@ -10,7 +10,9 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connectors.s3.files import EndedFile, PartitionFiles
+from connectors.s3.ended import EndedFile
+from connectors.s3.files import PartitionFiles
+from connectors.s3.identity import foreign, same_log
 from connectors.s3.layout import Extent, Layout, Place
 from connectors.s3.store import Bucket, Started, Upload
 
@@ -30,7 +32,6 @@ class Uploads:
 
     def __init__(self, bucket: Bucket, layout: Layout, content_type: str) -> None:
         self.created = 0
-        self.rows_already_there = 0
         self._bucket = bucket
         self._layout = layout
         self._content_type = content_type
@@ -50,7 +51,9 @@ class Uploads:
         failed: dict[tuple[TopicPartition, Place], ConnectError] = {}
         while True:
             for at, file in _to_create(files):
-                if len(self._under_way) < _UNDER_WAY_MAX and at not in self._under_way and at not in failed:
+                if len(self._under_way) == _UNDER_WAY_MAX:
+                    break
+                if at not in self._under_way and at not in failed:
                     self._under_way[at] = self._begun(file)
             if not self._under_way or deadline.expired:
                 break
@@ -85,37 +88,19 @@ class Uploads:
             self.created += 1
             owner.created(upload.file)
         else:
-            found = self._checked(upload, Extent.of(result))
+            found = same_log(f"s3://{self._bucket.name}/{upload.key}", upload.file.extent, result)
+            if found.start_offset != upload.file.extent.start_offset:
+                raise foreign(f"s3://{self._bucket.name}/{upload.key}")
             owner.found(upload.file, found)
             self._tell(upload, found)
 
     def _tell(self, upload: _Upload, found: Extent) -> None:
         rows = upload.file.rows_before(found.end_offset)
-        self.rows_already_there += rows
         _log.info(
             "%d rows of %s-%d that were read again are in s3://%s/%s already and are not written again. To have them "
             "written anew, move the object away or choose another topics.dir.",
             rows, *upload.file.partition, self._bucket.name, upload.key,
         )  # fmt: skip
-
-    def _checked(self, upload: _Upload, found: Extent | None) -> Extent:
-        where, ours = f"s3://{self._bucket.name}/{upload.key}", upload.file.extent
-        if found is None or (found.partition, found.start_offset) != (ours.partition, ours.start_offset):
-            raise ConnectError(
-                f"{where} is there already and was not written by this sink for these records: "
-                "its metadata kconnect-* is missing or names others.",
-                key="topics.dir",
-                fix="Move the object away, or give this connector a topics.dir of its own.",
-            )
-        difference = ours.difference(found)
-        if difference is not None:
-            raise ConnectError(
-                f"{where} holds other records with these offsets: {difference}. The topic was made anew, or is of "
-                "another Kafka cluster.",
-                key="topics.dir",
-                fix="Give this connector a topics.dir of its own, or move the objects of the former topic away.",
-            )
-        return found
 
 
 def _to_create(

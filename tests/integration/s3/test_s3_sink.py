@@ -185,9 +185,8 @@ def test_a_foreign_object_under_the_key_is_named_and_left_alone(objects, tp):
     key = f"{objects.prefix}/{tp.topic}/partition=1/{tp.topic}+1+0000000000.snappy.parquet"
     objects.client.put_object(Bucket=objects.bucket, Key=key, Body=b"mine")
     task = open_task(given(objects, flush_size="1"))
-    task.put(numbers(tp, 0, 1), soon())
     with pytest.raises(ConnectError, match="is there already and was not written by this sink") as raised:
-        task.flush(soon())
+        task.put(numbers(tp, 0, 1), soon())
     assert f"s3://{objects.bucket}/{key}" in str(raised.value)
     assert objects.body(key) == b"mine"
     task.close()
@@ -265,9 +264,8 @@ def test_wrong_credentials_are_named_without_the_secret(objects):
     assert raised.value.key == "aws.access.key.id"
     assert "canary-secret-5ab1" not in repr(raised.value) + str(raised.value)
     task = open_task(given(objects, aws_secret_access_key="canary-secret-5ab1", flush_size="1"))
-    task.put(numbers(TopicPartition("t", 0), 0, 1), soon())
     with pytest.raises(ConfigError, match="refused access"):
-        task.flush(soon())
+        task.put(numbers(TopicPartition("t", 0), 0, 1), soon())
     task.close()
 
 

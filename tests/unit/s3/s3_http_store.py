@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, unquote, urlsplit
+from xml.sax.saxutils import escape
 
 from connect.api.records import TopicPartition
 from connectors.s3.classes import BYTES_FORMAT
 from connectors.s3.config import S3SinkConfig
 
 TP = TopicPartition("t", 0)
-EMPTY_LIST = b'<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>'
 
 
 class Store(ThreadingHTTPServer):
@@ -25,6 +26,7 @@ class Store(ThreadingHTTPServer):
         self.is_conditional = True
         self.faults: list[str] = []
         self.puts = 0
+        self.lists = 0
         self.released = threading.Event()
         self.ended = threading.Event()
 
@@ -69,8 +71,17 @@ class Requests(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
 
-    def do_GET(self) -> None:
-        self.answer(200, EMPTY_LIST)
+    def do_GET(self) -> None:  # ListObjectsV2
+        asked = dict(parse_qsl(urlsplit(self.path).query))
+        keys = sorted(unquote(path.removeprefix("/bucket/")) for path in self.server.objects)
+        found = [k for k in keys if k.startswith(asked.get("prefix", "")) and k > asked.get("start-after", "")][:1000]
+        self.server.lists += 1
+        contents = "".join(
+            f"<Contents><Key>{escape(key)}</Key><LastModified>2022-01-01T00:00:00.000Z</LastModified>"
+            f"<ETag>e</ETag><Size>1</Size></Contents>"
+            for key in found
+        )
+        self.answer(200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>".encode())
 
     def do_POST(self) -> None:  # DeleteObjects
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()

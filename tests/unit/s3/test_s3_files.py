@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connectors.s3.each_path import EachPath
 from connectors.s3.files import PartitionFiles
 from connectors.s3.intake import Intake
 from connectors.s3.layout import Extent, Layout
 from connectors.s3.parquet import ParquetFormat
 from connectors.s3.partitioners import FieldPartitioner
 from connectors.s3.rotation import Rules
+from connectors.s3.schedule import Schedule
 from connectors.s3.text import Compression, JsonFormat
 from connectors.s3.timestamps import RecordTime
+from connectors.s3.together import Together
 
 pytestmark = pytest.mark.thorough
 
@@ -44,6 +47,9 @@ class Bucket:
 
     objects: dict[str, tuple[Extent, list[int]]] = field(default_factory=dict)
 
+    def reach(self, stem: str) -> int:
+        return max((extent.end_offset for key, (extent, _) in self.objects.items() if key.startswith(stem)), default=0)
+
     def numbers(self) -> list[int]:
         return sorted(n for _, numbers in self.objects.values() for n in numbers)
 
@@ -56,6 +62,8 @@ class Life:
     rules: Rules
     committed: int = 0
     format: object = field(default_factory=lambda: JsonFormat(Compression()))
+    is_together: bool = True
+    clock_ms: int = 0
 
     def __post_init__(self) -> None:
         self.layout = Layout("topics", "/", "+", 4, self.format.extension)
@@ -67,8 +75,13 @@ class Life:
             counts_bytes=self.rules.size_bytes is not None,
             ignores_nulls=False,
         )
-        self.files = PartitionFiles(TP, self.rules, self.format)
+        rotation = Together(self.rules) if self.is_together else EachPath(self.rules)
+        self.files = PartitionFiles(TP, rotation, self.format)
         self.read_to = self.committed
+
+    def successor(self) -> Life:
+        """Who reads on from the commit."""
+        return Life(self.bucket, self.rules, self.committed, self.format, self.is_together)
 
     def put(self, rows: list[Row], next_offset: int) -> None:
         self.take(batch(rows, next_offset))
@@ -77,11 +90,21 @@ class Life:
     def take(self, batch: Batch) -> None:
         admission = self.intake.admit(batch)
         assert not admission.bad
+        if not self.is_together:
+            for place in self.files.unknown_places(admission.parts):
+                self.files.learn(place, self.bucket.reach(self.layout.chain(place, TP).stem))
         for part in admission.parts:
-            self.files.take(part)
+            self.files.take(part, self.clock_ms)
+
+    def end_files(self) -> None:
+        """The clock ends all files."""
+        self.files.settle()
+        self.clock_ms += 10
+        self.files.end_due(Schedule(10, None, "UTC"), self.clock_ms)
 
     def upload(self, at_most: int = 1000) -> None:
-        while at_most > 0 and (ready := self.files.to_create()):
+        self.files.encode()
+        while at_most > 0 and (ready := list(self.files.to_create())):
             for file in ready[:at_most]:
                 at_most -= 1
                 key = self.layout.key(file.place, TP, file.extent.start_offset)
@@ -139,6 +162,7 @@ RULES = st.builds(
     interval_ms=st.none() | st.integers(1, 20),
     on_path_change=st.booleans(),
     max_paths=st.none() | st.integers(1, 2),
+    ends_slow_files=st.booleans(),
 )
 ACTIONS = st.lists(
     st.one_of(
@@ -172,18 +196,17 @@ def act(lives: list[Life], log: list[Row], action: str, number: int) -> None:
         case "put":
             feed(life, log, number)
         case "clock":
-            life.files.settle()
-            life.files.end_files()
+            life.end_files()
             life.upload(number)
         case "upload":
             life.upload(number)
         case "flush":
             life.flush()
         case "crash":
-            lives[0] = Life(life.bucket, life.rules, life.committed, life.format)
+            lives[0] = life.successor()
         case "rival":
             # The new owner starts at the commit while the old one, which does not know, lives on.
-            lives.insert(0, Life(life.bucket, life.rules, life.committed, life.format))
+            lives.insert(0, life.successor())
             feed(lives[0], log, number)
         case "switch":
             lives.append(lives.pop(0))
@@ -191,29 +214,31 @@ def act(lives: list[Life], log: list[Row], action: str, number: int) -> None:
 
 def finish(life: Life, log: list[Row]) -> None:
     feed(life, log, len(log))
-    life.files.settle()
-    life.files.end_files()
+    life.end_files()
     life.flush()
 
 
 @settings(max_examples=150, deadline=None)
-@given(log=logs(), rules=RULES | SELDOM_FULL, actions=ACTIONS, parquet=st.booleans())
-def test_any_cuts_clocks_crashes_and_rivals_leave_each_row_in_exactly_one_object(log, rules, actions, parquet):
-    lives = [Life(Bucket(), rules, format=ParquetFormat("none") if parquet else JsonFormat(Compression()))]
+@given(log=logs(), rules=RULES | SELDOM_FULL, actions=ACTIONS, parquet=st.booleans(), is_together=st.booleans())
+def test_any_cuts_clocks_crashes_and_rivals_leave_each_row_in_one_object(log, rules, actions, parquet, is_together):
+    file_format = ParquetFormat("none") if parquet else JsonFormat(Compression())
+    lives = [Life(Bucket(), rules, format=file_format, is_together=is_together)]
     for action, number in actions:
         act(lives, log, action, number)
         durable = {row.number for life in lives for row in log if row.offset < life.committed}
         assert durable <= set(lives[0].bucket.numbers()), "what is committed is in the bucket"
     for life in lives:
         finish(life, log)
-    finish(Life(lives[0].bucket, rules, min(life.committed for life in lives), lives[0].format), log)
+    finish(min(lives, key=lambda life: life.committed).successor(), log)
     assert lives[0].bucket.numbers() == [row.number for row in log]
 
 
 @settings(max_examples=150, deadline=None)
-@given(log=logs(), rules=RULES, cuts=st.lists(st.integers(1, 9), min_size=1, max_size=8))
-def test_keys_and_extents_do_not_depend_on_how_records_were_cut_into_batches(log, rules, cuts):
-    whole, pieces = Life(Bucket(), rules), Life(Bucket(), rules)
+@given(log=logs(), rules=RULES, cuts=st.lists(st.integers(1, 9), min_size=1, max_size=8), is_together=st.booleans())
+def test_keys_and_extents_do_not_depend_on_how_records_were_cut_into_batches(log, rules, cuts, is_together):
+    if not is_together:  # these two look at what is open when a poll ends
+        rules = replace(rules, max_paths=None, ends_slow_files=False)
+    whole, pieces = (Life(Bucket(), rules, is_together=is_together) for _ in range(2))
     feed(whole, log, len(log))
     position = 0
     while pieces.read_to <= (log[-1].offset if log else -1):
@@ -292,6 +317,6 @@ def test_a_changed_schema_starts_a_new_file():
     wider = pa.array([{"p": "a", "n": 2, "x": 1.5}])
     life.take(Batch("t", Column.from_arrow(wider), consumed=Consumed(TP, pa.array([2]), 3)))
     assert life.flush() == 2
-    life.files.end_files()
+    life.end_files()
     assert life.flush() == 3
     assert sorted(life.bucket.objects) == [f"topics/t/p=a/t+3+000{n}.snappy.parquet" for n in (0, 2)]

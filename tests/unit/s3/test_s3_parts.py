@@ -24,7 +24,7 @@ from connectors.s3.parquet import ParquetFormat
 from connectors.s3.partitioners import FieldPartitioner, Paths, TimePartitioner
 from connectors.s3.path_format import PathFormat
 from connectors.s3.rotation import Facts, Group, Rules, group_end
-from connectors.s3.schedule import OpenSince, Schedule
+from connectors.s3.schedule import Schedule
 from connectors.s3.sizes import row_sizes
 from connectors.s3.text import BytesFormat, Compression, JsonFormat
 from connectors.s3.timestamps import FieldTime, RecordTime, Wallclock
@@ -173,8 +173,8 @@ def test_a_schedule_counts_from_local_midnight():
     hour = 3_600_000
     opened = int(datetime(2024, 7, 1, 21, 30, tzinfo=UTC).timestamp() * 1000)  # 23:30 in Berlin
     assert Schedule(24 * hour, None, "Europe/Berlin").due_ms(opened) == opened + hour // 2
-    assert OpenSince(opened, opened).is_due(Schedule(None, 500, "UTC"), opened + 500)
-    assert not OpenSince(opened, opened).is_due(Schedule(None, None, "UTC"), opened + 10**9)
+    assert Schedule(None, 500, "UTC").is_due(0, opened, opened + 500)
+    assert not Schedule(None, None, "UTC").is_due(0, 0, opened + 10**9)
 
 
 def test_keys_bear_the_topic_that_was_read_below_the_topic_it_was_routed_to():

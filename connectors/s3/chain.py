@@ -1,0 +1,104 @@
+"""The objects of one place as a chain: which key each start offset has, and which object is the last.
+
+Names of a store come in the order of their text, so numbers of one width come in their own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+PAGE: Final = 1000
+"""Keys that S3 gives with one request."""
+_AHEAD: Final = 10**9
+"""How far behind the first row that is read objects are looked for; those further on are met under their own keys."""
+_FIRST_SPAN: Final = 2**12
+_GROWTH: Final = 16
+
+ListKeys = Callable[[str, str], AsyncIterator[str]]
+"""Gives the keys that begin with a text and come after another one, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Keys are `stem`, the start offset with at least `pad_width` digits, and `extension`."""
+
+    stem: str
+    pad_width: int
+    extension: str
+
+    def key(self, start_offset: int) -> str:
+        """The key of the object that starts there."""
+        return self._before(start_offset) + self.extension
+
+    def start_offset(self, key: str) -> int | None:
+        """Where the object of a key starts; None for a key that is not of this chain."""
+        if not (key.startswith(self.stem) and key.endswith(self.extension)):
+            return None
+        digits = key[len(self.stem) : len(key) - len(self.extension)]
+        is_number = digits.isascii() and digits.isdigit()
+        return int(digits) if is_number and key == self.key(int(digits)) else None
+
+    async def last_start(self, list_keys: ListKeys, offset: int) -> int | None:
+        """Where the last object starts, looked for around an offset: one request where there are few, else some more.
+
+        None: there is none, or none that begins before `offset` or within a thousand million behind it.
+        """
+        starts = [self.start_offset(key) for key in await _first(list_keys(self.stem, self.stem))]
+        if len(starts) < PAGE:
+            return max((start for start in starts if start is not None), default=None)
+        found = await self._last_between(list_keys, offset, offset + _AHEAD)
+        span = _FIRST_SPAN
+        while found is None and span // _GROWTH < offset:
+            found = await self._last_between(list_keys, max(0, offset - span), offset - 1)
+            span *= _GROWTH
+        return found
+
+    async def _last_between(self, list_keys: ListKeys, low: int, high: int) -> int | None:
+        for width in range(self._width(high), self._width(low) - 1, -1):
+            first = max(low, 10 ** (width - 1) if width > self.pad_width else 0)
+            found = await self._last_of_width(list_keys, first, min(high, 10**width - 1))
+            if found is not None:
+                return found
+        return None
+
+    async def _last_of_width(self, list_keys: ListKeys, first: int, last: int) -> int | None:
+        """Halve what is left while it is more than a page."""
+        found = None
+        while True:
+            page = await _first(self._starts(list_keys, first, last))
+            found = max(page, default=found)
+            if found is None or len(page) < PAGE:
+                return found
+            middle = (found + last) // 2 + 1
+            if await _first(self._starts(list_keys, middle, last), 1):
+                first = middle
+            else:
+                first, last = found + 1, middle - 1
+
+    async def _starts(self, list_keys: ListKeys, first: int, last: int) -> AsyncIterator[int]:
+        """The start offsets from first to last, which have one width."""
+        end = self._before(last)
+        async for key in list_keys(self.stem, self._before(first)):
+            if key[: len(end)] > end:
+                return
+            start = self.start_offset(key)
+            if start is not None and first <= start <= last:
+                yield start
+
+    def _before(self, start_offset: int) -> str:
+        return f"{self.stem}{start_offset:0{self.pad_width}d}" if self.pad_width else f"{self.stem}{start_offset}"
+
+    def _width(self, offset: int) -> int:
+        return max(self.pad_width, len(str(offset)))
+
+
+async def _first(items: AsyncIterator[T], most: int = PAGE) -> list[T]:
+    found = []
+    async for item in items:
+        found.append(item)
+        if len(found) == most:
+            break
+    return found

@@ -1,0 +1,94 @@
+"""The open files of one topic partition: what is counted of each, and which have ended. No rows, no I/O, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connectors.s3.layout import Place
+
+
+@dataclass(slots=True)
+class OpenFile:
+    """A file that takes rows.
+
+    began_rows: how many rows its topic partition had before. base_ms: the time of its first row.
+    """
+
+    number: int
+    place: Place
+    first_offset: int
+    opened_ms: int
+    last_row_ms: int
+    began_rows: int = 0
+    base_ms: int | None = None
+    last_offset: int = -1
+    rows: int = 0
+    size_bytes: int = 0
+    is_full: bool = False
+
+    def add(self, rows: int, last_offset: int, at_ms: int) -> None:
+        """Count rows."""
+        self.rows += rows
+        self.last_offset = last_offset
+        self.last_row_ms = at_ms
+
+
+class OpenFiles:
+    """At most one per place. Owned by the task thread."""
+
+    def __init__(self, partition: TopicPartition) -> None:
+        self._partition = partition
+        self.by_place: dict[Place, OpenFile] = {}
+        self.ended: list[OpenFile] = []
+        self.rows_taken = 0
+        self._numbers = 0
+        self._begun: list[OpenFile] = []
+
+    def __len__(self) -> int:
+        return len(self.by_place)
+
+    def at(self, place: Place, first_offset: int, at_ms: int) -> OpenFile:
+        """The file for rows from this offset on; a new one where the place has none.
+
+        What an object holds already is cut off a file by its offset, so rows of one file must ascend.
+        ConnectError: they do not.
+        """
+        file = self.by_place.get(place)
+        if file is None:
+            return self._begin(place, first_offset, at_ms)
+        if first_offset < file.last_offset:
+            where = f"{self._partition.topic}-{self._partition.partition}"
+            raise ConnectError(
+                f"{where}: offset {first_offset} of topic {place.topic} came after {file.last_offset}.",
+                fix="Do not let transforms part the rows of a topic and join them again.",
+            )
+        return file
+
+    def _begin(self, place: Place, first_offset: int, at_ms: int) -> OpenFile:
+        self._numbers += 1
+        file = OpenFile(self._numbers, place, first_offset, at_ms, at_ms)
+        self.by_place[place] = file
+        self._begun.append(file)
+        return file
+
+    def take_begun(self) -> list[OpenFile]:
+        """The files that are new since the last call; some may have ended."""
+        begun, self._begun = self._begun, []
+        return begun
+
+    def end(self, files: Iterable[OpenFile]) -> None:
+        """These take no more rows."""
+        for file in list(files):
+            del self.by_place[file.place]
+            self.ended.append(file)
+
+    def end_all(self) -> None:
+        """None takes more rows."""
+        self.end(self.by_place.values())
+
+    def least_offset(self) -> int | None:
+        """The first offset of all files, those included that have ended; None without any."""
+        return min((file.first_offset for file in (*self.by_place.values(), *self.ended)), default=None)

@@ -1,0 +1,63 @@
+"""How far the objects of a path reach, asked of the bucket before the first row of the path is taken.
+
+So rows that are read again are not written again, wherever reading began: at a commit in the midst of objects, at a
+head that retention or compaction moved, or after offsets were reset.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connectors.s3.files import PartitionFiles
+from connectors.s3.identity import same_log
+from connectors.s3.intake import Admitted
+from connectors.s3.layout import Extent, Layout
+from connectors.s3.store import Bucket
+
+_log = logging.getLogger(__name__)
+
+
+class Reaches:
+    """Owned by the task thread."""
+
+    def __init__(self, bucket: Bucket, layout: Layout) -> None:
+        self._bucket = bucket
+        self._layout = layout
+
+    def learn(self, files: PartitionFiles, parts: Sequence[Admitted], deadline: Deadline) -> None:
+        """Tell the files how far the objects of new paths reach.
+
+        RetriableError: the store is away. Any other ConnectError: an object is somebody else's, or of another log.
+        """
+        places = sorted(files.unknown_places(parts))
+        if not places:
+            return
+        first = min(int(part.consumed.offsets[0].as_py()) for part in parts)
+        chains = [self._layout.chain(place, files.partition) for place in places]
+        errors = []
+        answers = self._bucket.all([self._bucket.last_of(chain, first) for chain in chains], deadline)
+        for place, answer in zip(places, answers, strict=True):
+            if isinstance(answer, ConnectError):
+                errors.append(answer)
+            else:
+                files.learn(place, 0 if answer is None else self._reach(files, first, *answer))
+        if errors:
+            raise min(errors, key=lambda error: isinstance(error, RetriableError))
+
+    def _reach(self, files: PartitionFiles, first: int, key: str, metadata: Mapping[str, str]) -> int:
+        where = f"s3://{self._bucket.name}/{key}"
+        ours = Extent(files.partition, first, first, first + 1, 1, topic_id=files.topic_id)
+        found = same_log(where, ours, metadata)
+        if found.topic_id is None and not found.start_offset < first < found.end_offset:
+            # Nothing says that it is of this log: what starts there is compared with it when it is created.
+            return 0
+        if found.end_offset > first:
+            _log.info(
+                "Rows of %s-%d before offset %d that are read again are in %s and before it already and are not "
+                "written again. To have them written anew, move the objects away or choose another topics.dir.",
+                *files.partition, found.end_offset, where,
+            )  # fmt: skip
+        return found.end_offset

@@ -1,0 +1,227 @@
+"""Rows of many open files, held together until each file has enough of them to be worked on. No I/O, no clock.
+
+A poll may have two rows of each of two thousand files. Handled file by file they would cost more than all else, so rows
+wait as they came, are sorted by their file many at once, and a file is encoded from a few long pieces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from connect.api.errors import SchemaError
+from connectors.s3.formats import Body, Encoder, Prepared, joined, merged_schema
+from connectors.s3.inferred import large_ints, new_doubles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ints = NDArray[np.int64]
+
+_SORT_ROWS_PER_FILE: Final = 64
+_SORT_BYTES: Final = 16 * 2**20
+_ENCODE_BYTES: Final = 4 * 2**20
+"""A file of which so much waits is encoded as far as it is, so that it is compressed before its end."""
+_DEAD_SHARE: Final = 3
+"""A run is copied without the rows that were taken out once these are more than one in so many."""
+
+
+class Rows(NamedTuple):
+    """Rows in the form that a format writes, with their offsets and Kafka's timestamps."""
+
+    rows: Any
+    offsets: Ints
+    timestamps_ms: Ints
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held."""
+        return int(self.rows.nbytes) + self.offsets.nbytes + self.timestamps_ms.nbytes
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Rows start..stop-1, not copied."""
+        return Rows(self.rows.slice(start, stop - start), self.offsets[start:stop], self.timestamps_ms[start:stop])
+
+    def picked(self, places: Any) -> Rows:
+        """Copies of the rows at these places."""
+        import pyarrow as pa
+
+        return Rows(self.rows.take(pa.array(places)), self.offsets[places], self.timestamps_ms[places])
+
+
+class Written(NamedTuple):
+    """An ended file's content."""
+
+    body: Body
+    offsets: Ints
+    timestamps_ms: Ints
+
+
+@dataclass(slots=True)
+class _File:
+    encoder: Encoder
+    runs: list[_Run] = field(default_factory=list)
+    waiting_bytes: int = 0
+    offsets: list[Ints] = field(default_factory=list)
+    timestamps_ms: list[Ints] = field(default_factory=list)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.waiting_bytes + self.encoder.size_bytes
+
+    def write(self, rows: Rows, schema: pa.Schema | None) -> None:
+        self.encoder.write(rows.rows, schema)
+        self.offsets.append(rows.offsets)
+        self.timestamps_ms.append(rows.timestamps_ms)
+
+    def written(self) -> Written:
+        return Written(self.encoder.end(), np.concatenate(self.offsets), np.concatenate(self.timestamps_ms))
+
+
+class _Run:
+    """Rows sorted by their file; `spans` says where each file's begin and end."""
+
+    def __init__(self, rows: Rows, spans: dict[int, tuple[int, int]]) -> None:
+        self.rows = rows
+        self._spans = spans
+        self._gone = 0
+
+    def take_out(self, number: int) -> Rows:
+        """The rows of a file, which are no more of this run."""
+        start, stop = self._spans.pop(number)
+        found = self.rows.part(start, stop)
+        self._gone += stop - start
+        if self._gone * _DEAD_SHARE > len(self.rows.offsets):
+            self._compact()
+        return found
+
+    def _compact(self) -> None:
+        spans = sorted(self._spans.items(), key=lambda item: item[1])
+        places = [np.arange(start, stop) for _, (start, stop) in spans]
+        self.rows = self.rows.picked(np.concatenate(places) if places else np.arange(0))
+        self._gone, at = 0, 0
+        for number, (start, stop) in spans:
+            self._spans[number] = (at, at + stop - start)
+            at += stop - start
+
+
+class Spool:
+    """The rows of one topic's open files, by the files' numbers. Owned by the task thread."""
+
+    def __init__(self) -> None:
+        self.schema: Any = None
+        self._staged: list[tuple[Rows, Ints]] = []
+        self._staged_rows = 0
+        self._staged_bytes = 0
+        self._files: dict[int, _File] = {}
+        self._runs: list[_Run] = []
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held for all files."""
+        self._runs = [run for run in self._runs if len(run.rows.offsets)]
+        encoded = sum(file.encoder.size_bytes for file in self._files.values())
+        return self._staged_bytes + sum(run.rows.size_bytes for run in self._runs) + encoded
+
+    @property
+    def is_due(self) -> bool:
+        """So much waits that it is worth while to sort it."""
+        return self._staged_bytes >= _SORT_BYTES or self._staged_rows >= _SORT_ROWS_PER_FILE * len(self._files)
+
+    def widen(self, prepared: Prepared) -> bool:
+        """Take a schema that holds these rows too; False: there is none without loss, so these rows need new files."""
+        try:
+            merged = merged_schema(self.schema, prepared)
+        except SchemaError:
+            return False
+        if self.schema is None or merged is None or merged.equals(self.schema):
+            self.schema = merged
+            return True
+        fits = not new_doubles(prepared.schema, merged) & large_ints(prepared.rows) and self._fits(merged)
+        if fits:
+            self.schema = merged
+        return fits
+
+    def _fits(self, schema: pa.Schema) -> bool:
+        changed = new_doubles(self.schema, schema)
+        if not changed:
+            return True
+        waiting = [rows.rows for rows, _ in self._staged] + [run.rows.rows for run in self._runs]
+        return not any(changed & large_ints(rows) for rows in waiting) and all(
+            file.encoder.can_become(schema) for file in self._files.values()
+        )
+
+    def open(self, number: int, encoder: Encoder) -> None:
+        """Begin a file."""
+        self._files[number] = _File(encoder)
+
+    def add(self, rows: Rows, numbers: Ints) -> None:
+        """Keep rows of files that were begun; those of one file come in the order of their offsets."""
+        self._staged.append((rows, numbers))
+        self._staged_rows += len(numbers)
+        self._staged_bytes += rows.size_bytes
+
+    def largest(self, most_bytes: int) -> list[int]:
+        """The largest files, until they hold so many bytes together."""
+        self.sort()
+        found, held = [], 0
+        for number, file in sorted(self._files.items(), key=lambda item: -item[1].size_bytes):
+            if held >= most_bytes:
+                break
+            found.append(number)
+            held += file.size_bytes
+        return found
+
+    def sort(self) -> None:
+        """Give every row that was kept to its file."""
+        staged, self._staged, self._staged_rows, self._staged_bytes = self._staged, [], 0, 0
+        if not staged:
+            return
+        numbers = np.concatenate([own for _, own in staged])
+        if (numbers == numbers[0]).all():
+            file = self._files[int(numbers[0])]
+            self._encode(file, int(numbers[0]))
+            for rows, _ in staged:
+                file.write(rows, self.schema)
+            return
+        order = np.argsort(numbers, kind="stable")
+        whole = Rows(
+            joined([rows.rows for rows, _ in staged], self.schema),
+            np.concatenate([rows.offsets for rows, _ in staged]),
+            np.concatenate([rows.timestamps_ms for rows, _ in staged]),
+        )
+        self._add_run(whole.picked(order), numbers[order])
+
+    def end(self, number: int) -> Written:
+        """End a file, all of whose rows were sorted."""
+        file = self._files.pop(number)
+        for run in file.runs:
+            file.write(run.take_out(number), self.schema)
+        written = file.written()
+        if not self._files:
+            self._runs, self.schema = [], None
+        return written
+
+    def _add_run(self, rows: Rows, numbers: Ints) -> None:
+        starts = np.flatnonzero(np.concatenate(([True], numbers[1:] != numbers[:-1])))
+        stops = np.append(starts[1:], len(numbers))
+        spans = {n: (a, b) for n, a, b in zip(numbers[starts].tolist(), starts.tolist(), stops.tolist(), strict=True)}
+        run = _Run(rows, dict(spans))
+        self._runs.append(run)
+        bytes_per_row = rows.size_bytes / len(numbers)
+        for number, (start, stop) in spans.items():
+            file = self._files[number]
+            file.runs.append(run)
+            file.waiting_bytes += int((stop - start) * bytes_per_row)
+            if file.waiting_bytes >= _ENCODE_BYTES:
+                self._encode(file, number)
+
+    def _encode(self, file: _File, number: int) -> None:
+        for run in file.runs:
+            rows = run.take_out(number)
+            # A copy: what an encoder keeps must not keep the rows of all other files.
+            file.write(rows.picked(np.arange(len(rows.offsets))), self.schema)
+        file.runs, file.waiting_bytes = [], 0

@@ -1,0 +1,99 @@
+"""All files of a topic partition end together, and only where they did an offset is committed. Pure.
+
+So a restart never begins in the midst of an object, and nobody has to know what is in the bucket. It ends many small
+files where there are many paths: for stores that have no conditional writes, and brokers that give topics no ids.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+
+import numpy as np
+
+from connectors.s3.intake import Admitted
+from connectors.s3.layout import Place
+from connectors.s3.open_files import OpenFile, OpenFiles
+from connectors.s3.rotation import Group, Rules, group_end, is_full
+from connectors.s3.spool import Ints
+
+
+class Together:
+    """The rules, counted over all open files. Owned by the task thread."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._group = Group()
+        self._ends: deque[int] = deque()
+        self._last_offset = -1
+        self._is_full = False
+        self._durable: int | None = None
+
+    def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:
+        """The number of the file of each row; when one is full, all end."""
+        facts, start = part.facts, 0
+        offsets = part.consumed.offsets.to_numpy()
+        numbers = np.empty(facts.length, np.int64)
+        if not is_consecutive:
+            # Files may end only where no row of this poll is missing: before it or behind it.
+            self._add(part, files, (0, facts.length), numbers, at_ms)
+            self._last_offset = max(self._last_offset, int(offsets[-1]))
+            self._is_full = self._is_full or is_full(self._rules, self._group, facts)
+            return numbers
+        while start < facts.length:
+            if self._is_full and offsets[start] > self._last_offset:
+                self._end(files)
+            end = group_end(self._rules, self._group, part.topic, facts, start)
+            stop = facts.length if end is None else end
+            if end is not None:
+                # A transform may make several rows of a record, which share its offset: an object holds all or none.
+                last = int(offsets[stop - 1]) if stop > start else self._last_offset
+                stop = max(stop, int(np.searchsorted(offsets, last, side="right")))
+            if stop > start:
+                self._add(part, files, (start, stop), numbers, at_ms)
+                self._last_offset = int(offsets[stop - 1])
+            self._is_full = self._is_full or end is not None
+            start = stop
+        return numbers
+
+    def settle(self, files: OpenFiles) -> None:
+        """All of a poll was assigned: files may end behind its last row."""
+        if self._is_full:
+            self._end(files)
+
+    def end(self, files: Collection[OpenFile], open_files: OpenFiles) -> None:  # noqa: ARG002 - one is as good as all
+        """End all files, as one of them is to end."""
+        self._end(open_files)
+
+    def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:
+        """The next offset to commit: where all files ended, and no object reaches further.
+
+        `least_open`: the first row that is in no object yet; None: there is none. `reach`: how far objects do.
+        """
+        while self._ends and (least_open is None or self._ends[0] <= least_open):
+            end = self._ends.popleft()
+            self._durable = end if reach <= end else self._durable
+        if least_open is None and position is not None and reach <= position:
+            self._durable = position
+        return self._durable
+
+    def _end(self, files: OpenFiles) -> None:
+        files.end_all()
+        self._ends.append(self._last_offset + 1)
+        self._group, self._is_full = Group(), False
+
+    def _add(self, part: Admitted, files: OpenFiles, rows: tuple[int, int], numbers: Ints, at_ms: int) -> None:
+        facts, (start, stop) = part.facts, rows
+        codes = np.zeros(facts.length, np.int32) if facts.codes is None else facts.codes.to_numpy()
+        own = codes[start:stop]
+        found, firsts, places = np.unique(own, return_index=True, return_inverse=True)
+        offsets = part.consumed.offsets
+        lasts = stop - 1 - np.unique(own[::-1], return_index=True)[1]
+        chosen = []
+        for code, first, last in zip(found.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
+            place = Place(part.topic, facts.names[code])
+            file = files.at(place, offsets[start + first].as_py(), at_ms)
+            file.add(0, offsets[last].as_py(), at_ms)
+            chosen.append(file.number)
+        numbers[start:stop] = np.array(chosen, np.int64)[places]
+        self._group.add(part.topic, facts, [facts.names[code] for code in found.tolist()], start, stop)

@@ -1,0 +1,67 @@
+"""The last object of a place is found among any others, with few requests."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.s3.chain import PAGE, Chain
+
+OTHERS = ["d/t+1+0000000009.json", "d/t+10+0000000009.json", "d/t+1+0000000009.json.gz", "d/s+1+5.json"]
+
+
+class Keys:
+    """A listing as S3 gives it; `requests` counts pages."""
+
+    def __init__(self, keys: list[str]) -> None:
+        self.keys = sorted(keys)
+        self.requests = 0
+
+    async def __call__(self, prefix: str, after: str) -> AsyncIterator[str]:
+        matching = [key for key in self.keys if key.startswith(prefix) and key > after]
+        for at, key in enumerate(matching):
+            self.requests += at % PAGE == 0
+            yield key
+        self.requests += not matching
+
+
+def last(keys: Keys, chain: Chain, offset: int) -> int | None:
+    return asyncio.run(chain.last_start(keys, offset))
+
+
+@pytest.mark.parametrize("pad", [10, 0])
+@pytest.mark.parametrize("offset", [0, 7, 10**6])
+def test_a_small_place_takes_one_request(pad, offset):
+    chain = Chain("d/t+0+", pad, ".json")
+    keys = Keys([*OTHERS, *map(chain.key, (0, 5, 12, 2500))])
+    assert last(keys, chain, offset) == 2500
+    assert keys.requests == 1
+    assert last(Keys(OTHERS), chain, offset) is None
+
+
+@pytest.mark.parametrize(("offset", "most"), [(40_000_000, 5), (39_999_999, 5), (60_000_000, 16), (3, 30)])
+def test_the_last_of_very_many_takes_few_requests(offset, most):
+    chain = Chain("d/t+0+", 10, ".json")
+    keys = Keys([*OTHERS, *map(chain.key, range(0, 40_000_000, 1000))])
+    assert last(keys, chain, offset) == 39_999_000
+    assert keys.requests <= most
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), offset=st.integers(0, 40_000), pad=st.integers(0, 6))
+def test_any_chain_ends_where_its_greatest_number_says(seed, offset, pad):
+    chain = Chain("d/t+0+", pad, ".json")
+    starts = random.Random(seed).sample(range(30_000), PAGE + seed % 500)
+    assert last(Keys([chain.key(start) for start in starts]), chain, offset) == max(starts)
+
+
+@pytest.mark.parametrize(
+    "key", ["d/t+0+12.json", "d/t+0+00012.json", "d/t+0+0012.json.gz", "d/t+0+x012.json", "d/t+0+"]
+)
+def test_a_key_of_another_form_is_none_of_the_chain(key):
+    assert Chain("d/t+0+", 4, ".json").start_offset(key) is None
