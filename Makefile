@@ -13,7 +13,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test bench chaos sanitize clean
+.PHONY: help setup demo check lint units test mutants bench chaos sanitize clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,9 @@ units:
 
 test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest -q -n 4 -p no:schemathesis --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)
+
+mutants: setup ## Break each invariant once in a copy: fails where no quick test notices (ARGS="6:")
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -13,6 +13,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.kafka.pooled_producer import PooledProducer
 from connect.kafka.raw import RawBatch
+from connect.kafka.receipt import Receipt
 
 
 class Sent(NamedTuple):
@@ -62,9 +63,14 @@ def shared():
 
 
 @pytest.fixture
-def producer(shared):
+def receipt():
+    return Receipt()
+
+
+@pytest.fixture
+def producer(shared, receipt):
     producer = PooledProducer(shared, {}, {})
-    producer.send(RawBatch("t", pa.array([b"a", b"b"], pa.binary())), Deadline.after(1))
+    producer.send(RawBatch("t", pa.array([b"a", b"b"], pa.binary())), Deadline.after(1), receipt)
     shared.answer(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
     with pytest.raises(ConnectError, match="writing to topic t"):
         producer.flush(Deadline.after(1))
@@ -82,3 +88,8 @@ def test_a_refused_row_does_not_keep_the_answer_to_the_next_from_being_waited_fo
 def test_a_row_without_an_answer_takes_the_client_along(shared, producer):
     producer.close(0.01)
     assert (shared.given_up, shared.given_back) == (True, True)
+
+
+def test_a_receipt_with_a_refused_row_is_never_settled(shared, producer, receipt):
+    shared.answer()
+    assert not receipt.is_settled

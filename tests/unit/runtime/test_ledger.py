@@ -66,6 +66,16 @@ def test_a_partition_is_late_when_the_same_batch_holds_it_back_at_two_looks():
     assert ledger.take_late() == [position("slow", 2)]
 
 
+def test_a_delivered_batch_does_not_pass_an_undelivered_one_as_more_come():
+    ledger = OffsetLedger()
+    first, second = track(ledger, position("a", 1)), track(ledger, position("a", 2))
+    second.acknowledge()
+    track(ledger, position("a", 3))
+    assert ledger.take_committable() == []
+    first.acknowledge()
+    assert ledger.take_committable() == [position("a", 2)]
+
+
 def test_delivered_batches_are_not_kept_however_rarely_the_ledger_is_asked():
     ledger = OffsetLedger()
     for offset in range(1000):

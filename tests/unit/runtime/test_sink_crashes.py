@@ -52,24 +52,35 @@ class Buffering:
         self.kafka.step("put")
         self.before_put(batch)
         rows = batch.values.rows()
-        good = [row for row in rows if row != "bad"]
-        self.buffer += [(batch.consumed.topic_partition, row.encode()) for row in good]
-        self.claims[batch.consumed.topic_partition] = batch.consumed.next_offset
-        if len(good) < len(rows):
+        tp, offsets = batch.consumed.topic_partition, batch.consumed.offsets.to_pylist()
+        self.buffer += [(tp, o, row.encode()) for o, row in zip(offsets, rows, strict=True) if row != "bad"]
+        self.claims[tp] = batch.consumed.next_offset
+        if "bad" in rows:
             raise RejectedRowsError({rows.index("bad"): ValueError("bad")})
 
     def flush(self, deadline):
         self.kafka.step("flush")
-        for _, row in self.buffer:
+        for _, _, row in self.buffer:
             self.kafka.records["target"].append(row)
         self.buffer.clear()
         self.kafka.step("durable")
         return dict(self.claims)
 
     def revoked(self, partitions):
-        self.buffer = [(tp, row) for tp, row in self.buffer if tp not in partitions]
+        self.buffer = [one for one in self.buffer if one[0] not in partitions]
         for tp in partitions:
             self.claims.pop(tp, None)
+
+
+class KeepsTheLast(Buffering):
+    """As files do that are not full: the last row of each partition waits for more."""
+
+    def flush(self, deadline):
+        last = {one[0]: one for one in self.buffer}
+        self.buffer = [one for one in self.buffer if one not in last.values()]
+        super().flush(deadline)
+        self.buffer = list(last.values())
+        return {tp: offset for tp, offset, _ in self.buffer}
 
 
 def nothing_is_committed_ahead(kafka):
@@ -79,7 +90,7 @@ def nothing_is_committed_ahead(kafka):
         assert set(LOG[tp][:next_offset]) <= there, (tp, next_offset, kafka.steps)
 
 
-def live(kafka, reads=(), links=(), before_put=lambda consumer, batch: None, flush_interval_s=0.0):
+def live(kafka, reads=(), links=(), before_put=lambda consumer, batch: None, flush_interval_s=0.0, new_task=Buffering):
     """One life of the task, until everything is read or it is killed."""
     control, figures = Control(), TaskFigures()
     config = SinkConnectorConfig.parse(CONFIG)
@@ -89,7 +100,7 @@ def live(kafka, reads=(), links=(), before_put=lambda consumer, batch: None, flu
     tolerance = Tolerance(config, figures, letters.add)
     consumer = FakeConsumer(kafka, control, LOG, reads)
     loop = SinkLoop(
-        Buffering(kafka, partial(before_put, consumer)), consumer, task_class="Sink", dead_letters=letters,
+        new_task(kafka, partial(before_put, consumer)), consumer, task_class="Sink", dead_letters=letters,
         pipeline=SinkPipeline(list(links), CONVERTERS, tolerance.give_up), tolerance=tolerance, figures=figures,
         max_records=100, put_timeout_s=1, flush_interval_s=flush_interval_s, flush_timeout_s=1,
         retry_delay_max_s=0.001, used_topics=UsedTopics(), retries=RetryBudget(0),
@@ -138,6 +149,12 @@ def test_what_was_put_is_durable_and_committed_before_its_partition_goes():
     kafka = FakeKafka(after_step=nothing_is_committed_ahead)
     live(kafka, (2, revoke), flush_interval_s=60)
     assert seen == [{FIRST: 2, SECOND: 2}]
+
+
+def test_what_the_sink_keeps_back_is_not_committed():
+    kafka = FakeKafka(after_step=nothing_is_committed_ahead)
+    live(kafka, reads=(2, 1), new_task=KeepsTheLast)
+    assert kafka.committed == {tp: len(rows) - 1 for tp, rows in LOG.items()}
 
 
 class TwoTopics:

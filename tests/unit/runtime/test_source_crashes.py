@@ -164,6 +164,12 @@ def test_offsets_are_stored_while_rows_of_a_stuck_topic_leave_no_room_for_others
     assert {name: kafka.records[name] for name in ROWS} == {name: expected(name, ROWS[name]) for name in ROWS}
 
 
+def test_a_task_that_ends_waits_for_its_rows():
+    kafka = FakeKafka(after_step=no_offset_is_ahead)
+    live(kafka, at_least_once, pace=[0] * 1000, room=1000)
+    assert kafka.offsets == {f'{{"p":"{name}"}}': {"n": count} for name, count in ROWS.items()}
+
+
 @pytest.mark.parametrize("away", [1, 2, 5])
 def test_offsets_that_cannot_be_stored_for_a_while_are_stored_later(away):
     kafka = FakeKafka(after_step=no_offset_is_ahead)

@@ -1,0 +1,113 @@
+"""`make mutants`: break each invariant once, in a copy of the tree; fail where no quick test notices.
+
+The list is mutants.toml. Names given as arguments choose those that contain one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ("connect", "connectors", "tests", "pyproject.toml")
+LIMIT_S = 120
+"""Of the tests of one mutant: one that hangs was noticed, too."""
+PASSED, FAILED = 0, 1
+"""What pytest returns (pytest.ExitCode); everything else is no answer."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`after` in the place of `before`, which stands once in `file`."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    tests: Sequence[str]
+
+
+class NoAnswerError(Exception):
+    """Whether a test notices cannot be said."""
+
+
+def listed() -> Iterator[Mutant]:
+    text = (Path(__file__).parent / "mutants.toml").read_text(encoding="utf-8")
+    for one in tomllib.loads(text)["mutant"]:
+        yield Mutant(**one)
+
+
+def notices(tree: Path, mutant: Mutant) -> bool:
+    """Whether a quick test of the tree fails once it is broken so; the tree is mended in the end."""
+    file = tree / mutant.file
+    text = file.read_text(encoding="utf-8")
+    if text.count(mutant.before) != 1:
+        raise NoAnswerError(f"{mutant.file} has {text.count(mutant.before)} places like this one:\n{mutant.before}")
+    file.write_text(text.replace(mutant.before, mutant.after), encoding="utf-8")
+    try:
+        return fails(tree, mutant.tests)
+    finally:
+        file.write_text(text, encoding="utf-8")
+
+
+def fails(tree: Path, tests: Sequence[str]) -> bool:
+    """Whether one of these quick tests fails in the tree."""
+    argv = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-m", "quick", "-p", "no:schemathesis",
+            "-p", "no:cacheprovider", "--timeout", "20", *tests]  # fmt: skip
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    # First of all the tree itself, before the place where the package is installed.
+    process = subprocess.Popen(
+        argv, cwd=tree, env=environ | {"PYTHONPATH": str(tree)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return True
+    if process.returncode not in {PASSED, FAILED}:
+        raise NoAnswerError(f"pytest ended with {process.returncode}:\n{said[-2000:]}")
+    return process.returncode == FAILED
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main(names: Sequence[str]) -> int:
+    chosen = [mutant for mutant in listed() if not names or any(name in mutant.name for name in names)]
+    if not chosen:
+        say(f"No mutant has a name with one of these: {', '.join(names)}")
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        for name in COPIED:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, tree / name)
+        unbroken = sorted({test for mutant in chosen for test in mutant.tests})
+        if fails(tree, unbroken):
+            say("The tests fail before anything is broken. Mend them first: make check")
+            return 2
+        unnoticed = 0
+        for mutant in chosen:
+            try:
+                said = "noticed" if notices(tree, mutant) else "NOT NOTICED"
+            except NoAnswerError as error:
+                said = f"NO ANSWER: {error}"
+            unnoticed += said != "noticed"
+            say(f"{said:<12} {mutant.name}")
+    say(f"{len(chosen) - unnoticed} of {len(chosen)} mutants are noticed by quick tests.")
+    return 1 if unnoticed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
