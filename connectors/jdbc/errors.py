@@ -13,11 +13,11 @@ from connect.api.secrets import hidden_in, masked
 
 # SQLSTATE classes that pass: connection, rollback, resources, object in use, operator intervention, system error.
 _PASSING_STATES = ("08", "40", "53", "55", "57", "58")
-# MySQL and MariaDB: too many connections (of all, of a user), shutdown, timeouts of locks and statements, deadlock,
-# cannot connect, gone.
+# MySQL and MariaDB: too many connections (of all, of a user), shutdown, timeouts of locks and statements, deadlock, a
+# table altered since the snapshot, cannot connect, gone.
 _PASSING_NUMBERS = {
-    1040, 1053, 1077, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1226, 1927, 1969, 2002, 2003, 2006, 2013, 2055,
-    3024,
+    1040, 1053, 1077, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1226, 1412, 1927, 1969, 2002, 2003, 2006, 2013,
+    2055, 3024,
 }  # fmt: skip
 _PASSING_SQLITE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_INTERRUPT", "SQLITE_FULL")
 _PASSING_NAMES = {"OperationalError", "InterfaceError"}

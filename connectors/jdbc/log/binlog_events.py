@@ -122,6 +122,7 @@ class BinlogEvents:
         self._gtid: binlog.Gtid | None = None
         self._file = position.file
         self._base = position
+        self._fences = position.fences
         self._is_mysql = connector == "mysql"
         self._executed = GtidSet(position.gtids) if self._is_mysql and position.gtids else None
         self._size_bytes = 0
@@ -233,7 +234,7 @@ class BinlogEvents:
 
     def _rows(self, event: Event) -> None:
         _, rows = self._mapped.get(binlog.table_number(event), (b"", None))
-        if rows is None:
+        if rows is None or self._is_seen(rows.table.name, event):
             return
         found = binlog.rows(event)
         # A table that was altered in between is another one.
@@ -245,6 +246,13 @@ class BinlogEvents:
         place.gtids.append(None if self._gtid is None else self._gtid.text)
         place.files.append(self._file)
         self._size_bytes += len(found.content)
+
+    def _is_seen(self, name: TableName, event: Event) -> bool:
+        """Whether the first read of the table was after this."""
+        fence = self._fences.get(name.full)
+        # Events within a compressed transaction have no end.
+        end = event.end or (self._base.pos + 1 if self._base.file == self._file else 1)
+        return fence is not None and fence.holds(self._file, end, self._gtid)
 
     def batches(self, limit: int) -> Iterator[Batch]:
         """What was collected, table by table, at most `limit` changes each; moves `position` behind it."""
@@ -306,7 +314,9 @@ class BinlogEvents:
         gtids = self._base.gtids
         if self._is_mysql:
             gtids = {} if self._executed is None else self._executed.parts()
-        return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None)
+        here = (self._base.file, self._base.pos)
+        self._fences = {table: fence for table, fence in self._fences.items() if not fence.is_passed(*here)}
+        return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None, fences=self._fences)
 
     def source_position(self, position: BinlogPosition) -> SourcePosition:
         """A position as the framework stores it."""

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from connectors.jdbc.log.gtid_set import gtid_parts
+from connectors.jdbc.log.binlog import Gtid
+from connectors.jdbc.log.gtid_set import GtidSet, gtid_parts
 
 
 class Row(NamedTuple):
@@ -26,12 +27,43 @@ _START = Row()
 
 
 @dataclass(frozen=True, slots=True)
+class BinlogFence:
+    """What the first read of a table has seen: the log up to a place, at which its snapshot was taken."""
+
+    file: str
+    pos: int
+    gtids: Mapping[str, str] = field(default_factory=dict)
+
+    def holds(self, file: str, end: int, gtid: Gtid | None) -> bool:
+        """Whether the snapshot holds a transaction. `end`: of one of its events. Another server has other files."""
+        if gtid is None or not self.gtids:
+            return (_number(file), end) <= (_number(self.file), self.pos)
+        known = self.gtids.get(gtid.domain)
+        if known is None:
+            return False
+        if ":" in known:
+            return GtidSet({gtid.domain: known}).holds(gtid.domain, gtid.number)
+        return gtid.number <= int(known.rpartition("-")[2])
+
+    def is_passed(self, file: str, pos: int) -> bool:
+        """Whether the log from here on is behind it."""
+        return (_number(file), pos) >= (_number(self.file), self.pos)
+
+
+def _number(file: str) -> int:
+    """Of a file of the log, as binlog.000017: their names are not in order from 999999 on."""
+    digits = file.rpartition(".")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+@dataclass(frozen=True, slots=True)
 class BinlogPosition:
     """Everything before it was delivered. `gtids`: the last one of each domain (MariaDB), or the set of all by server
     (MySQL).
 
     `reached`: the last row delivered of every table, in the transactions behind `file` and `pos`; `ahead`: tables of
-    which more was delivered; `snapshot_done`: tables read, None when all have been.
+    which more was delivered; `snapshot_done`: tables read, None when all have been; `snapshot_table`: the one that is
+    being read; `fences`: tables that were read in a later snapshot than the one behind which the log begins.
     """
 
     file: str
@@ -42,6 +74,8 @@ class BinlogPosition:
     server_id: int = 0
     second: int = 0
     snapshot_done: tuple[str, ...] | None = None
+    snapshot_table: str = ""
+    fences: Mapping[str, BinlogFence] = field(default_factory=dict)
 
     def offset(self) -> dict[str, object]:
         """As it is stored."""
@@ -52,6 +86,11 @@ class BinlogPosition:
             made |= {"server_id": self.server_id, "ts_sec": self.second}
         if self.snapshot_done is not None:
             made |= {"snapshot": True, "snapshot_done": json.dumps(self.snapshot_done)}
+            if self.snapshot_table:
+                made["snapshot_table"] = self.snapshot_table
+        if self.fences:
+            fences = {table: [f.file, f.pos, ",".join(f.gtids.values())] for table, f in self.fences.items()}
+            made["fences"] = json.dumps(fences)
         if self.reached.transaction:
             made["reached"] = json.dumps(self.reached)
         if self.ahead:
@@ -75,7 +114,20 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
         done = tuple(map(str, json.loads(offset.get("snapshot_done") or "[]")))
     ahead = {str(table): Row(int(at[0]), int(at[1])) for table, at in json.loads(offset.get("ahead") or "{}").items()}
     reached = json.loads(offset.get("reached") or "[0, 0]")
-    return BinlogPosition(file, pos, gtids, Row(int(reached[0]), int(reached[1])), ahead, snapshot_done=done)
+    fences = {
+        str(table): BinlogFence(str(at[0]), int(at[1]), gtids_of(str(at[2])))
+        for table, at in json.loads(offset.get("fences") or "{}").items()
+    }
+    return BinlogPosition(
+        file,
+        pos,
+        gtids,
+        Row(int(reached[0]), int(reached[1])),
+        ahead,
+        snapshot_done=done,
+        snapshot_table=str(offset.get("snapshot_table") or ""),
+        fences=fences,
+    )
 
 
 def gtids_of(text: str) -> dict[str, str]:

@@ -44,6 +44,12 @@ class GtidSet:
             lasts[at] = max(lasts[at], lasts.pop(at + 1))
             del firsts[at + 1]
 
+    def holds(self, server: str, number: int) -> bool:
+        """Whether a transaction is among them."""
+        firsts, lasts = self._ranges.get(server, ([], []))
+        at = bisect_right(firsts, number)
+        return bool(at) and number <= lasts[at - 1]
+
     def parts(self) -> dict[str, str]:
         """The set as text, by server."""
         return {

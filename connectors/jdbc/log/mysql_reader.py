@@ -13,16 +13,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from connect.api.errors import ConfigProblem, ConnectError
+from connect.api.errors import ConfigProblem, ConnectError, RetriableError
 from connect.api.records import Batch
 from connectors.jdbc.audit import CutOffs
+from connectors.jdbc.catalog import NoTableError, describe
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogPosition, gtids_of, read_binlog_offset
+from connectors.jdbc.log.binlog_position import BinlogFence, BinlogPosition, gtids_of, read_binlog_offset
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
-from connectors.jdbc.pages import PageRules
+from connectors.jdbc.pages import Page, PageRules
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.tables import TableName
 
@@ -110,12 +111,14 @@ class MySqlLog:
     def _tables(
         self, tables: Mapping[TableName, BinlogTable], connector: str, *, mariadb: bool
     ) -> Iterator[Batch | None]:
-        """The rows of the tables. After a crash those not read to their end are read anew, in a snapshot of now: what
-        changed in between is in the log behind the first one."""
+        """The rows of the tables. After a break those not read to their end are read anew, in a snapshot of now. What
+        it holds is left out of the log, but for a table with a key of which rows were read before: they may be gone."""
         here = self._begin_snapshot(mariadb=mariadb)
         if self.position is None:
-            done = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
-            self.position = replace(here, snapshot_done=done)
+            first: tuple[str, ...] | None = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
+            self.position = replace(here, snapshot_done=first)
+        else:
+            self.position = replace(self.position, fences=_fences(self.position, here, tables))
         events = BinlogEvents(
             self._config,
             connector,
@@ -129,18 +132,40 @@ class MySqlLog:
             if self.position.snapshot_done is None or name.full in self.position.snapshot_done:
                 continue
             source = table_source(name, table.format.columns, quote=self._config.quotes_identifiers)
-            rules = PageRules(self._session.page_rows, table.format)
-            pages = self._database.pages(select(source), rules, f"reading table {name.full}")
-            while len(page := pages.next()):
+            for page in self._pages(name, table, select(source)):
+                self.position = replace(self.position, snapshot_table=name.full)
                 batch = events.of_snapshot(table, page.values, self.position, ms)
                 if batch is not None:
                     yield replace(batch, position=events.source_position(self.position))
                     self._session.pace(len(batch))
-            pages.close()
-            self.position = replace(self.position, snapshot_done=(*self.position.snapshot_done, name.full))
+            done = (*(self.position.snapshot_done or ()), name.full)
+            self.position = replace(self.position, snapshot_done=done, snapshot_table="")
         self._database.end_transaction()
         self.position = replace(self.position, snapshot_done=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
+
+    def _pages(self, name: TableName, table: BinlogTable, statement: sa.Select[Any]) -> Iterator[Page]:
+        """The table's rows. RetriableError: it was altered or dropped since it was planned."""
+        rules = PageRules(self._session.page_rows, table.format)
+        try:
+            pages = self._database.pages(statement, rules, f"reading table {name.full}")
+            while len(page := pages.next()):
+                yield page
+            pages.close()
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            self._database.close()
+            if self._is_as_planned(name, table):
+                raise
+            raise RetriableError(f"{error.message} It was altered while others were read: reading it anew.") from error
+
+    def _is_as_planned(self, name: TableName, table: BinlogTable) -> bool:
+        try:
+            now = describe(self._database, name, self._config)
+        except NoTableError:
+            return False
+        return now.columns == table.format.columns
 
     def _begin_snapshot(self, *, mariadb: bool) -> BinlogPosition:
         """A transaction that sees the tables as they are at one place of the log, and the place."""
@@ -205,6 +230,24 @@ class MySqlLog:
         """Leave the server."""
         self._stream.close()
         self._database.close()
+
+
+def _fences(
+    position: BinlogPosition, here: BinlogPosition, tables: Mapping[TableName, BinlogTable]
+) -> Mapping[str, BinlogFence]:
+    """What is seen of each table when those not done are read from `here` on."""
+    made = dict(position.fences)
+    for name, table in tables.items():
+        if name.full in (position.snapshot_done or ()):
+            continue
+        if name.full == position.snapshot_table and table.events.key:
+            continue
+        if name.full == position.snapshot_table:
+            _log.warning(
+                "The first read of table %s was broken off, and it has no key: its rows come again.", name.full
+            )
+        made[name.full] = BinlogFence(here.file, here.pos, here.gtids)
+    return made
 
 
 def _status_statement(connection: sa.Connection) -> str:
