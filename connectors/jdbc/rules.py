@@ -51,7 +51,8 @@ def _table_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
                 name, f"{name} and {', '.join(legacy)} may not be used together: use one style of keys."
             )
     if config.table_whitelist and config.table_blacklist:
-        yield ConfigProblem("table.blacklist", "table.whitelist and table.blacklist are exclusive: give one of them.")
+        for name in _LEGACY_TABLES:
+            yield ConfigProblem(name, "table.whitelist and table.blacklist are exclusive: give one of them.")
     if config.table_exclude and not config.table_include:
         yield ConfigProblem("table.exclude.list", "table.exclude.list needs table.include.list, from which it takes.")
     for name, attribute in _NEW_TABLES.items():
@@ -82,7 +83,8 @@ def _query_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     query_key = "query" if config.query else "query.masked"
     query = config.query_text
     if config.query and config.query_masked:
-        yield ConfigProblem("query.masked", "query and query.masked are exclusive: give one of them.")
+        for name in ("query", "query.masked"):
+            yield ConfigProblem(name, "query and query.masked are exclusive: give one of them.")
     filters = _given(config, _LEGACY_TABLES | _NEW_TABLES)
     if query:
         shown = query.partition("\n")[0] if config.query else HIDDEN

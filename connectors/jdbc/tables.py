@@ -51,6 +51,9 @@ class ColumnMapping(NamedTuple):
     columns: tuple[str, ...]
 
 
+_NOT_IN_TOPICS = re.compile(r"[^a-zA-Z0-9._-]")
+
+
 @dataclass(frozen=True, slots=True)
 class TableFilter:
     """The table filters of a configuration."""
@@ -108,8 +111,9 @@ def once_each(chosen: Sequence[TableName], parents: Mapping[TableName, TableName
 
 
 def topic_of(table: TableName, config: JdbcSourceConfig) -> str:
-    """The topic of a table."""
-    parts = {"prefix": config.topic_prefix, "schema": table.schema or "", "table": table.name}
+    """The topic of a table. What no topic's name may have becomes `_` in the table's part, as in Debezium."""
+    schema, name = (_NOT_IN_TOPICS.sub("_", part) for part in (table.schema or "", table.name))
+    parts = {"prefix": config.topic_prefix, "schema": schema, "table": name}
     return re.sub(r"\$\{(\w+)\}", lambda m: parts[m[1]], config.topic_format)
 
 

@@ -393,3 +393,13 @@ def test_the_database_is_never_written_and_never_locked_between_polls(file):
     batches(task, OffsetStore(), at_most=2)
     task.close()
     assert file.stat().st_mtime_ns == before
+
+
+def test_a_table_whose_name_no_topic_may_have_stops_no_other(tmp_path):
+    path = tmp_path / "odd.db"
+    for name in ("plain", "my orders!"):
+        run_sql(path, f'CREATE TABLE "{name}" (id INTEGER PRIMARY KEY)', f'INSERT INTO "{name}" VALUES (1)')
+    store = OffsetStore()
+    task = opened(path, store, **{**FAST, **INCREMENTING, "table__whitelist": "plain,my orders!"})
+    assert {batch.topic for batch in batches(task, store)} == {"db-plain", "db-my_orders_"}
+    task.close()

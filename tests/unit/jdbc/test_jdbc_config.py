@@ -34,7 +34,7 @@ def test_the_defaults_are_confluents():
         ({"connection__url": "jdbc:h2:mem:x"}, {"connection.url"}),
         ({"connection__url": "nonsense"}, {"connection.url"}),
         ({"table__whitelist": None}, {"table.whitelist", "table.include.list", "query"}),
-        ({"table__blacklist": "b"}, {"table.blacklist"}),
+        ({"table__blacklist": "b"}, {"table.whitelist", "table.blacklist"}),
         ({"table__include__list": "b"}, {"table.include.list"}),
         ({"table__whitelist": None, "table__include__list": "a("}, {"table.include.list"}),
         ({"table__whitelist": None, "table__exclude__list": "a"}, {"table.exclude.list"}),

@@ -53,6 +53,7 @@ def test_tables_that_would_share_a_topic_are_found():
     by_schema = JdbcSourceConfig.parse({**CONFIG, "topic.name.format": "${prefix}${schema}.${table}"})
     assert same_topic(tables, by_schema) == []
     assert topic_of(TableName("old", "orders"), by_schema) == "old.orders"
+    assert topic_of(TableName("öl", "my orders/$"), by_schema) == "_l.my_orders__", "what a topic may not have"
 
 
 @pytest.mark.parametrize(("tables", "groups", "sizes"), [(5, 2, [2, 3]), (2, 5, [1, 1]), (6, 3, [2, 2, 2]), (0, 3, [])])
