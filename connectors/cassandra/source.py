@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
+from connectors.cassandra.bulk import CassandraBulkReader, plan_tables
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
 from connectors.cassandra.schema_reader import read_schemas
@@ -34,6 +36,15 @@ class CassandraSourceConnector:
         shares = min(max_tasks, self._config.table_splits)
         common = dict(self._config.originals)
         return [{**common, "share": str(share), "share.of": str(shares)} for share in range(shares)]
+
+    def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
+        """All tables in ranges of tokens; the tasks then have nothing left to read."""
+        del deadline
+        return plan_tables(self._config, size)
+
+    def bulk_reader(self) -> CassandraBulkReader:
+        """Reads those ranges."""
+        return CassandraBulkReader(self._config)
 
     def task(self, config: Mapping[str, str]) -> CassandraSourceTask:
         """A task, not yet connected."""

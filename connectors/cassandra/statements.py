@@ -28,6 +28,15 @@ def range_query(split: Split, after: int) -> Query:
     return Query(f"{_select(split.table)} WHERE {token} > ? AND {token} <= ?", [as_long(after), as_long(split.upto)])
 
 
+def count_query(split: Split) -> Query:
+    """The tokens of the rows of a split: as many as `range_query` gives, and little else."""
+    token = _token(split.table)
+    # Partitions that have static values alone are left out where none of these is asked for.
+    static = f", {quoted(split.table.static[0].name)}" if split.table.static else ""
+    text = f"SELECT {token}{static} FROM {_name(split.table)} WHERE {token} > ? AND {token} <= ?"  # noqa: S608
+    return Query(text, [as_long(split.after), as_long(split.upto)])
+
+
 def rest_of_partition(table: Table, progress: Progress) -> list[Query]:
     """The rows behind a row in its partition: first those that differ in the last clustering column alone."""
     if progress.partition_key is None or progress.clustering is None:

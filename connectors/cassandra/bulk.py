@@ -1,0 +1,119 @@
+"""Tables in bulk: token ranges as splits for any engine, read as the source's own splits are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+from uuid import UUID
+
+from connect.api.bulk import BulkPlan, SplitSize
+from connect.api.bulk import Split as BulkSplit
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch
+from connectors.cassandra.chosen import chosen_tables
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.estimates import Estimate, estimate_of
+from connectors.cassandra.page_size import PageSize
+from connectors.cassandra.rows import TableRows
+from connectors.cassandra.schema_reader import Schemas, read_schemas
+from connectors.cassandra.session import Database
+from connectors.cassandra.split_reader import SplitReader
+from connectors.cassandra.splits import Progress, Split, cut, progress_of
+from connectors.cassandra.statements import count_query, range_query
+from connectors.cassandra.tables import Table
+
+_MOST_SPLITS: Final = 100_000
+_COUNT_ROWS: Final = 5000
+_READ_S: Final = 600.0
+"""How long a page may be tried for. The framework tries a chunk again after this."""
+CHANGING: Final = (
+    "Rows that change while their range is read may be there as they were before or after. Each change is in the "
+    "commit log: run `connect agent cassandra` from before the backfill begins, and take the newer writetime."
+)
+
+
+def plan_tables(config: CassandraSourceConfig, size: SplitSize) -> BulkPlan:
+    """All tables of the configuration in ranges of tokens. ConfigError: there is none to read."""
+    database = Database(config)
+    try:
+        tables = chosen_tables(read_schemas(database), config)
+        splits = [split for table in tables for split in _splits(table, estimate_of(database, table), config, size)]
+    finally:
+        database.close()
+    done = [
+        split.position(Progress(split.upto, finished=True))
+        for table in tables
+        for split in cut(table, config.table_splits)
+    ]
+    statements = [range_query(cut(table, 1)[0], 0).text for table in tables]
+    return BulkPlan(splits, done, statements, [CHANGING])
+
+
+def _splits(table: Table, estimate: Estimate | None, config: CassandraSourceConfig, size: SplitSize) -> list[BulkSplit]:
+    if estimate is None:
+        return [_split(number, split, 0, 0) for number, split in enumerate(cut(table, config.table_splits))]
+    wanted = max(-(-estimate.partitions // size.rows), -(-estimate.size_bytes // size.size_bytes), 1)
+    count = min(wanted, _MOST_SPLITS)
+    rows, size_bytes = -(-estimate.partitions // count), -(-estimate.size_bytes // count)
+    return [_split(number, split, rows, size_bytes) for number, split in enumerate(cut(table, count))]
+
+
+def _split(number: int, split: Split, rows: int, size_bytes: int) -> BulkSplit:
+    return BulkSplit(f"{split.table.id.hex}-{number}", split.partition, rows, size_bytes)
+
+
+class CassandraBulkReader:
+    """Reads splits of tables. Owned by one thread."""
+
+    def __init__(self, config: CassandraSourceConfig) -> None:
+        """Connects to nothing."""
+        self._config = config
+        self._database = Database(config)
+        self._schemas: Schemas | None = None
+
+    def read(self, split: BulkSplit, after: Mapping[str, object] | None) -> Iterator[Batch]:
+        """Pages of the split, each with its place; the last one may have no rows."""
+        wanted = self._of(split)
+        rows = TableRows(wanted.table, f"{self._config.topic_prefix}{wanted.table.title}")
+        reader = self._reader(wanted, progress_of(wanted, after))
+        while not reader.finished:
+            page = reader.next(Deadline.after(_READ_S))
+            if page is None:
+                raise RetriableError(f"A page of {wanted.table.title} did not come within {_READ_S:g} s.")
+            batch = rows.batch(wanted, page, is_last=reader.finished)
+            if batch.position is not None:
+                yield batch
+
+    def count(self, split: BulkSplit) -> int:
+        """The rows are counted here, page by page: the server's own COUNT runs into its time limit."""
+        wanted, rows, state = self._of(split), 0, None
+        query = count_query(wanted)
+        while True:
+            page = self._database.ask(query, _COUNT_ROWS, state).page()
+            rows, state = rows + page.rows, page.next
+            if state is None:
+                return rows
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._database.close()
+
+    def _reader(self, split: Split, progress: Progress) -> SplitReader:
+        size = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
+        return SplitReader(self._database, split, progress, size)
+
+    def _of(self, split: BulkSplit) -> Split:
+        if self._schemas is None:
+            self._schemas = read_schemas(self._database)
+        bounds: Mapping[str, object] = split.bounds
+        table = self._schemas.tables.get(UUID(str(bounds["table_id"])))
+        after, upto = bounds["after"], bounds["upto"]
+        if table is None:
+            raise ConnectError(
+                f"Table {bounds['keyspace']}.{bounds['table']} is not there any more, or was made anew.",
+                fix="Cancel the backfill and plan another one.",
+            )
+        assert isinstance(after, int)
+        assert isinstance(upto, int)
+        return Split(table, after, upto)

@@ -1,0 +1,53 @@
+"""How large a table is, by what the nodes say of themselves.
+
+Source: `system.size_estimates` of Cassandra 3.0 to 5.0. Each node counts the partitions of its own ranges, every five
+minutes and from what was flushed to disk, so a table that was filled a moment ago is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from connectors.cassandra.tables import Table
+
+_RING: Final = 2**64
+_QUERY: Final = (
+    "SELECT range_start, range_end, partitions_count, mean_partition_size FROM system.size_estimates "
+    "WHERE keyspace_name = %s AND table_name = %s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Of a whole table."""
+
+    partitions: int
+    size_bytes: int
+
+
+class Rows(Protocol):
+    """Who answers small queries."""
+
+    def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
+        """The rows of an answer."""
+
+
+def estimate_of(database: Rows, table: Table) -> Estimate | None:
+    """How large a table is, by the ranges of the node that answers; None: it does not say."""
+    found = database.rows(_QUERY, (table.keyspace, table.name), doing=f"asking how large {table.title} is")
+    return extrapolated((int(start), int(end), count, size) for start, end, count, size in found)
+
+
+def extrapolated(ranges: Iterable[tuple[int, int, int, int]]) -> Estimate | None:
+    """The whole ring from some of its ranges: start, end, partitions and the mean size in bytes of each."""
+    covered = partitions = size_bytes = 0
+    for start, end, count, mean_bytes in ranges:
+        # The range over the ring's end has its start behind its end.
+        covered += (end - start) % _RING
+        partitions += count
+        size_bytes += count * mean_bytes
+    if not covered or not partitions:
+        return None
+    return Estimate(partitions * _RING // covered, size_bytes * _RING // covered)
