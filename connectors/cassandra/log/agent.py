@@ -13,11 +13,13 @@ from uuid import UUID
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
+from connectors.cassandra.log.disk import DiskWatch, read_limit
 from connectors.cassandra.log.events import Event
 from connectors.cassandra.log.folder import CdcFolder
-from connectors.cassandra.log.segments import Place, Segments
+from connectors.cassandra.log.segments import LocatedFrame, Place, Segments
 from connectors.cassandra.log.watched import Watched
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
@@ -59,7 +61,9 @@ class CassandraCdcTask:
     def __init__(self, config: CassandraAgentConfig) -> None:
         self._config = config
         self._database = Database(config, only_contact_points=True)
-        self._segments = Segments(CdcFolder(Path(config.cdc_raw_folder)))
+        self._folder = CdcFolder(Path(config.cdc_raw_folder))
+        self._segments = Segments(self._folder)
+        self._disk = DiskWatch(self._folder.size_bytes, None)
         self._ready: deque[Batch] = deque()
         self._watched: Watched | None = None
         self._node: Mapping[str, str] = {}
@@ -74,10 +78,12 @@ class CassandraCdcTask:
         )
         self._node = {"cluster": cluster, "datacenter": datacenter, "node": str(host_id)}
         self._watched = Watched(lambda: read_schemas(self._database), self._config.tables, self._config.topic_prefix)
+        self._disk = DiskWatch(self._folder.size_bytes, read_limit(self._database))
         self._segments.begin(Place.of(ctx.stored_offset(self._partition)))
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """The changes of one table out of the next mutations; the last table's batch has the position behind them."""
+        self._watch_disk()
         while not self._ready:
             if deadline.expired:
                 return None
@@ -100,6 +106,13 @@ class CassandraCdcTask:
     def _partition(self) -> Mapping[str, object]:
         return {"protocol": PROTOCOL, "node": self._node["node"]}
 
+    def _watch_disk(self) -> None:
+        assert self._context is not None
+        self._disk.look()
+        self._context.gauge("cdc_raw_bytes", self._disk.size_bytes)
+        if self._disk.limit is not None:
+            self._context.gauge("cdc_raw_limit_bytes", self._disk.limit.size_bytes)
+
     def _read(self) -> bool:
         """Read some mutations; False: there is nothing new."""
         assert self._watched is not None
@@ -107,7 +120,7 @@ class CassandraCdcTask:
         events: dict[UUID, list[Event]] = {}
         for frame in islice(self._segments.frames(), self._config.max_batch_size):
             source = {**self._node, "segment": frame.segment, "position": frame.end}
-            for table_id, event in self._watched.events(frame.body, frame.version):
+            for table_id, event in self._events(frame):
                 event.value["source"] = {**source, "table_id": str(table_id)}
                 events.setdefault(table_id, []).append(event)
         place, before = self._segments.place(), self._place
@@ -120,6 +133,16 @@ class CassandraCdcTask:
             return True
         self._ready.extend(self._batches(events, SourcePosition(self._partition, place.offset)))
         return True
+
+    def _events(self, frame: LocatedFrame) -> list[tuple[UUID, Event]]:
+        assert self._watched is not None
+        try:
+            return self._watched.events(frame.body, frame.version)
+        except RetriableError:
+            raise
+        except (ConnectError, ValueError, IndexError) as error:
+            self._segments.keep(f"The mutation before position {frame.end} cannot be read: {error}")
+            return []
 
     def _batches(self, events: Mapping[UUID, list[Event]], position: SourcePosition) -> list[Batch]:
         assert self._watched is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,12 +24,27 @@ class SegmentFiles:
 
     def progress(self) -> Progress | None:
         """How far it may be read; None: the node writes that just now."""
-        return parse_index(self.index.read_text())
+        try:
+            return parse_index(self.index.read_text())
+        except FileNotFoundError:
+            return None
+
+    @property
+    def are_there(self) -> bool:
+        """Nobody has deleted them."""
+        return self.log.exists() and self.index.exists()
 
     def delete(self) -> None:
         """Remove both files; no error if one is gone. The index goes last: without it nobody looks at the segment."""
         self.log.unlink(missing_ok=True)
         self.index.unlink(missing_ok=True)
+
+    def move(self, folder: Path) -> None:
+        """Put both files into another folder of the same filesystem; no error if one is gone."""
+        folder.mkdir(exist_ok=True)
+        for path in (self.log, self.index):
+            with suppress(FileNotFoundError):
+                path.rename(folder / path.name)
 
 
 class CdcFolder:
@@ -36,6 +52,19 @@ class CdcFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def damaged(self) -> Path:
+        """Where segments are kept that could not be read whole: beside the folder, where the node counts none."""
+        return self.path.with_name(f"{self.path.name}_damaged")
+
+    def size_bytes(self) -> int:
+        """What the segments take of the node's cdc_total_space: whole files, however little is in them yet."""
+        size = 0
+        for entry in self.path.iterdir():
+            with suppress(FileNotFoundError):
+                size += entry.stat().st_size
+        return size
 
     def segments(self) -> list[SegmentFiles]:
         """The segments that may be read. ConnectError: the folder is not there, or not readable."""

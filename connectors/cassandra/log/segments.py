@@ -18,11 +18,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Behind a mutation: its segment and the logical position; `finished`: behind all there is in the segment."""
+    """Behind a mutation: its segment and the logical position.
+
+    `finished`: behind all there is in the segment; `damaged`: not all of it could be read, and it is kept.
+    """
 
     segment: int
     position: int
     finished: bool
+    damaged: bool = False
 
     @classmethod
     def of(cls, offset: Mapping[str, Any] | None) -> Place | None:
@@ -35,12 +39,13 @@ class Place:
                 f"The stored offset {dict(offset)} names no place in the commit log.",
                 fix="Reset the agent's offset: all segments that are still there are then sent again.",
             )
-        return cls(segment, position, offset.get("finished") is True)
+        return cls(segment, position, offset.get("finished") is True, offset.get("damaged") is True)
 
     @property
     def offset(self) -> Mapping[str, object]:
         """The source offset."""
-        return {"segment": self.segment, "position": self.position, "finished": self.finished}
+        damaged = {"damaged": True} if self.damaged else {}
+        return {"segment": self.segment, "position": self.position, "finished": self.finished, **damaged}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class Segments:
         self._finished = False
         self._unstored: deque[SegmentFiles] = deque()
         """Segments in the order of their reading, the one that is read now last."""
+        self._damaged: set[int] = set()
 
     def begin(self, place: Place | None) -> None:
         """Go on behind this place.
@@ -75,18 +81,18 @@ class Segments:
         if place is not None and place.finished:
             for files in self._folder.segments():
                 if files.id == place.segment:
-                    files.delete()
+                    self._release(files, damaged=place.damaged)
 
     def frames(self) -> Iterator[LocatedFrame]:
         """Mutations not given before, of one segment, as far as they may be read now.
 
-        ConnectError: a segment that the node has completed is damaged, or is of a kind not read here.
+        UnsupportedSegmentError: it is of a kind that is not read here.
         """
         if self._finished or self._files is None:
             self._next_segment()
         if self._finished or self._files is None or self._open is None:
             return
-        if not self._files.index.exists():
+        if not self._files.are_there:
             self._lost(self._files)
             return
         progress = self._files.progress()
@@ -96,32 +102,45 @@ class Segments:
             for frame in self._open.frames(progress):
                 yield LocatedFrame(self._files.id, self._open.version, frame.end, frame.body)
         except CorruptSegmentError as error:
-            raise ConnectError(
-                f"Segment {self._files.log} is damaged: {error}",
-                fix="Move it out of the folder to go on with the next one; its further changes are lost on this node.",
-            ) from error
+            self.keep(f"{error} What follows in it cannot be read.")
         self._finished = progress.completed
+
+    def keep(self, why: str) -> None:
+        """Something in this segment could not be read: put it aside in the end, instead of deleting it."""
+        assert self._files is not None
+        if self._files.id not in self._damaged:
+            self._damaged.add(self._files.id)
+            log.error(
+                "Segment %s is damaged, and will be kept in %s: %s Other replicas' logs hold the same changes.",
+                self._files.log, self._folder.damaged, why,
+            )  # fmt: skip
 
     def place(self) -> Place | None:
         """Behind the mutation that was given last; None before the first segment."""
         if self._files is None or self._open is None:
             return None
-        return Place(self._files.id, self._open.position, self._finished)
+        return Place(self._files.id, self._open.position, self._finished, self._files.id in self._damaged)
 
     def stored(self, place: Place) -> None:
         """All up to here is in Kafka: delete the segments before it, and its own where it is finished."""
         if not any(files.id == place.segment for files in self._unstored):
             return
         while self._unstored[0].id != place.segment:
-            self._unstored.popleft().delete()
+            self._release(self._unstored.popleft())
         if place.finished:
-            self._unstored.popleft().delete()
+            self._release(self._unstored.popleft(), damaged=place.damaged)
 
     def close(self) -> None:
         """Close the file that is open. May be called twice."""
         opened, self._open = self._open, None
         if opened is not None:
             opened.close()
+
+    def _release(self, files: SegmentFiles, *, damaged: bool = False) -> None:
+        if damaged or files.id in self._damaged:
+            files.move(self._folder.damaged)
+        else:
+            files.delete()
 
     def _next_segment(self) -> None:
         done = {files.id for files in self._unstored}
@@ -130,8 +149,14 @@ class Segments:
                 continue
             self.close()
             resumed = self._begin if self._begin is not None and self._begin.segment == files.id else None
-            self._open = SegmentFile(files.log, resumed.position if resumed is not None else 0)
+            try:
+                self._open = SegmentFile(files.log, resumed.position if resumed is not None else 0)
+            except FileNotFoundError:
+                self._lost(files)
+                continue
             self._files = files
+            if resumed is not None and resumed.damaged:
+                self._damaged.add(files.id)
             self._finished = False
             self._unstored.append(files)
             return

@@ -55,14 +55,14 @@ class Watched:
     def events(self, body: bytes, version: int) -> list[tuple[UUID, Event]]:
         """The events of a mutation, by table. The schema is read again where the mutation has something new.
 
-        SchemaError: even then a column, or a field of a type, is not known.
+        ConnectError, ValueError: even then it cannot be read.
         """
         # Most mutations of a node are of one table: those of the others are left out at their first bytes.
         if body[0] == 1 and body[1:17] in self._others:
             return []
         try:
             return self._events(body, version)
-        except (UnknownTableError, SchemaError):
+        except (UnknownTableError, SchemaError, ValueError):
             self.refresh()
         try:
             return self._events(body, version)

@@ -148,14 +148,38 @@ def test_a_segment_that_vanishes_before_its_end_is_an_alarm(folder: Folder, capl
     assert "CommitLog-8-1.log was deleted before all of its changes were read" in caplog.text
 
 
-def test_a_damaged_segment_is_named_with_the_place(folder: Folder) -> None:
-    folder.write(1, b"a")
+def test_a_damaged_segment_is_read_up_to_the_damage_named_and_kept(
+    folder: Folder, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder.write(1, b"a", b"b", b"c")
+    folder.write(2, b"d")
     path = folder.path / "CommitLog-8-1.log"
     data = bytearray(path.read_bytes())
-    data[45] ^= 1
+    data[data.index(b"b")] ^= 1
     path.write_bytes(data)
-    with pytest.raises(ConnectError, match=r"CommitLog-8-1\.log is damaged: .* position \d+ .*Move it out"):
-        read(begun(folder))
+    segments = begun(folder)
+    with caplog.at_level(logging.ERROR):
+        assert read(segments) == [b"a", b"d"]
+    assert "CommitLog-8-1.log is damaged" in caplog.text
+    assert "checksum of the mutation at position" in caplog.text
+    kept = folder.path.with_name(f"{folder.path.name}_damaged") / path.name
+    assert not kept.exists()
+    segments.stored(Place(2, 0, finished=True))
+    assert folder.names == []
+    assert kept.read_bytes() == bytes(data)
+
+
+def test_a_damaged_segment_is_kept_by_the_next_run_too(folder: Folder) -> None:
+    kept = folder.path.with_name(f"{folder.path.name}_damaged")
+    for place in (Place(1, 100, finished=True, damaged=True), Place(1, 0, finished=False, damaged=True)):
+        folder.write(1, b"a")
+        segments = begun(folder, Place.of(place.offset))
+        read(segments)
+        segments.stored(Place(1, 500, finished=True))
+        assert folder.names == []
+        assert sorted(path.name for path in kept.iterdir()) == ["CommitLog-8-1.log", "CommitLog-8-1_cdc.idx"]
+        for path in kept.iterdir():
+            path.unlink()
 
 
 def test_a_folder_that_is_not_there_names_the_key(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""A folder that fills up is said before the node refuses writes, once each time."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from connectors.cassandra.log import disk
+from connectors.cassandra.log.disk import DiskWatch, Limit, limit_of
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({"cdc_total_space": "256MiB", "cdc_block_writes": "true"}, Limit(256 << 20, blocks_writes=True)),
+        ({"cdc_total_space": "4GiB", "cdc_block_writes": "false"}, Limit(4 << 30, blocks_writes=False)),
+        ({"cdc_total_space_in_mb": "4096"}, Limit(4 << 30, blocks_writes=True)),
+        ({"cdc_total_space": "0MiB"}, None),
+        ({"cdc_total_space": None}, None),
+        ({}, None),
+    ],
+)
+def test_the_limit_is_read_from_the_settings_of_each_version(settings: dict, limit: Limit | None) -> None:
+    assert limit_of(settings) == limit
+
+
+def test_each_level_is_said_when_it_is_reached(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(disk, "_LOOK_S", 0.0)
+    size = 0
+    watch = DiskWatch(lambda: size, Limit(100, blocks_writes=False))
+    said: list[list[str]] = []
+    for size in (10, 49, 50, 60, 80, 99, 85, 60, 40, 90):  # noqa: B007 - what the folder holds
+        caplog.clear()
+        with caplog.at_level(logging.INFO):
+            watch.look()
+        said.append([record.levelname for record in caplog.records])
+    assert said == [[], [], ["WARNING"], [], ["ERROR"], [], [], [], ["INFO"], ["ERROR"]]
+    assert "cdc_raw holds 90 of 100 bytes (90 %): when it is full the node deletes what was not read." in caplog.text
