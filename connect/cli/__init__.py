@@ -11,6 +11,7 @@ import click
 COMMANDS: Final[Mapping[str, str]] = {
     "agent": "Run a program beside a database: the changes in a Cassandra node's commit log.",
     "backfill": "Move a source into Kafka in bulk, each row once, and hand over to its connector.",
+    "cassandra": "Rebuild Kafka's topics from Cassandra's tables.",
     "connectors": "List, apply, edit, pause, restart, delete connectors; say why one does not move.",
     "context": "Names for clusters: add, use, list, remove.",
     "dlq": "Dead letters: list, show, replay, purge.",

@@ -10,7 +10,7 @@ from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.bulk import Split as BulkSplit
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.records import Batch
+from connect.api.records import Batch, SourcePosition
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.estimates import Estimate, estimate_of
@@ -21,6 +21,7 @@ from connectors.cassandra.session import Database
 from connectors.cassandra.split_reader import SplitReader
 from connectors.cassandra.splits import Progress, Split, cut, progress_of
 from connectors.cassandra.statements import count_query, range_query
+from connectors.cassandra.sweeps import Sweep
 from connectors.cassandra.tables import Table
 
 _MOST_SPLITS: Final = 100_000
@@ -34,7 +35,13 @@ CHANGING: Final = (
 
 
 def plan_tables(config: CassandraSourceConfig, size: SplitSize) -> BulkPlan:
-    """All tables of the configuration in ranges of tokens. ConfigError: there is none to read."""
+    """All tables of the configuration in ranges of tokens. ConnectError: there is none to read, or no end."""
+    if config.mode != "snapshot":
+        raise ConnectError(
+            f"mode={config.mode} reads tables again and again, which has no end that a bulk read could reach.",
+            key="mode",
+            fix="Use mode=snapshot.",
+        )
     database = Database(config)
     try:
         tables = chosen_tables(read_schemas(database), config)
@@ -42,7 +49,7 @@ def plan_tables(config: CassandraSourceConfig, size: SplitSize) -> BulkPlan:
     finally:
         database.close()
     done = [
-        split.position(Progress(split.upto, finished=True))
+        SourcePosition(split.partition, Progress(split.upto, finished=True).offset)
         for table in tables
         for split in cut(table, config.table_splits)
     ]
@@ -75,13 +82,13 @@ class CassandraBulkReader:
     def read(self, split: BulkSplit, after: Mapping[str, object] | None) -> Iterator[Batch]:
         """Pages of the split, each with its place; the last one may have no rows."""
         wanted = self._of(split)
-        rows = TableRows(wanted.table, f"{self._config.topic_prefix}{wanted.table.title}")
+        rows = TableRows(wanted.table, self._config)
         reader = self._reader(wanted, progress_of(wanted, after))
         while not reader.finished:
             page = reader.next(Deadline.after(_READ_S))
             if page is None:
                 raise RetriableError(f"A page of {wanted.table.title} did not come within {_READ_S:g} s.")
-            batch = rows.batch(wanted, page, is_last=reader.finished)
+            batch = rows.batch(wanted, page, Sweep(), is_last=reader.finished)
             if batch.position is not None:
                 yield batch
 

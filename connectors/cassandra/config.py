@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Self
 
-from connect.api.config import Int, ListOf, String, between, key, non_empty
-from connect.api.errors import ConfigProblem
+from pydantic import AfterValidator
+
+from connect.api.config import Int, ListOf, Long, String, at_least, between, key, non_empty, one_of
+from connect.api.errors import ConfigError, ConfigProblem
 from connectors.cassandra.contact import ContactKeys
+from connectors.cassandra.kcql import translated
+from connectors.cassandra.sweeps import MODES, Mode, Once, Repeated, Windows, moment_ms
+from connectors.cassandra.tables import Table, TableColumn
 
 READ = "Reading"
+
+
+def _check_moment(value: str) -> str:
+    try:
+        moment_ms(value)
+    except ValueError:
+        raise ValueError("Must be a moment, such as 2024-05-01 00:00:00Z") from None
+    return value
 
 
 class CassandraSourceConfig(ContactKeys):
@@ -25,6 +38,33 @@ class CassandraSourceConfig(ContactKeys):
         "topic.prefix", "", importance="high", group=READ,
         doc="A table's topic is this prefix, the keyspace, a dot and the table.",
     )  # fmt: skip
+    table_topics: ListOf = key(
+        "table.topics", (), group=READ, doc="table:topic for tables whose topic has another name."
+    )  # fmt: skip
+    table_columns: ListOf = key(
+        "table.columns", (), group=READ, doc="table:column|column for tables of which not all columns are wanted."
+    )  # fmt: skip
+    mode: Annotated[String, one_of(*MODES)] = key(
+        "mode", "snapshot", importance="high", group=READ,
+        doc="snapshot: every row once. bulk: every row again after each poll.interval.ms. timestamp, timeuuid: rows by "
+        "a column that says when they were written. All tables are read whole each time: no column needs an index.",
+    )  # fmt: skip
+    incremental_columns: ListOf = key(
+        "incremental.columns", (), group=READ,
+        doc="mode=timestamp, timeuuid: the column, or table:column for each table. Rows where it is null never come.",
+    )  # fmt: skip
+    poll_interval_ms: Annotated[Long, at_least(0)] = key(
+        "poll.interval.ms", 60_000, group=READ, doc="How long a token range rests before it is read again."
+    )  # fmt: skip
+    settle_time_ms: Annotated[Long, at_least(0)] = key(
+        "settle.time.ms", 30_000, group=READ,
+        doc="mode=timestamp, timeuuid: rows come once they are this old. More than clocks differ and writes take: a "
+        "row that appears later with an earlier time is never read.",
+    )  # fmt: skip
+    initial_offset: Annotated[String, AfterValidator(_check_moment)] = key(
+        "initial.offset", "1900-01-01 00:00:00.0000000Z", importance="low", group=READ,
+        doc="mode=timestamp, timeuuid: rows come from this moment on.",
+    )  # fmt: skip
     table_splits: Annotated[Int, between(1, 100_000)] = key(
         "table.splits", 60, group=READ,
         doc="Into how many token ranges a table is cut. Tasks share them, and each is resumed where it was. Keep the "
@@ -38,14 +78,78 @@ class CassandraSourceConfig(ContactKeys):
         doc="How large a page should be: where rows are large it has fewer of them. A task holds a few pages.",
     )  # fmt: skip
 
+    @classmethod
+    def parse(cls, properties: Mapping[str, str | None]) -> Self:
+        """The typed settings; those of stream-reactor's connector count where ours are not given."""
+        return super().parse(translated(properties))
+
     def problems(self) -> Iterable[ConfigProblem]:
-        """The topics' names would not be Kafka's."""
-        if len(self.topic_prefix) > 200 or not all(
-            c.isascii() and (c.isalnum() or c in "._-") for c in self.topic_prefix
-        ):
+        """Names that are none of Kafka's, and modes without their column."""
+        for name in (self.topic_prefix, *self.topics.values()):
+            if len(name) > 249 or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name):
+                given = "topic.prefix" if name == self.topic_prefix else "table.topics"
+                yield ConfigProblem(given, f"{name!r} is no name for a topic: use a-z, A-Z, 0-9, '.', '_' and '-'.")
+        for given, values in (("table.topics", self.table_topics), ("table.columns", self.table_columns)):
+            if wrong := [value for value in values if not all(value.partition(":")[::2])]:
+                yield ConfigProblem(given, f"{given} holds {wrong[0]!r}: write table:value.")
+        if self.is_incremental and not self.incremental_columns:
             yield ConfigProblem(
-                "topic.prefix", "topic.prefix must be at most 200 characters of a-z, A-Z, 0-9, '.', '_' and '-'."
+                "incremental.columns",
+                f"mode={self.mode} needs incremental.columns: the column that says when a row came.",
             )
+
+    @property
+    def is_incremental(self) -> bool:
+        """Rows are found by a time of theirs."""
+        return self.mode in {"timestamp", "timeuuid"}
+
+    @property
+    def topics(self) -> Mapping[str, str]:
+        """The topics of tables that have another than the usual one."""
+        return dict(value.partition(":")[::2] for value in self.table_topics)
+
+    @property
+    def sweep_mode(self) -> Mode:
+        """How often tables are read."""
+        match self.mode:
+            case "snapshot":
+                return Once()
+            case "bulk":
+                return Repeated()
+        return Windows(moment_ms(self.initial_offset), self.settle_time_ms)
+
+    def columns_of(self, table: Table) -> list[TableColumn]:
+        """The columns of the value. ConfigError: one is not there."""
+        wanted = dict(value.partition(":")[::2] for value in self.table_columns).get(table.name)
+        return (
+            list(table.columns)
+            if wanted is None
+            else [self._column(table, n, "table.columns") for n in wanted.split("|")]
+        )
+
+    def time_column_of(self, table: Table) -> TableColumn | None:
+        """The column that says when a row came; None: every row counts. ConfigError: it is not there, or no time."""
+        if not self.is_incremental:
+            return None
+        own = dict(value.partition(":")[::2] for value in self.incremental_columns if ":" in value)
+        common = [value for value in self.incremental_columns if ":" not in value]
+        name = own.get(table.name) or (common[0] if common else "")
+        column = self._column(table, name, "incremental.columns")
+        if column.type.name != self.mode:
+            raise ConfigError(
+                f"Column {name} of table {table.title} is of type {column.type.name}, and mode={self.mode}.",
+                key="incremental.columns",
+                fix=f"Name a {self.mode} column.",
+            )
+        return column
+
+    @staticmethod
+    def _column(table: Table, name: str, given: str) -> TableColumn:
+        for column in table.columns:
+            if column.name == name:
+                return column
+        names = ", ".join(column.name for column in table.columns)
+        raise ConfigError(f"Table {table.title} has no column {name!r}.", key=given, fix=f"It has: {names}.")
 
 
 class CassandraTaskConfig(CassandraSourceConfig):

@@ -43,6 +43,10 @@ class Cells:
         """One cell alone."""
         return Cells(self.data, self.starts[row : row + 1], self.sizes[row : row + 1])
 
+    def take(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> Cells:
+        """The cells of these rows."""
+        return Cells(self.data, self.starts[rows], self.sizes[rows])
+
     def value(self, row: int) -> bytes | None:
         """The bytes of one cell."""
         size = int(self.sizes[row])
@@ -141,6 +145,31 @@ def _bytes(target: pa.DataType) -> Callable[[Cells], pa.Array | None]:
             return None  # the slow way says which value is no UTF-8
 
     return make
+
+
+NO_MOMENT: Final = -(2**63)
+"""Stands for null among moments."""
+_UUID_EPOCH_MS: Final = 12_219_292_800_000
+"""The milliseconds from 15 October 1582, from which the times of UUIDs are counted, to 1970."""
+
+
+def moments_ms(cells: Cells, cql: CqlType) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Milliseconds since 1970 of a column of timestamps or timeuuids; NO_MOMENT where there is none."""
+    if cql.name == "timestamp":
+        numbers = _numbers(cells, np.dtype(">i8"))
+        if numbers is None:  # empty values, of old tables
+            values = decode_column(cells, cql, "time").fill_null(NO_MOMENT)
+            return np.asarray(values.to_numpy())
+        return np.where(cells.sizes < 0, NO_MOMENT, numbers)
+    valid = cells.sizes == 16
+    if not valid.any():
+        return np.full(len(valid), NO_MOMENT, np.int64)
+    raw = np.frombuffer(cells.data, np.uint8)
+    starts = np.where(valid, cells.starts, cells.starts[valid][0])
+    # RFC 9562: 32 low, 16 middle and 12 high bits of a number of 100 ns, the highest behind four bits of version.
+    fields = raw[starts[:, None] + np.array([6, 7, 4, 5, 0, 1, 2, 3])]
+    ticks = np.ascontiguousarray(fields).view(">u8").reshape(-1).astype(np.int64) & 0x0FFF_FFFF_FFFF_FFFF
+    return np.where(valid, ticks // 10_000 - _UUID_EPOCH_MS, NO_MOMENT)
 
 
 _HEX: Final = np.frombuffer("".join(f"{i:02x}" for i in range(256)).encode(), np.uint8).reshape(256, 2)

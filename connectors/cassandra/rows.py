@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from connect.api.arrow import arrow_type
-from connect.api.records import Batch, Column
+from connect.api.records import Batch, Column, SourcePosition
 from connect.api.schema import Schema
+from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.pages import Cells, Page, decode_column, split_columns
-from connectors.cassandra.schemas import key_schema, row_schema
+from connectors.cassandra.pages import Cells, Page, decode_column, moments_ms, split_columns
+from connectors.cassandra.schemas import columns_schema, key_schema
 from connectors.cassandra.splits import Progress, Split
+from connectors.cassandra.sweeps import Sweep
 from connectors.cassandra.tables import Table
 
 _TOKEN: Final = CqlType("bigint")
@@ -22,27 +25,41 @@ _TOKEN: Final = CqlType("bigint")
 class TableRows:
     """Makes batches of a table's pages, whose first column is the token."""
 
-    def __init__(self, table: Table, topic: str) -> None:
+    def __init__(self, table: Table, config: CassandraSourceConfig) -> None:
+        """ConfigError: a column that is wanted is not there."""
         self._table = table
-        self._topic = topic
+        self._topic = config.topics.get(table.name, f"{config.topic_prefix}{table.title}")
+        self._time = config.time_column_of(table)
         self._key_schema = key_schema(table)
-        self._row_schema = row_schema(table)
+        wanted = config.columns_of(table)
+        self._row_schema = columns_schema(wanted, f"{table.title}.Value")
+        places = {column.name: place for place, column in enumerate(table.columns)}
+        self._wanted = [places[column.name] for column in wanted]
+        self._time_place = None if self._time is None else places[self._time.name]
 
-    def batch(self, split: Split, page: Page, *, is_last: bool) -> Batch:
-        """The rows, and how far the split is with them; a page without rows that is not the last has no position.
+    def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
+        """The rows that count, and how far the split is behind them; a page that tells no place has no position.
 
         SchemaError names a column whose value has no form.
         """
         token, *cells = split_columns(page)
-        columns = self._table.columns
-        arrays = [decode_column(found, c.type, c.name) for found, c in zip(cells, columns, strict=True)]
         progress = Progress(split.upto, finished=True) if is_last else self._behind(token, cells, page.rows)
-        keys = arrays[: len(self._table.primary_key)]
+        if sweep.window is not None and self._time_place is not None:
+            assert self._time is not None
+            at_ms = moments_ms(cells[self._time_place], self._time.type)
+            chosen = np.flatnonzero((at_ms > sweep.window.after_ms) & (at_ms <= sweep.window.upto_ms))
+            cells = [column.take(chosen) for column in cells]
+        columns = self._table.columns
+        needed = {*range(len(self._table.primary_key)), *self._wanted}
+        arrays = {place: decode_column(cells[place], columns[place].type, columns[place].name) for place in needed}
+        position = None
+        if progress is not None:
+            position = SourcePosition(split.partition, {**progress.offset, **sweep.offset})
         return Batch(
             self._topic,
-            _struct(arrays, self._row_schema),
-            keys=_struct(keys, self._key_schema),
-            position=None if progress is None else split.position(progress),
+            _struct([arrays[place] for place in self._wanted], self._row_schema),
+            keys=_struct([arrays[place] for place in range(len(self._table.primary_key))], self._key_schema),
+            position=position,
         )
 
     def _behind(self, token: Cells, cells: Sequence[Cells], rows: int) -> Progress | None:

@@ -62,8 +62,3 @@ def columns_schema(columns: Sequence[TableColumn], name: str) -> s.Schema:
 def key_schema(table: Table) -> s.Schema:
     """The key of a row; its clustering columns are null where a partition has nothing but static values."""
     return columns_schema(table.primary_key, f"{table.title}.Key")
-
-
-def row_schema(table: Table) -> s.Schema:
-    """A row as `SELECT *` gives it."""
-    return columns_schema(table.columns, f"{table.title}.Value")

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.api.records import SourcePosition
 from connectors.cassandra.tables import Table
 
 LEAST_TOKEN: Final = -(2**63)
@@ -35,10 +34,6 @@ class Split:
             "protocol": PROTOCOL, "keyspace": self.table.keyspace, "table": self.table.name,
             "table_id": str(self.table.id), "after": self.after, "upto": self.upto,
         }  # fmt: skip
-
-    def position(self, progress: Progress) -> SourcePosition:
-        """How far the split is, for a batch."""
-        return SourcePosition(self.partition, progress.offset)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from connect.api.connector import SourceContext
@@ -19,10 +21,24 @@ from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
 from connectors.cassandra.split_reader import SplitReader
 from connectors.cassandra.splits import Progress, Split, cut, progress_of, share_of
+from connectors.cassandra.sweeps import Sweep, sweep_of
 from connectors.cassandra.tables import Table
 
 log = logging.getLogger(__name__)
 IDLE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A sweep of a split, from a place on. `due_s`: when it may begin, on the monotonic clock. `sweep` None: the one
+    behind `done`, as the time then has it.
+    """
+
+    split: Split
+    progress: Progress
+    due_s: float
+    sweep: Sweep | None = None
+    done: Sweep | None = None
 
 
 class CassandraSourceTask:
@@ -30,43 +46,51 @@ class CassandraSourceTask:
 
     def __init__(self, config: CassandraTaskConfig) -> None:
         self._config = config
+        self._mode = config.sweep_mode
         self._database = Database(config)
-        self._waiting: deque[tuple[Split, Progress]] = deque()
-        self._reader: SplitReader | None = None
+        self._waiting: deque[_Work] = deque()
+        self._reading: tuple[SplitReader, Sweep] | None = None
         self._rows: dict[Table, TableRows] = {}
         self._sizes: dict[Table, PageSize] = {}
         self._context: SourceContext | None = None
 
     def open(self, ctx: SourceContext) -> None:
-        """Connect, and find the splits that are not read yet."""
+        """Connect, and find where each split stands."""
         self._context = ctx
         for table in chosen_tables(read_schemas(self._database), self._config):
-            self._rows[table] = TableRows(table, f"{self._config.topic_prefix}{table.title}")
+            self._rows[table] = TableRows(table, self._config)
             self._sizes[table] = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
             for split in share_of(cut(table, self._config.table_splits), self._config.share, self._config.share_of):
-                progress = progress_of(split, ctx.stored_offset(split.partition))
-                if not progress.finished:
-                    self._waiting.append((split, progress))
+                stored = ctx.stored_offset(split.partition)
+                progress, sweep = progress_of(split, stored), sweep_of(stored)
+                if progress.finished and sweep is not None:
+                    self._rest(split, sweep, 0.0 if self._config.is_incremental else self._interval_s)
+                else:
+                    self._waiting.append(_Work(split, progress, 0.0, sweep or self._mode.first(_now_ms())))
+
+        self._waiting = deque(sorted(self._waiting, key=lambda work: work.due_s))
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """The rows of one page. A batch without rows tells that a split has ended."""
         while not deadline.expired:
-            reader = self._reading()
-            if reader is None:
-                deadline.wait(IDLE_S)
+            reading = self._current()
+            if reading is None:
+                deadline.wait(self._idle_s())
                 continue
+            reader, sweep = reading
             try:
                 page = reader.next(deadline)
                 if page is None:
                     return None
-                batch = self._rows[reader.split.table].batch(reader.split, page, is_last=reader.finished)
+                batch = self._rows[reader.split.table].batch(reader.split, page, sweep, is_last=reader.finished)
             except RetriableError:
                 raise
             except ConnectError as error:
                 self._leave_aside(reader.split.table, error)
                 continue
             if reader.finished:
-                self._reader = None
+                self._reading = None
+                self._rest(reader.split, sweep, self._interval_s)
             if batch.position is not None:
                 return batch
         return None
@@ -78,16 +102,38 @@ class CassandraSourceTask:
         """Close the connections."""
         self._database.close()
 
-    def _reading(self) -> SplitReader | None:
-        if self._reader is None and self._waiting:
-            split, progress = self._waiting.popleft()
-            self._reader = SplitReader(self._database, split, progress, self._sizes[split.table])
-        if self._context is not None:
-            self._context.gauge("splits_left", len(self._waiting) + (self._reader is not None))
-        return self._reader
+    @property
+    def _interval_s(self) -> float:
+        return self._config.poll_interval_ms / 1000
+
+    def _current(self) -> tuple[SplitReader, Sweep] | None:
+        if self._reading is None and self._waiting and self._waiting[0].due_s <= time.monotonic():
+            work = self._waiting.popleft()
+            sweep = work.sweep
+            if sweep is None:
+                assert work.done is not None
+                sweep = self._mode.next(work.done, _now_ms())
+            assert sweep is not None
+            size = self._sizes[work.split.table]
+            self._reading = SplitReader(self._database, work.split, work.progress, size), sweep
+        assert self._context is not None
+        self._context.gauge("splits_left", len(self._waiting) + (self._reading is not None))
+        return self._reading
+
+    def _rest(self, split: Split, done: Sweep, pause_s: float) -> None:
+        """Read a split again later, where it is to be read again."""
+        if self._mode.next(done, _now_ms()) is not None:
+            self._waiting.append(_Work(split, Progress(split.after), time.monotonic() + pause_s, done=done))
+
+    def _idle_s(self) -> float:
+        return min(IDLE_S, max(0.0, self._waiting[0].due_s - time.monotonic())) if self._waiting else IDLE_S
 
     def _leave_aside(self, table: Table, error: ConnectError) -> None:
         """A table that is gone, or may not be read, does not keep the others from being read."""
         log.error("Table %s is left aside from here on: %s", table.title, error)
-        self._reader = None
-        self._waiting = deque(entry for entry in self._waiting if entry[0].table != table)
+        self._reading = None
+        self._waiting = deque(work for work in self._waiting if work.split.table != table)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections import Counter
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_node import Node
+from click.testing import CliRunner
 from topic_reading import json_records
 
 from connect.api.bulk import SplitSize
@@ -21,6 +23,7 @@ from connect.backfill.job import JobState
 from connect.backfill.lane import LaneTask, run_lane
 from connect.backfill.spec import BackfillSpec
 from connect.backfill.verify import verify
+from connect.cli import main
 from connect.runtime.worker_config import WorkerConfig
 from connect.services import KafkaEndpoint
 from connect.testing.fakes import FakeSourceContext, OffsetStore
@@ -47,6 +50,16 @@ class KilledOnce:
         return run_lane(task, on_step)
 
 
+def worker_properties(kafka: KafkaEndpoint, name: str) -> dict[str, str]:
+    without = {f"{side}.converter.schemas.enable": "false" for side in ("key", "value")}
+    single = {f"{part}.storage.replication.factor": "1" for part in ("config", "offset", "status")}
+    return {
+        "bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "config.storage.topic": f"{name}-c",
+        "offset.storage.topic": f"{name}-o", "status.storage.topic": f"{name}-s", "key.converter": JSON,
+        "value.converter": JSON, **without, **single,
+    }  # fmt: skip
+
+
 def test_every_row_is_in_kafka_once_though_a_lane_is_killed(
     cassandra_node: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
 ) -> None:
@@ -56,15 +69,7 @@ def test_every_row_is_in_kafka_once_though_a_lane_is_killed(
     insert = node.session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, ?)")
     execute_concurrent_with_args(node.session, insert, [(i % 300, i, f"v{i}") for i in range(ROWS)])
     node.run("INSERT INTO t (k, s) VALUES (-1, 'static only')")
-    without = {f"{side}.converter.schemas.enable": "false" for side in ("key", "value")}
-    worker = WorkerConfig.parse(
-        {
-            "bootstrap.servers": kafka.bootstrap_servers, "group.id": unique, "config.storage.topic": f"{unique}-c",
-            "offset.storage.topic": f"{unique}-o", "status.storage.topic": f"{unique}-s", "key.converter": JSON,
-            "value.converter": JSON, "config.storage.replication.factor": "1",
-            "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1", **without,
-        }
-    )  # fmt: skip
+    worker = WorkerConfig.parse(worker_properties(kafka, unique))
     connector = {
         **node.contact, "connector.class": "connect.cassandra.CassandraSourceConnector", "keyspace": unique,
         "topic.prefix": f"{unique}.", "table.splits": "8", "topic.creation.default.partitions": "2",
@@ -112,3 +117,27 @@ def test_a_table_is_cut_by_what_the_node_says_of_its_size(cassandra_node: Node, 
     assert (len(by_rows.splits), by_rows.splits[0].rows) == (40, 100)
     by_bytes = source.plan_bulk(SplitSize(rows=10**6, size_bytes=50_000), Deadline.after(10))
     assert (len(by_bytes.splits), by_bytes.splits[0].size_bytes) == (4, 50_000)
+
+
+def test_one_command_rebuilds_the_topics_of_a_keyspace(
+    cassandra_node: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
+) -> None:
+    node = cassandra_node
+    node.keyspace(unique)
+    for name in ("one", "two"):
+        node.run(f"CREATE TABLE {name} (k int PRIMARY KEY, v text)")
+        insert = node.session.prepare(f"INSERT INTO {name} (k, v) VALUES (?, ?)")
+        execute_concurrent_with_args(node.session, insert, [(k, name) for k in range(200)])
+    source, worker = tmp_path / "source.json", tmp_path / "worker.properties"
+    source.write_text(json.dumps({"name": "x", "config": {**node.contact, "table.splits": "4"}}))
+    worker.write_text("".join(f"{key}={value}\n" for key, value in worker_properties(kafka, unique).items()))
+    command = ["cassandra", "restore", str(source), "--worker", str(worker), "--keyspace", unique, "--lanes", "2",
+               "--topic-prefix", f"{unique}."]  # fmt: skip
+    for outcome in ("8 ranges", "It was done before"):
+        ran = CliRunner().invoke(main, command)
+        assert ran.exit_code == 0, ran.output
+        assert outcome in ran.output
+        assert "good: 0 missing, 0 twice" in ran.output
+        for name in ("one", "two"):
+            records = json_records(kafka, f"{unique}.{unique}.{name}")
+            assert sorted((r.value["k"], r.value["v"]) for r in records) == [(k, name) for k in range(200)]

@@ -1,0 +1,120 @@
+"""`connect cassandra`: topics rebuilt from tables, in one command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from connect.backfill.spec import BackfillSpec
+
+CONNECTOR_CLASS: Final = "connect.cassandra.CassandraSourceConnector"
+
+
+@click.group()
+def cassandra() -> None:
+    """Rebuild Kafka's topics from Cassandra's tables."""
+
+
+@cassandra.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--worker", "worker_file", required=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="A worker's settings, for Kafka and converters.",
+)  # fmt: skip
+@click.option("--keyspace", help="Instead of the file's.")
+@click.option("--tables", help="Comma-separated, instead of the file's; all of the keyspace where neither names any.")
+@click.option("--topic-prefix", help="Instead of the file's.")
+@click.option("--job", help="Name of the restore; the same name goes on with one that was broken off.")
+@click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True)
+@click.option("--lanes", default=4, show_default=True, type=click.IntRange(1, 1000), help="Ranges read at a time.")
+@click.option("--verify/--no-verify", default=True, show_default=True, help="Read the topics again and count.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of FILE; repeatable.")
+def restore(  # noqa: PLR0917 - click calls it by name
+    file: Path, worker_file: Path, keyspace: str | None, tables: str | None, topic_prefix: str | None, job: str | None,
+    engine: str, lanes: int, verify: bool, overrides: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Bring every row of a keyspace's tables into their topics, once.
+
+    FILE is the configuration of a Cassandra source, as for POST /connectors. What was written is committed range by
+    range, so the same command goes on after a crash.
+    """
+    from connect.api.errors import ConnectError
+    from connect.backfill.driver import Driver
+    from connect.backfill.job import JobState
+    from connect.backfill.verify import verify as verified
+    from connect.cluster.worker_file import read_worker_file, worker_config
+    from connect.plugins import Catalog
+
+    given = {"keyspace": keyspace, "tables": tables, "topic.prefix": topic_prefix}
+    try:
+        config = connector_config(file, given, overrides)
+        worker = worker_config(read_worker_file(worker_file).properties, Catalog.installed())
+        spec = restore_spec(job or f"restore-{config['keyspace']}", engine, lanes)
+        with Driver(spec, worker, config) as driver:
+            begun = driver.begin()
+            click.echo(f"restore {begun.name}: {begun.chunks} ranges of about {begun.rows:,} partitions")
+            if begun.state in {JobState.COPIED, JobState.DONE}:
+                click.echo("It was done before. To bring the tables again name another one by --job.")
+            for warning in begun.warnings:
+                click.echo(warning)
+            done = driver.run()
+            click.echo(f"restore {done.name} is {done.state}")
+            if done.state not in {JobState.COPIED, JobState.DONE}:
+                sys.exit(3)
+            if verify:
+                verdict = verified(driver)
+                for line in verdict.lines():
+                    click.echo(line)
+                sys.exit(0 if verdict.is_good else 1)
+    except ConnectError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def connector_config(file: Path, given: Mapping[str, str | None], overrides: tuple[str, ...]) -> dict[str, str]:
+    """The connector's configuration with what the command says on top. ConfigError: the file holds none."""
+    from connect.api.config import text_of
+    from connect.api.errors import ConfigError
+
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"The connector file {file} cannot be read: {error}.") from error
+    config = content.get("config", content) if isinstance(content, dict) else None
+    if not isinstance(config, dict):
+        raise ConfigError(
+            f"The connector file {file} holds no configuration.", fix="See configs/cassandra-source.json."
+        )
+    texts = {key: text for key, value in config.items() if (text := text_of(value)) is not None}
+    said = {key: value for key, value in given.items() if value is not None}
+    pairs = dict(override.partition("=")[::2] for override in overrides)
+    made = {"connector.class": CONNECTOR_CLASS, **texts, **said, **pairs}
+    if not made.get("keyspace"):
+        raise ConfigError("No keyspace is named.", key="keyspace", fix="Use --keyspace.")
+    return made
+
+
+def restore_spec(name: str, engine: str, lanes: int) -> BackfillSpec:
+    """The job: as any backfill, and its connector is not handed anything over. ConfigError: the name is none."""
+    from pydantic import ValidationError
+
+    from connect.api.errors import ConfigError
+    from connect.backfill.spec import BackfillSpec
+
+    try:
+        return BackfillSpec.model_validate(
+            {
+                "apiVersion": "backfill/v1",
+                "name": name,
+                "source": {"connector": name},
+                "engine": {"type": engine},
+                "chunking": {"lanes": lanes},
+            }
+        )
+    except ValidationError as error:
+        raise ConfigError(f"{name!r} is no name of a job: {error.errors()[0]['msg']}.", key="job") from error

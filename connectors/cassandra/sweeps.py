@@ -1,0 +1,118 @@
+"""How often a table is read, and which of its rows count each time. Pure.
+
+A sweep is one reading of a split from its first token to its last. Its window, where there is one, is a time behind
+which nothing is late any more; rows of the next moments are the next sweep's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+from connect.api.errors import ConnectError
+
+MODES: Final = ("snapshot", "bulk", "timestamp", "timeuuid")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Rows whose time is behind `after_ms` and not behind `upto_ms`, milliseconds since 1970."""
+
+    after_ms: int
+    upto_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A reading of a split: its number from 0, and the rows that count; None: all."""
+
+    number: int = 0
+    window: Window | None = None
+
+    @property
+    def offset(self) -> Mapping[str, object]:
+        """Members of the source offset."""
+        window = {} if self.window is None else {"after_ms": self.window.after_ms, "upto_ms": self.window.upto_ms}
+        return {"sweep": self.number, **window}
+
+
+class Mode(Protocol):
+    """Which sweeps there are."""
+
+    def first(self, now_ms: int) -> Sweep:
+        """The first sweep of a split."""
+
+    def next(self, done: Sweep, now_ms: int) -> Sweep | None:
+        """The sweep behind one; None: there is none any more."""
+
+
+class Once:
+    """Every row once."""
+
+    def first(self, now_ms: int) -> Sweep:
+        """The only one."""
+        del now_ms
+        return Sweep()
+
+    def next(self, done: Sweep, now_ms: int) -> Sweep | None:
+        """None."""
+        del done, now_ms
+        return None
+
+
+class Repeated:
+    """Every row each time."""
+
+    def first(self, now_ms: int) -> Sweep:
+        """All rows."""
+        del now_ms
+        return Sweep()
+
+    def next(self, done: Sweep, now_ms: int) -> Sweep | None:
+        """All rows again."""
+        del now_ms
+        return Sweep(done.number + 1)
+
+
+class Windows:
+    """Rows by a time of theirs, once it is `settle_ms` ago: clocks differ, and a write takes its time."""
+
+    def __init__(self, initial_ms: int, settle_ms: int) -> None:
+        self._initial_ms = initial_ms
+        self._settle_ms = settle_ms
+
+    def first(self, now_ms: int) -> Sweep:
+        """Everything up to now, but for what may still be late."""
+        return Sweep(0, self._window(self._initial_ms, now_ms))
+
+    def next(self, done: Sweep, now_ms: int) -> Sweep | None:
+        """What has come since."""
+        assert done.window is not None
+        return Sweep(done.number + 1, self._window(done.window.upto_ms, now_ms))
+
+    def _window(self, after_ms: int, now_ms: int) -> Window:
+        return Window(after_ms, max(after_ms, now_ms - self._settle_ms))
+
+
+def sweep_of(stored: Mapping[str, object] | None) -> Sweep | None:
+    """The sweep of a stored offset; None: there is none. ConnectError: its members are no window."""
+    if stored is None:
+        return None
+    number, after_ms, upto_ms = (stored.get(name) for name in ("sweep", "after_ms", "upto_ms"))
+    given = int(number) if isinstance(number, int) else 0
+    if after_ms is None and upto_ms is None:
+        return Sweep(given)
+    if not isinstance(after_ms, int) or not isinstance(upto_ms, int):
+        raise ConnectError(
+            f"The stored offset has the window {after_ms!r} to {upto_ms!r}.",
+            fix="Reset the connector's offsets to read the tables again.",
+        )
+    return Sweep(given, Window(after_ms, upto_ms))
+
+
+def moment_ms(text: str) -> int:
+    """Milliseconds since 1970 of a moment such as 2024-05-01 00:00:00Z, UTC where it has no zone. ValueError."""
+    moment = datetime.fromisoformat(text)
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

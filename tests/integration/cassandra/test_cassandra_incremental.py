@@ -1,0 +1,74 @@
+"""Rows found by a time of theirs, once each, and tables that are read again."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from cassandra_node import Node
+
+from connect.api.deadline import Deadline
+from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.source import CassandraSourceConnector
+from connectors.cassandra.task import CassandraSourceTask
+
+
+def task_of(node: Node, keyspace: str, store: OffsetStore, **more: str) -> CassandraSourceTask:
+    given = {**node.contact, "keyspace": keyspace, "table.splits": "4", "poll.interval.ms": "100", **more}
+    source = CassandraSourceConnector(CassandraSourceConfig.parse(given))
+    (task,) = (source.task(share) for share in source.task_configs(1))
+    task.open(FakeSourceContext(store=store))
+    return task
+
+
+def read(task: CassandraSourceTask, store: OffsetStore, rows: int, seconds: float = 20.0) -> list[dict]:
+    """The next rows, their places stored as they come."""
+    found: list[dict] = []
+    deadline = Deadline.after(seconds)
+    while len(found) < rows and not deadline.expired:
+        batch = task.poll(deadline.sooner(1.0))
+        if batch is not None:
+            found += batch.values.rows()
+            store.store([batch.position])
+    return found
+
+
+@pytest.mark.parametrize("column", ["timestamp", "timeuuid"])
+def test_new_rows_come_once_they_are_settled_and_a_restart_repeats_none(
+    cassandra_node: Node, unique: str, column: str
+) -> None:
+    node, store = cassandra_node, OffsetStore()
+    node.keyspace(unique)
+    node.run(f"CREATE TABLE t (k int PRIMARY KEY, at {column}, v text)")
+    now = "toTimestamp(now())" if column == "timestamp" else "now()"
+    for k in range(20):
+        node.run(f"INSERT INTO t (k, at) VALUES ({k}, {now})")
+    node.run("INSERT INTO t (k, v) VALUES (100, 'has no time')")
+    settings = {"mode": column, "incremental.columns": "at", "settle.time.ms": "500"}
+    task = task_of(node, unique, store, **settings)
+    assert sorted(row["k"] for row in read(task, store, 20)) == list(range(20))
+    began_s = time.time()
+    node.run(f"INSERT INTO t (k, at) VALUES (20, {now})", f"INSERT INTO t (k, at) VALUES (3, {now})")
+    assert sorted(row["k"] for row in read(task, store, 2)) == [3, 20]
+    assert time.time() - began_s > 0.5, "rows are given time to settle"
+    task.close()
+    node.run(f"INSERT INTO t (k, at) VALUES (21, {now})")
+    task = task_of(node, unique, store, **settings)
+    assert [row["k"] for row in read(task, store, 1)] == [21]
+    assert read(task, store, 1, seconds=1.5) == []
+    task.close()
+
+
+def test_bulk_reads_all_rows_again_and_by_kcql_too(cassandra_node: Node, unique: str) -> None:
+    node = cassandra_node
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int PRIMARY KEY, v text)", "INSERT INTO t (k, v) VALUES (1, 'x')")
+    kcql = {"connect.cassandra.kcql": "INSERT INTO other SELECT v FROM t", "poll.interval.ms": "100"}
+    for settings in ({"mode": "bulk"}, kcql):
+        store = OffsetStore()
+        task = task_of(node, unique, store, **settings)
+        assert [row["v"] for row in read(task, store, 3)] == ["x"] * 3
+        task.close()
+    assert all(json.loads(offset or "{}")["sweep"] >= 1 for offset in store.offsets.values())
