@@ -159,11 +159,11 @@ class BackfillAct:
         try:
             partitions = consumer.list_topics(TOPIC, timeout=_READ_S).topics[TOPIC].partitions
             consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in partitions])
-            left = len(partitions)
+            left = set(partitions)
             while left:
                 for message in consumer.consume(10_000, _SLICE_S):
                     if message.error() is not None:
-                        left -= 1
+                        left.discard(message.partition() or 0)
                     else:
                         ids.append(json.loads(message.value() or b"")["payload"]["id"])
         finally:
