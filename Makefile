@@ -40,7 +40,7 @@ test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest -q -n 4 -p no:schemathesis --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)
 
 mutants: setup ## Break each invariant once in a copy: fails where no quick test notices (ARGS="6:")
-	$(BIN)/python -m tests.mutants $(ARGS)
+	$(BIN)/python -m tests.mutants.run_mutants $(ARGS)
 
 bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)

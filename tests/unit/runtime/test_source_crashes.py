@@ -55,7 +55,8 @@ class Rows:
     def stored(self, positions):
         self.kafka.step("heard")
         for position in positions:
-            assert self.kafka.offsets[json.dumps(position.partition, separators=(",", ":"))] == position.offset
+            stored = self.kafka.offsets[json.dumps(position.partition, separators=(",", ":"))]
+            assert stored["n"] >= position.offset["n"], "the next transaction may be committed by now"
 
 
 class Texts:
