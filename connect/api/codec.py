@@ -36,3 +36,14 @@ class HeaderConverter(Protocol):
 
     def decode(self, topic: str, key: str, data: bytes | None) -> Header:
         """The header of these bytes."""
+
+
+class AvroValues(Protocol):
+    """Values of one schema in Avro's binary form, for files; see `SinkContext.avro`."""
+
+    @property
+    def schema_text(self) -> str:
+        """The Avro schema, as JSON."""
+
+    def encode(self, values: pa.Array) -> pa.BinaryArray:
+        """One datum per value, of which none is null. SchemaError when one of them does not fit."""

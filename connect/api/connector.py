@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from connect.api.codec import AvroValues
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, SourcePosition, TopicPartition
+from connect.api.schema import Schema
 
 
 class TaskContext(Protocol):
@@ -80,6 +82,13 @@ class SinkContext(TaskContext, Protocol):
         """What tells a topic from others of its name, before it was made anew or in another cluster.
 
         None: the brokers give none (before Kafka 2.8). RetriableError: no broker answers.
+        """
+
+    def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
+        """How values of a schema are written into Avro files, its own nullability left out.
+
+        `properties`: Confluent's keys of that mapping, as `enhanced.avro.schema.support` and `connect.meta.data`.
+        SchemaError: the schema has no form in Avro.
         """
 
 

@@ -13,10 +13,12 @@ from typing import cast
 
 import structlog
 
+from connect.api.codec import AvroValues
 from connect.api.connector import SinkTask, SourceTask
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.api.records import Batch
+from connect.api.schema import Schema
 from connect.kafka.errors import AbortableError, FencedError
 from connect.runtime.build import connector_plugin
 from connect.runtime.clients import Clients
@@ -102,6 +104,12 @@ class TaskContext:
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
         """The id of a topic that this sink reads."""
         return self.clients.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
+
+    def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
+        """How values of a schema are written into Avro files."""
+        from connect.convert.avro.values import avro_values
+
+        return avro_values(schema, properties)
 
 
 Report = Callable[[TaskBuilt | TaskState | TaskCondition | TopicsUsed | AsksToWrite], None]

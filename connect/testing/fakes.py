@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from connect.api.codec import AvroValues
 from connect.api.connector import TransactionContext
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, Record, SourcePosition
+from connect.api.schema import Schema
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
@@ -100,6 +102,7 @@ class FakeSinkContext(FakeTaskContext):
     flush_requests: int = 0
     flush_within_s: float | None = None
     topic_ids: dict[str, str | None] = field(default_factory=dict)
+    avro_values: Callable[[Schema, Mapping[str, str]], AvroValues] | None = None
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Keep the rows and their reasons."""
@@ -115,3 +118,8 @@ class FakeSinkContext(FakeTaskContext):
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:  # noqa: ARG002 - nobody is asked
         """One of `topic_ids`, else the topic's name: each name is one log."""
         return self.topic_ids.get(topic, topic)
+
+    def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
+        """By `avro_values`, which a test of Avro files gives."""
+        assert self.avro_values is not None, "give FakeSinkContext(avro_values=...)"
+        return self.avro_values(schema, properties)

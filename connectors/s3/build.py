@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from connect.api.codec import AvroValues
+from connect.api.schema import Schema
+from connectors.s3.avro import AvroFormat
 from connectors.s3.classes import (
+    AVRO_FORMAT,
     BYTES_FORMAT,
     DAILY_PARTITIONER,
     DEFAULT_PARTITIONER,
@@ -26,12 +30,14 @@ from connectors.s3.text import BytesFormat, Compression, JsonFormat
 from connectors.s3.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
 from connectors.s3.together import Together
 
+WritesAvro = Callable[[Schema, Mapping[str, str]], AvroValues]
+"""As `SinkContext.avro`."""
 _HOUR_MS = 3_600_000
 
 
-def intake_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> Intake:
+def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
     """What decides how a batch is written, and where."""
-    extractor, file_format = _extractor_of(config, now_ms), _format_of(config)
+    extractor, file_format = _extractor_of(config, now_ms), _format_of(config, avro)
     return Intake(
         format=file_format,
         layout=_layout_of(config, file_format),
@@ -85,10 +91,12 @@ def _or_none(value: int) -> int | None:
     return None if value == -1 else value
 
 
-def _format_of(config: S3SinkConfig) -> Format:
+def _format_of(config: S3SinkConfig, avro: WritesAvro) -> Format:
     compression = Compression(config.compression_type == "gzip", config.compression_level)
     if config.format_class == PARQUET_FORMAT:
         return ParquetFormat(config.parquet_codec)
+    if config.format_class == AVRO_FORMAT:
+        return AvroFormat(config.avro_codec, lambda schema: avro(schema, config.avro_properties))
     if config.format_class == BYTES_FORMAT:
         separator = "\n" if config.bytes_separator is None else config.bytes_separator
         return BytesFormat(config.bytes_extension, separator.encode(), compression)

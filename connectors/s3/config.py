@@ -113,12 +113,26 @@ class S3SinkConfig(ConnectorConfig):
 
     format_class: Annotated[
         ClassName,
-        refuse(AVRO_FORMAT, "AvroFormat is not supported yet; use ParquetFormat or JsonFormat"),
-        one_of(PARQUET_FORMAT, JSON_FORMAT, BYTES_FORMAT),
+        one_of(PARQUET_FORMAT, AVRO_FORMAT, JSON_FORMAT, BYTES_FORMAT),
     ] = key("format.class", doc="Format of the objects.", importance="high", group="Format")
     parquet_codec: Annotated[String, one_of("none", "gzip", "snappy", "lz4", "zstd")] = key(
         "parquet.codec", "snappy", doc="Compression inside Parquet files; part of the file name.", group="Format"
     )
+    avro_codec: Annotated[String, one_of("null", "deflate", "snappy", "bzip2", "xz", "zstandard")] = key(
+        "avro.codec", "null", doc="Compression inside Avro files; no part of the file name.", group="Format"
+    )
+    enhanced_avro: Boolean = key(
+        "enhanced.avro.schema.support", True, doc="Avro files: enums stay enums, and names keep their package.",
+        importance="low", group="Format",
+    )  # fmt: skip
+    connect_meta_data: Boolean = key(
+        "connect.meta.data", True, doc="Avro files: the schema tells what Connect knows beyond Avro, as connect.name.",
+        importance="low", group="Format",
+    )  # fmt: skip
+    optional_map_keys: Boolean = key(
+        "allow.optional.map.keys", False, doc="Avro files: maps with optional keys of text are maps, not arrays of "
+        "entries.", importance="low", group="Format",
+    )  # fmt: skip
     compression_type: Annotated[String, one_of("none", "gzip")] = key(
         "s3.compression.type", "none", doc="Compression of JSON and byte files.", group="Format"
     )
@@ -279,6 +293,15 @@ class S3SinkConfig(ConnectorConfig):
     )  # fmt: skip
 
     @property
+    def avro_properties(self) -> dict[str, str]:
+        """How schemas become Avro's."""
+        return {
+            "enhanced.avro.schema.support": str(self.enhanced_avro).lower(),
+            "connect.meta.data": str(self.connect_meta_data).lower(),
+            "allow.optional.map.keys": str(self.optional_map_keys).lower(),
+        }
+
+    @property
     def is_time_partitioned(self) -> bool:
         """Paths depend on the time of a record."""
         return self.partitioner_class in TIME_PARTITIONERS
@@ -307,10 +330,9 @@ class S3SinkConfig(ConnectorConfig):
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
             name = "aws.access.key.id" if not self.access_key_id else "aws.secret.access.key"
             yield ConfigProblem(name, "aws.access.key.id and aws.secret.access.key go together; set both or none.")
-        if self.format_class == PARQUET_FORMAT and self.compression_type != "none":
-            yield ConfigProblem(
-                "s3.compression.type", "s3.compression.type is for JSON and byte files; use parquet.codec."
-            )
+        own = {PARQUET_FORMAT: "parquet.codec", AVRO_FORMAT: "avro.codec"}.get(self.format_class)
+        if own is not None and self.compression_type != "none":
+            yield ConfigProblem("s3.compression.type", f"s3.compression.type is for JSON and byte files; use {own}.")
 
     def _partitioner_problems(self) -> Iterator[ConfigProblem]:
         if self.partitioner_class == FIELD_PARTITIONER and not all(self.field_names or ("",)):

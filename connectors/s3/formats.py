@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class FileSchema(Protocol):
+    """What all rows of a file share: a `pa.Schema`, or a format's own kind."""
+
+    def equals(self, other: Any) -> bool:
+        """Rows of both may be in one file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,7 @@ class Prepared:
 
     rows: pa.RecordBatch | pa.Array
     valid: pa.BooleanArray | None
-    schema: pa.Schema | None = None
+    schema: FileSchema | None = None
     is_inferred: bool = False
 
 
@@ -45,10 +52,10 @@ class Encoder(Protocol):
     def size_bytes(self) -> int:
         """Memory held: what is encoded, and what waits to be."""
 
-    def write(self, rows: pa.RecordBatch | pa.Array, schema: pa.Schema | None) -> None:
+    def write(self, rows: pa.RecordBatch | pa.Array, schema: Any) -> None:
         """Append rows. `schema` holds all rows so far, see `merged_schema`."""
 
-    def can_become(self, schema: pa.Schema) -> bool:
+    def can_become(self, schema: Any) -> bool:
         """The rows so far lose nothing in this schema, which `merged_schema` made of theirs."""
 
     def end(self) -> Body:
@@ -77,7 +84,7 @@ class Format(Protocol):
         """An empty file."""
 
 
-def merged_schema(current: pa.Schema | None, new: Prepared) -> pa.Schema | None:
+def merged_schema(current: Any, new: Prepared) -> Any:
     """The schema that holds the rows of both without loss. SchemaError when there is none: then a new file begins.
 
     Inferred schemas widen: a field that is new is null in old rows, a null may become any type. Others must be equal.
@@ -107,10 +114,10 @@ def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=schema)
 
 
-def joined(parts: Sequence[pa.RecordBatch | pa.Array], schema: pa.Schema | None) -> pa.RecordBatch | pa.Array:
+def joined(parts: Sequence[pa.RecordBatch | pa.Array], schema: Any) -> pa.RecordBatch | pa.Array:
     """All rows in one piece."""
     import pyarrow as pa
 
-    if schema is None:
+    if isinstance(parts[0], pa.Array):
         return pa.concat_arrays(parts)
     return pa.concat_batches([fit(part, schema) for part in parts])

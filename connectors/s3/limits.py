@@ -24,10 +24,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "tombstone.encoded.partition": "Used only with behavior.on.null.values=write, which is not supported.",
     "keys.format.class": "Used only with store.kafka.keys=true, which is not supported.",
     "headers.format.class": "Used only with store.kafka.headers=true, which is not supported.",
-    "avro.codec": "Used only by AvroFormat, which is not supported.",
-    "enhanced.avro.schema.support": "Used only by AvroFormat, which is not supported.",
-    "connect.meta.data": "Used only by AvroFormat, which is not supported.",
-    "allow.optional.map.keys": "Arrow and Parquet need no choice here.",
     "s3.object.behavior.on.tagging.error": "Used only with s3.object.tagging=true, which is not supported.",
     "s3.object.tagging.key.value.pairs": "Used only with s3.object.tagging=true, which is not supported.",
 })  # fmt: skip

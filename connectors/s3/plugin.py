@@ -21,7 +21,7 @@ SINK = Plugin(
     factory="connectors.s3.sink:S3SinkConnector",
     config=S3SinkConfig,
     version=_product_version(),
-    doc="Writes topics to an S3 bucket as Parquet, JSON lines or raw bytes; each record lands in exactly one object.",
+    doc="Writes topics to an S3 bucket as Parquet, Avro, JSON lines or raw bytes; each record is in one object.",
     capabilities=frozenset({Capability.EXACTLY_ONCE}),
 )
 

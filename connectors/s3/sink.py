@@ -55,7 +55,6 @@ class S3SinkTask:
     def __init__(self, config: S3SinkConfig, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
         self._config = config
         self._now_ms = now_ms
-        self._intake = intake_of(config, now_ms)
         self._schedule = schedule_of(config)
         self._files: dict[TopicPartition, PartitionFiles] = {}
         self._topic_ids: dict[str, str | None] = {}
@@ -68,6 +67,7 @@ class S3SinkTask:
     def open(self, ctx: SinkContext) -> None:
         """Build the client; the first upload connects."""
         self._ctx = ctx
+        self._intake = intake_of(self._config, self._now_ms, ctx.avro)
         self._bucket = Bucket(self._config)
         self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format.content_type)
         self._reaches = Reaches(self._bucket, self._intake.layout)

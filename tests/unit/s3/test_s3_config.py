@@ -11,8 +11,10 @@ import pytest
 import connectors.s3
 from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
+from connect.testing.fakes import FakeSinkContext
 from connectors.s3.build import intake_of, rules_of, schedule_of
 from connectors.s3.classes import (
+    AVRO_FORMAT,
     BYTES_FORMAT,
     DAILY_PARTITIONER,
     FIELD_PARTITIONER,
@@ -52,7 +54,7 @@ def test_three_keys_are_required_and_all_are_named_at_once():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("format_class", "io.confluent.connect.s3.format.avro.AvroFormat", "AvroFormat is not supported yet"),
+        ("avro_codec", "lzo", "String must be one of: null, deflate, snappy, bzip2"),
         ("store_kafka_keys", "true", "Only false is supported"),
         ("schema_compatibility", "BACKWARD", "Only NONE is supported: a changed schema starts a new file"),
         ("behavior_on_null_values", "write", "write needs store.kafka.keys=true"),
@@ -76,7 +78,7 @@ def test_a_time_partitioner_needs_a_duration_and_a_format():
 
 def open_and_close(config: S3SinkConfig) -> None:
     task = S3SinkTask(config)
-    task.open(None)
+    task.open(FakeSinkContext())
     task.close()
 
 
@@ -106,9 +108,7 @@ def test_what_weakens_exactly_once_runs_with_a_word_unless_exactly_once_is_asked
 
 
 def test_who_accepts_duplicates_is_not_told_of_them_again(caplog):
-    S3SinkTask(S3SinkConfig.parse({**SMALL, "partitioner.class": DAILY_PARTITIONER, "exactly.once": "false"})).open(
-        None
-    )
+    open_and_close(S3SinkConfig.parse({**SMALL, "partitioner.class": DAILY_PARTITIONER, "exactly.once": "false"}))
     assert caplog.text == ""
 
 
@@ -132,12 +132,13 @@ def test_keys_without_effect_are_known_and_are_not_settings():
         ({"parquet.codec": "none"}, ".parquet"),
         ({"parquet.codec": "gzip"}, ".gz.parquet"),
         ({"format.class": JSON_FORMAT, "s3.compression.type": "gzip"}, ".json.gz"),
+        ({"format.class": AVRO_FORMAT, "avro.codec": "snappy"}, ".avro"),
         ({"format.class": BYTES_FORMAT, "format.bytearray.extension": ".raw"}, ".raw"),
     ],
 )
 def test_the_extension_tells_format_and_compression(others, extension):
     config = S3SinkConfig.parse({**SMALL, **others})
-    assert intake_of(config, lambda: 0).layout.extension == extension
+    assert intake_of(config, lambda: 0, FakeSinkContext().avro).layout.extension == extension
 
 
 def test_rules_and_schedule_are_off_unless_asked_for():
