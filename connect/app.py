@@ -249,7 +249,7 @@ class Worker:
 
     def _launcher(self) -> Launch:
         def launch(name: str, listener: HostListener) -> Host:
-            return TaskHost(name, self._config.originals, listener, self._start_process)
+            return TaskHost(name, self._config.originals, listener, self._start_process, lambda: self._lease.is_good)
 
         return at_worker_levels(launch, LOG_LEVELS)
 

@@ -34,8 +34,12 @@ KILL_GRACE_S: Final = 1.0
 """A host gets this much longer than the task before it is killed, to report a stop in the last moment."""
 TICK_S: Final = 0.25
 """How often the herder calls `tick`."""
-SILENT_TICKS: Final = 24
-"""A host speaks every second; after so many looks without a word, something in it keeps all else from running."""
+SILENT_TICKS: Final = 16
+"""A host speaks every second; after so many looks without a word, something in it keeps all else from running.
+
+That is 4 s: with the default session timeout the kernel ends such a host after 4.4 s at the least, as it does not look
+at its lease either, and then nobody learns what its threads did.
+"""
 ABORT_TICKS: Final = 4
 """A host that is told to write its stacks and end gets this long."""
 IDLE_S: Final = 60.0

@@ -9,7 +9,7 @@ import os
 import queue
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -25,6 +25,7 @@ from connect.runtime.messages import Message, decode, encode
 EXIT_WAIT_S: Final = 3.0
 """Time a host gets to end after its line was closed; then it is killed."""
 
+UNHEEDED: Final = "was killed: it gave no sign of life, and did not look at its lease either"
 _logger = structlog.get_logger(__name__)
 
 
@@ -79,8 +80,17 @@ class Host(Protocol):
 class TaskHost:
     """A running child process. Any thread may call it; a reader and a writer thread serve its line."""
 
-    def __init__(self, name: str, worker: Mapping[str, str], listener: HostListener, start: StartProcess) -> None:
+    def __init__(
+        self,
+        name: str,
+        worker: Mapping[str, str],
+        listener: HostListener,
+        start: StartProcess,
+        lease_is_good: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`lease_is_good`: the worker itself may go on now, and has been able to all along."""
         self._name = name
+        self._lease_is_good = lease_is_good
         self._listener = listener
         self._killed_because: str | None = None
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -155,7 +165,8 @@ class TaskHost:
             _logger.debug("task_host_line_broken", host=self._name, error=str(error))
         reason = self._wait()
         if self._killed_because is None and lease_over_in(self._report):
-            reason = LEASE_OVER
+            # A worker that was frozen too, or is out of its group, holds no good lease by now.
+            reason = UNHEEDED if self._lease_is_good() else LEASE_OVER
         self._left_behind = CrashReport(stages_in(self._report), stacks_in(self._report))
         os.close(self._report)
         self._outgoing.put(None)

@@ -60,13 +60,14 @@ def heard():
 def start(heard):
     hosts = []
 
-    def build(lease=None, **settings):
+    def build(lease=None, held=None, **settings):
         def process(line, report):
             inherited = [report] if lease is None else [report, lease]
             command = [sys.executable, "-c", CHILD, str(line.fileno()), *map(str, inherited)]
             return CommandProcess(line, lambda _: command, inherited)
 
-        hosts.append(TaskHost("h", {"a": "1", **settings}, heard, process))
+        good = (lambda: False) if held is None else lambda: held.is_good
+        hosts.append(TaskHost("h", {"a": "1", **settings}, heard, process, good))
         assert heard.messages.get(timeout=20) == HostReady(hosts[-1].pid)
         return hosts[-1]
 
@@ -159,6 +160,15 @@ def test_it_ends_by_itself_when_nobody_extends_the_lease(heard, start):
     start(lease=lease.descriptor)
     lease.close()
     assert heard.ends.get(timeout=20) == LEASE_OVER
+
+
+def test_one_that_hangs_while_its_worker_works_on_has_not_ended_for_the_lease(heard, start):
+    lease = Lease(valid_s=0.8)
+    lease.hold()
+    host = start(lease=lease.descriptor, held=lease)
+    os.kill(host.pid, signal.SIGSTOP)
+    assert "gave no sign of life" in heard.ends.get(timeout=20)
+    lease.close()
 
 
 def test_it_ends_by_itself_when_no_broker_answers_its_worker_any_more(heard, start):
