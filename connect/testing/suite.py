@@ -15,9 +15,10 @@ from pydantic import ValidationError
 
 from connect.api.config import ConfigType, KeyDefinition
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Capability, Plugin
 from connect.testing.bounded import TaskThread
+from connect.testing.drivers import Breakable
 from connect.testing.source_run import build_connector
 
 CANARY = "c4n4ry-s3cr3t-v4lue"
@@ -127,6 +128,18 @@ class ConnectorSuite:
         finally:
             thread.end()
 
+    def test_check_accepts_a_working_configuration(self, system: Any) -> None:
+        self._check(system)
+
+    @requires(Breakable)
+    def test_check_refuses_a_system_that_cannot_be_reached(self, system: Any) -> None:
+        system.break_connection()
+        try:
+            with pytest.raises(ConnectError):
+                self._check(system)
+        finally:
+            system.heal()
+
     def test_no_secret_in_any_output(
         self, system: Any, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
     ) -> None:
@@ -138,6 +151,14 @@ class ConnectorSuite:
             shown = [r.getMessage() + str(r.exc_text or "") for r in caplog.records] + [*capfd.readouterr()]
             leaked = [text for text in shown if CANARY in text]
             assert not leaked, f"The value of {name} is written to the log: {leaked[0].replace(CANARY, '***')}"
+
+    def _check(self, system: Any) -> None:
+        thread = TaskThread("check")
+        try:
+            connector = thread.call("factory", lambda: build_connector(self.plugin, system.config()))
+            thread.call("check", lambda: connector.check(Deadline.after(self.patience_s)), limit_s=2 * self.patience_s)
+        finally:
+            thread.end()
 
     def _outputs(self, config: Mapping[str, str], system: Any) -> Iterator[tuple[str, str]]:
         """Everything a person could see of this configuration, with where it comes from."""

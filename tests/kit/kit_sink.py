@@ -13,7 +13,7 @@ from kit_table import TableConfig, reached
 
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.api.records import Batch, TopicPartition
 from connect.testing.drivers import Row
@@ -357,3 +357,13 @@ class ClosesOnce(TableSinkConnector):
 
 class LeaksASecret(TableSinkConnector):
     task_class = LeaksASecretTask
+
+
+class ChecksNothing(TableSinkConnector):
+    def check(self, deadline: Deadline) -> None:
+        pass
+
+
+class RefusesItsExample(TableSinkConnector):
+    def check(self, deadline: Deadline) -> None:
+        raise ConfigError("This configuration is wrong.", key="database")

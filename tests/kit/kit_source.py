@@ -13,7 +13,7 @@ from kit_table import PARTITION, START, TableConfig, TableConnector, TableSource
 from connect.api.config import ConnectorConfig, Int, String, at_least, key
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connect.api.url import Url, UrlText
 
@@ -275,3 +275,13 @@ class DiesOfALostConnection(TableConnector):
 
 class BadOffsets(TableConnector):
     task_class = BadOffsetsTask
+
+
+class ChecksNothing(TableConnector):
+    def check(self, deadline: Deadline) -> None:
+        pass
+
+
+class RefusesItsExample(TableConnector):
+    def check(self, deadline: Deadline) -> None:
+        raise ConfigError("This configuration is wrong.", key="database")

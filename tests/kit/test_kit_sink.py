@@ -34,6 +34,7 @@ TOMBSTONES = "test_tombstones_delete"
 
 EXACTLY = {
     "CastsIntToFloat": {EACH_TYPE, ANY_TYPE},
+    "ChecksNothing": {"test_check_refuses_a_system_that_cannot_be_reached"},
     "ClosesOnce": {"test_close_twice_is_harmless"},
     "DependsOnTheForm": {"test_arrow_and_row_batches_land_alike"},
     "DoublesRows": {ONCE, LATER, TOMBSTONES},
@@ -47,6 +48,7 @@ EXACTLY = {
     "LeaksASecret": {"test_no_secret_in_any_output"},
     "LeaksAThread": {"test_close_leaves_no_thread_and_nothing_open"},
     "LosesABatchOnError": {HEALS},
+    "RefusesItsExample": {"test_check_accepts_a_working_configuration"},
     "RejectsTheWholeBatch": {BAD_ROW},
     "SwallowsABadRow": {BAD_ROW},
 }

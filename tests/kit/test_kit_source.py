@@ -39,6 +39,7 @@ VALUES = "test_every_row_is_read_value_by_value"
 EXACTLY = {
     "AcksEarly": {CRASH},
     "CastsIntToFloat": {VALUES},
+    "ChecksNothing": {"test_check_refuses_a_system_that_cannot_be_reached"},
     "ClosesOnce": {"test_close_twice_is_harmless"},
     "CopiesTheRows": {"test_tasks_share_the_rows"},
     "DiesOfALostConnection": {"test_a_lost_connection_heals"},
@@ -53,6 +54,7 @@ EXACTLY = {
     "LogsASecret": {SECRET},
     "LosesARowAtTheEdge": {CRASH, TIE, RESUMES, CLEAN},
     "Prefetches": {CRASH, KILL, TIE, CLEAN},
+    "RefusesItsExample": {"test_check_accepts_a_working_configuration"},
     "RepeatsAfterARestart": {REPEATS, CLEAN},
     "Reverses": {"test_order_is_kept_within_a_partition"},
     "Spins": {IDLE},

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
+from fake_kafka import FakeConsumer, FakeKafka
 from s3_http_store import TP, config
 
-from connect.kafka.raw import RawBatch
 from connect.plugins import Catalog
 from connect.runtime.build import build_converters
 from connect.runtime.connector_config import SinkConnectorConfig
@@ -28,38 +27,7 @@ CONFIG = {
 }  # fmt: skip
 
 
-class Consumer:
-    """Reads the log from the commit on, once."""
-
-    def __init__(self, log, committed, control):
-        self.log, self.committed, self.control = log, committed, control
-        self.next_offset = committed.get(TP, 0)
-
-    def subscribe(self, topics, assigned, revoked, lost):
-        assigned([TP])
-
-    def poll(self, most, deadline):
-        at, self.next_offset = self.next_offset, len(self.log)
-        if at == len(self.log):
-            self.control.ask_to_stop()
-            return []
-        offsets = pa.array(range(at, len(self.log)), pa.int64())
-        values = pa.array(self.log[at:], pa.binary())
-        return [RawBatch(TP.topic, values, partition=TP.partition, offsets=offsets, next_offset=len(self.log))]
-
-    def commit(self, offsets, deadline):
-        self.committed |= offsets
-
-    trouble = None
-
-    def end_offsets(self):
-        return {}
-
-    def position(self, partitions):
-        return {}
-
-
-def live(store, log, committed, settings):
+def live(store, log, kafka, settings):
     """One life of the task, until all is read or a row ends it."""
     control = Control()
     raw = {**CONFIG, **settings}
@@ -67,7 +35,7 @@ def live(store, log, committed, settings):
     task = S3SinkTask(config(store))
     task.open(FakeSinkContext())
     loop = SinkLoop(
-        task, Consumer(log, committed, control), task_class="Sink", dead_letters=None, tolerance=tolerance,
+        task, FakeConsumer(kafka, control, {TP: log}), task_class="Sink", dead_letters=None, tolerance=tolerance,
         pipeline=SinkPipeline([], build_converters(Catalog.installed(), raw, {}), tolerance.give_up),
         figures=TaskFigures(), max_records=100, put_timeout_s=5, flush_interval_s=0, flush_timeout_s=5,
         retry_delay_max_s=0.01, used_topics=UsedTopics(), retries=RetryBudget(0),
@@ -86,9 +54,9 @@ def live(store, log, committed, settings):
     ],
 )
 def test_a_row_that_ended_the_task_is_in_no_gap_of_an_object(store, settings, error):
-    committed = {}
+    kafka = FakeKafka()
     with pytest.raises(error):
-        live(store, [b"0", None, b"2", b"3"], committed, settings)
-    live(store, [b"0", b"1", b"2", b"3"], committed, settings)
+        live(store, [b"0", None, b"2", b"3"], kafka, settings)
+    live(store, [b"0", b"1", b"2", b"3"], kafka, settings)
     assert sorted(body for body, _ in store.objects.values()) == [b"0\n1\n", b"2\n3\n"]
-    assert committed == {TP: 4}
+    assert kafka.committed == {TP: 4}
