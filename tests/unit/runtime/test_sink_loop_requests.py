@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from itertools import chain, repeat
 
-from test_sink_loop_retries import CONFIG, GOOD, Consumer
+from fake_kafka import FakeConsumer, FakeKafka
+from test_sink_loop_retries import CONFIG, GOOD, LOG
 
 from connect.plugins import Catalog
 from connect.runtime.build import build_converters
@@ -43,7 +45,8 @@ class AskingTask:
 
 
 def test_a_sink_is_flushed_when_it_asked_for_it():
-    control, consumer = Control(), Consumer()
+    kafka, control = FakeKafka(), Control()
+    consumer = FakeConsumer(kafka, control, LOG, reads=chain([5], repeat(0)))
     task = AskingTask(control)
     tolerance = Tolerance(SinkConnectorConfig.parse(CONFIG), TaskFigures(), None)
     task.loop = SinkLoop(
@@ -57,4 +60,4 @@ def test_a_sink_is_flushed_when_it_asked_for_it():
     assert len(task.flushes) == 4  # the last as it stops
     assert task.flushes[0] - started_s >= 0.05
     assert task.flushes[2] - task.flushes[0] >= 0.1
-    assert consumer.committed == {GOOD: 5}
+    assert kafka.committed == {GOOD: 5}
