@@ -46,7 +46,7 @@ class WorkerProcess:
         self.url = f"http://127.0.0.1:{free_ports(1)[0]}"
         self.log_path = folder / "worker.log"
         self._folder = folder
-        properties = {
+        self.properties = properties = {
             "bootstrap.servers": bootstrap_servers, "group.id": name, "listeners": self.url,
             "config.storage.topic": f"{name}-configs", "offset.storage.topic": f"{name}-offsets",
             "status.storage.topic": f"{name}-status", "config.storage.replication.factor": "1",

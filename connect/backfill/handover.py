@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack
-from typing import Final
+from typing import Final, Protocol
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
@@ -24,44 +24,79 @@ _READY: Final = {JobState.COPIED, JobState.DONE}
 _BROKERS: Final = "bootstrap.servers"
 
 
-def hand_over(driver: Driver, cluster: ConnectClient, deadline: Deadline) -> Job:
+class Connectors(Protocol):
+    """What a handover asks of the cluster that runs the connector."""
+
+    def standing(self, name: str) -> tuple[str, int] | None:
+        """A connector's state and how many tasks it has; None: there is none of that name."""
+
+    def resume(self, name: str) -> None:
+        """Let it run."""
+
+
+class ConnectorsByRest:
+    """Through any worker of the cluster."""
+
+    def __init__(self, client: ConnectClient) -> None:
+        self._client = client
+
+    def standing(self, name: str) -> tuple[str, int] | None:
+        """As its status says."""
+        found = self._client.connectors().get(name)
+        return None if found is None else (found["status"]["connector"]["state"], len(found["status"]["tasks"]))
+
+    def resume(self, name: str) -> None:
+        """PUT /connectors/{name}/resume."""
+        self._client.change_state(name, "resume")
+
+
+def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline) -> Job:
     """Write the connector's offsets in one transaction with the job's last marker, and resume it; the job then.
 
     Called again after it died, it goes on where it was: the marker tells whether the offsets are written. ConnectError:
     chunks are missing, the connector is not stopped, or it has offsets already.
     """
-    job = driver.take_over()
-    name = driver.spec.source.connector
-    if job is None or job.state not in _READY:
-        raise ConnectError(
-            f"Backfill {driver.spec.name} is {'not there' if job is None else job.state}: its connector can go on once "
-            "every chunk is in Kafka.",
-            fix="Run it to its end by `connect backfill run`, and verify it.",
-        )
-    written = driver.store.driver_state(Deadline.after(_KAFKA_S)).handover
-    if written is None:
-        _require_stopped(cluster, name)
-        driver.store.fence_lanes(driver.spec.name, Deadline.after(_KAFKA_S))
-        job = _write(driver, job, deadline)
+    require_stopped(cluster, driver)
+    job = write_offsets(driver, deadline)
     if driver.spec.handover.start_connector:
-        cluster.change_state(name, "resume")
+        cluster.resume(driver.settings.name)
     return job
 
 
-def _require_stopped(cluster: ConnectClient, name: str) -> None:
-    found = cluster.connectors().get(name)
+def require_stopped(cluster: Connectors, driver: Driver) -> None:
+    """ConnectError: tasks may still store offsets. Nothing is asked once the offsets of the handover are written."""
+    job = driver.require_known()
+    if job.state not in _READY:
+        raise ConnectError(
+            f"Backfill {job.name} is {job.state}: its connector can go on once every chunk is in Kafka.",
+            fix="Run it to its end by `connect backfill run`, and verify it.",
+        )
+    if job.state is JobState.DONE:
+        return
+    name = driver.settings.name
+    found = cluster.standing(name)
     if found is None:
         raise ConnectError(
             f"There is no connector {name} that could go on.",
             key="source.connector",
             fix='Create it by POST /connectors with "initial_state": "STOPPED".',
         )
-    state = found["status"]["connector"]["state"]
-    if state != "STOPPED" or found["status"]["tasks"]:
+    state, tasks = found
+    if state != "STOPPED" or tasks:
         raise ConnectError(
             f"Connector {name} is {state}: what its tasks store would replace the offsets of the handover.",
             fix=f"Stop it by `connect connectors stop {name}`, and wait until its tasks have ended.",
         )
+
+
+def write_offsets(driver: Driver, deadline: Deadline) -> Job:
+    """The part of `hand_over` that is in Kafka; nothing when it was done before."""
+    driver.take_over()
+    job = driver.require_known()
+    if driver.store.driver_state(Deadline.after(_KAFKA_S)).handover is not None:
+        return job
+    driver.store.fence_lanes(job.name, Deadline.after(_KAFKA_S))
+    return _write(driver, job, deadline)
 
 
 def _write(driver: Driver, job: Job, deadline: Deadline) -> Job:

@@ -58,6 +58,10 @@ def run_lane(task: LaneTask, on_step: Callable[[Step, str], None] = lambda _step
         return replace(LaneReport(task.work.lane, Wish.GO_ON), error=str(error))
 
 
+RunLane = Callable[[LaneTask], LaneReport]
+"""What a process of an engine does with a lane: `run_lane`, or something around it that can be pickled."""
+
+
 class Lane:
     """The ports of a lane to Kafka and to the source. Owned by the lane's thread."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +14,8 @@ from connect.backfill.job_store import JobStore
 from connect.backfill.markers import Marker, markers, parsed
 
 _WINDOW_S: Final = 30.0
+_QUIET_S: Final = 20.0
+"""Lanes write a chunk in seconds: after this the driver may be dead, or Spark starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Progress:
     lanes: int
     rows_per_second: float
     eta_s: float | None
-    last_marker_ms: int | None
+    silent_s: float | None
+    """Seconds since the newest marker."""
 
     @property
     def is_over(self) -> bool:
@@ -40,10 +44,12 @@ class Progress:
         """For people."""
         share = self.chunks_done / self.chunks if self.chunks else 1.0
         eta = "" if self.eta_s is None or self.chunks_done == self.chunks else f", about {self.eta_s:,.0f} s to go"
+        silent = self.silent_s or 0.0
+        quiet = f"; no chunk for {silent:,.0f} s" if self.state is JobState.RUNNING and silent > _QUIET_S else ""
         return (
             f"{self.state or 'no such job'}: {share:.0%}, {self.chunks_done} of {self.chunks} chunks, "
             f"{self.rows_done:,} of about {self.rows:,} rows, {self.size_bytes / 1e6:,.1f} MB, {self.lanes} lanes, "
-            f"{self.rows_per_second:,.0f} rows/s{eta}{f'; {self.error}' if self.error else ''}"
+            f"{self.rows_per_second:,.0f} rows/s{eta}{quiet}{f'; {self.error}' if self.error else ''}"
         )
 
 
@@ -115,7 +121,7 @@ class Watch:
                 lanes=len(tally.lanes),
                 rows_per_second=rate,
                 eta_s=(rows - tally.rows) / rate if rate else None,
-                last_marker_ms=tally.last_marker_ms,
+                silent_s=None if tally.last_marker_ms is None else time.time() - tally.last_marker_ms / 1000,
             )
 
     def close(self) -> None:

@@ -17,19 +17,19 @@ _NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,149}")
 def _size_bytes(given: Any) -> Any:
     if not isinstance(given, str):
         return given
-    match = re.fullmatch(r"(\d+)\s*([a-zA-Z]+)", given.strip())
-    if match is None or match[2].upper() not in _UNITS:
+    match = re.fullmatch(r"(\d+)\s*([a-zA-Z]*)", given.strip())
+    if match is None or (match[2] or "B").upper() not in _UNITS:
         raise ValueError("write a number of bytes, or one with a unit, as 32MiB")
-    return int(match[1]) * _UNITS[match[2].upper()]
+    return int(match[1]) * _UNITS[(match[2] or "B").upper()]
 
 
 def _seconds(given: Any) -> Any:
     if not isinstance(given, str):
         return given
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)", given.strip())
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", given.strip())
     if match is None:
         raise ValueError("write a number of seconds, or one with a unit, as 30s or 5m")
-    return float(match[1]) * _SECONDS[match[2]]
+    return float(match[1]) * _SECONDS[match[2] or "s"]
 
 
 def _name(given: str) -> str:

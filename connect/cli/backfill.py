@@ -146,10 +146,10 @@ def verify(job: str, worker: Path, jobs_topic: str | None, as_json: bool, count_
 def handover(job: str, worker: Path, jobs_topic: str | None, url: str | None, context: str | None) -> None:
     """Write the connector's offsets where following begins, and resume it."""
     from connect.api.deadline import Deadline
-    from connect.backfill.handover import hand_over
+    from connect.backfill.handover import ConnectorsByRest, hand_over
 
     with _driver(job, worker, jobs_topic) as driver:
-        done = hand_over(driver, client_of(url, context), Deadline.after(_READ_S))
+        done = hand_over(driver, ConnectorsByRest(client_of(url, context)), Deadline.after(_READ_S))
         for position in done.positions:
             click.echo(f"{dict(position.partition)} goes on at {dict(position.offset or {})}")
         resumed = driver.spec.handover.start_connector

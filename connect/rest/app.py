@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from aiohttp import ClientSession, TCPConnector, web
 
 from connect.rest import (
+    backfills,
     connector_state,
     connectors,
     history,
@@ -50,6 +51,7 @@ ROUTES: tuple[Route, ...] = tuple(
         loggers,
         internal,
         metrics,
+        backfills,
     )
     for route in resource.ROUTES
 )
@@ -60,6 +62,7 @@ def rest_app(context: RestContext) -> web.Application:
     app = _application(context)
     app[connectors.PATCHING] = WeakValueDictionary()
     app.cleanup_ctx.append(_forward_client)
+    app.cleanup_ctx.append(backfills.backfill_service)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
     add_routes(app, (*served, openapi_route(served)))
     return app

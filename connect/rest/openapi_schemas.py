@@ -58,6 +58,23 @@ _CHANGES: Final = _object(
 
 _OFFSETS: Final = _list(_object("partition", partition={"type": "object"}, offset={"type": ["object", "null"]}))
 
+_BACKFILL: Final[dict[str, Any]] = {
+    "name": _TEXT,
+    "spec": _ref("BackfillSpec"),
+    "state": _enum("PLANNED", "RUNNING", "PAUSED", "FAILED", "CANCELLED", "COPIED", "DONE"),
+    "chunks": _INT,
+    "rows": {**_INT, "description": "As the source estimated them when the job was planned."},
+    "size_bytes": _INT,
+    "following": _OFFSETS,
+    "statements": _list(_TEXT),
+    "warnings": _list(_TEXT),
+    "created_ms": _INT,
+    "updated_ms": _INT,
+    "error": _TEXT_OR_NULL,
+    "runs_here": {**_BOOL, "description": "A process of the worker that answers runs it."},
+}
+_NUMBER_OR_NULL: Final = {"type": ["number", "null"]}
+
 SCHEMAS: Final[Mapping[str, Any]] = {
     "Error": _object("error_code message", error_code=_INT, message=_TEXT_OR_NULL),
     "Server": _object("version commit kafka_cluster_id", version=_TEXT, commit=_TEXT, kafka_cluster_id=_TEXT),
@@ -198,12 +215,55 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     "Logger": _object("level last_modified", level=_TEXT, last_modified={"type": ["integer", "null"]}),
     "Loggers": _map(_ref("Logger")),
     "LoggerNames": _list(_TEXT),
+    "BackfillSpec": {"type": "object", "description": "A backfill's spec, as in configs/backfill/."},
+    "Backfill": _object(" ".join(_BACKFILL), **_BACKFILL),
+    "Backfills": _list(_ref("Backfill")),
+    "BackfillProgress": _object(
+        " ".join((*_BACKFILL, "progress")),
+        **_BACKFILL,
+        progress=_object(
+            "state chunks chunks_done rows rows_done",
+            state=_TEXT_OR_NULL,
+            error=_TEXT_OR_NULL,
+            chunks=_INT,
+            chunks_done=_INT,
+            rows=_INT,
+            rows_done=_INT,
+            size_bytes=_INT,
+            lanes=_INT,
+            rows_per_second={"type": "number"},
+            eta_s=_NUMBER_OR_NULL,
+            silent_s=_NUMBER_OR_NULL,
+        ),
+    ),
+    "BackfillChunks": _list(
+        _object(
+            "id planned_rows done read rows size_bytes",
+            id=_TEXT,
+            planned_rows=_INT,
+            done=_BOOL,
+            read=_INT,
+            rows=_INT,
+            size_bytes=_INT,
+        )
+    ),
+    "BackfillVerdict": _object(
+        "job good missing twice changed unfinished chunks",
+        job=_TEXT,
+        good=_BOOL,
+        missing=_INT,
+        twice=_INT,
+        changed=_list(_TEXT),
+        unfinished=_list(_TEXT),
+        chunks=_list({"type": "object"}),
+    ),
     "Level": _object("level", level=_enum("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")),
 }
 
 _C = "/connectors/{name}"
 _P = "/connector-plugins"
 _L = "/admin/loggers"
+_B = "/backfills/{name}"
 _DRY_RUN: Final = {
     "dry_run": {**_BOOL, "description": "Answer 200 with a Validation, changes and the plan; store nothing."}
 }
@@ -252,6 +312,15 @@ BODIES: Final[Mapping[tuple[str, str], Bodies]] = {
     ("GET", f"{_P}-broken"): Bodies({"200": "BrokenPlugins"}),
     ("GET", f"{_P}/{{plugin}}/config"): Bodies({"200": "Definitions"}),
     ("PUT", f"{_P}/{{plugin}}/config/validate"): Bodies({"200": "Validation"}, "Config"),
+    ("GET", "/backfills"): Bodies({"200": "Backfills"}),
+    ("POST", "/backfills"): Bodies({"201": "Backfill"}, "BackfillSpec"),
+    ("GET", _B): Bodies({"200": "BackfillProgress"}),
+    ("GET", f"{_B}/chunks"): Bodies({"200": "BackfillChunks"}),
+    ("PUT", f"{_B}/pause"): Bodies({"202": None}),
+    ("PUT", f"{_B}/resume"): Bodies({"202": None}),
+    ("PUT", f"{_B}/cancel"): Bodies({"202": None}),
+    ("POST", f"{_B}/verify"): Bodies({"200": "BackfillVerdict"}),
+    ("POST", f"{_B}/handover"): Bodies({"202": None}),
     ("GET", _L): Bodies({"200": "Loggers"}),
     ("GET", f"{_L}/{{logger}}"): Bodies({"200": "Logger"}),
     ("PUT", f"{_L}/{{logger}}"): Bodies({"200": "LoggerNames", "204": None}, "Level"),

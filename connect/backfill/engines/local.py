@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport
-from connect.backfill.lane import LaneTask, run_lane
+from connect.backfill.lane import LaneTask, RunLane, run_lane
 from connect.runtime.parent_death import die_with_parent
 
 _log = logging.getLogger(__name__)
-RunLane = Callable[[LaneTask], LaneReport]
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport
-from connect.backfill.lane import LaneTask, run_lane
+from connect.backfill.lane import LaneTask, RunLane, run_lane
 from connect.backfill.spec import Engine as EngineSpec
 
 if TYPE_CHECKING:
@@ -34,17 +34,18 @@ _ON_ONE_MACHINE: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver
 class SparkEngine:
     """A Spark application of one job: one task per lane. Owned by the driver's thread."""
 
-    def __init__(self, spec: EngineSpec, job: str) -> None:
-        """Starts nothing. ConnectError: PySpark or Java is missing."""
+    def __init__(self, spec: EngineSpec, job: str, run: RunLane = run_lane) -> None:
+        """Starts nothing. `run`: what a task does with its lane. ConnectError: Java is missing."""
         self._spec = spec
         self._job = job
+        self._run = run
         _require_java()
 
     def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
         """Run each lane as a task. ConnectError: Spark did not start, or a lane failed too often."""
         session = self._session()
         try:
-            return _collected(session, tasks)
+            return _collected(session, self._run, tasks)
         finally:
             session.stop()
 
@@ -84,28 +85,28 @@ def spark_settings(spec: EngineSpec) -> dict[str, str]:
     return {**settings, **spec.conf}
 
 
-def _collected(session: SparkSession, tasks: Sequence[LaneTask]) -> list[LaneReport]:
+def _collected(session: SparkSession, run: RunLane, tasks: Sequence[LaneTask]) -> list[LaneReport]:
     from pyspark.errors import PySparkException
 
     # One row per lane, one lane per task.
     frame = session.range(0, len(tasks), 1, len(tasks))
     try:
-        rows = frame.mapInArrow(_runs(pickle.dumps(list(tasks))), "report binary").collect()
+        rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "report binary").collect()
     except PySparkException as error:
         raise ConnectError(f"A lane failed {_MAX_FAILURES} times, or Spark ended: {_reason(str(error))}") from error
     return [pickle.loads(row.report) for row in rows]  # noqa: S301 - written by our own tasks
 
 
-def _runs(tasks: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _runs(work: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Spark task does with the numbers of its lanes."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        wanted: list[LaneTask] = pickle.loads(tasks)  # noqa: S301 - written by our own driver
+        run_lane_here, tasks = pickle.loads(work)  # noqa: S301 - written by our own driver
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                report = pickle.dumps(run_lane(wanted[number]))
+                report = pickle.dumps(run_lane_here(tasks[number]))
                 yield pa.record_batch([pa.array([report], pa.binary())], names=["report"])
 
     return run

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import sqlalchemy as sa
 from confluent_kafka import Consumer, Message, TopicPartition
 
@@ -89,25 +91,27 @@ class Table:
     def driver(self, connector: Mapping[str, str] | None = None, **parts: Any) -> Driver:
         return Driver(self.spec(**parts), self.worker(), connector or self.connector())
 
-    def records(self, isolation: str = "read_committed") -> list[Message]:
-        """Every record of the topic as a plain client gets it."""
+    def records(self, topic: str | None = None) -> list[Message]:
+        """Every committed record of the topic as a plain client gets it; none where there is no topic."""
+        name = topic or self.topic
         consumer = Consumer(
             {
                 "bootstrap.servers": self.kafka.bootstrap_servers, "group.id": f"{self.name}-reader",
-                "isolation.level": isolation, "enable.partition.eof": True, "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest",
             }
         )  # fmt: skip
         found: list[Message] = []
         try:
-            topic = consumer.list_topics(self.topic, timeout=10).topics[self.topic]
-            consumer.assign([TopicPartition(self.topic, partition, 0) for partition in topic.partitions])
-            left = len(topic.partitions)
+            known = consumer.list_topics(timeout=10).topics.get(name)
+            partitions = () if known is None else known.partitions
+            consumer.assign([TopicPartition(name, partition, 0) for partition in partitions])
+            left = set(partitions)
             while left:
-                for message in consumer.consume(5000, 1.0):
+                for message in consumer.consume(5000, 0.2):
                     if message.error() is None:
                         found.append(message)
                     else:
-                        left -= 1
+                        left.discard(message.partition() or 0)
         finally:
             consumer.close()
         return found
@@ -117,22 +121,42 @@ class Table:
         return [json.loads(message.value())["payload"]["id"] for message in self.records()]
 
 
+class OneAfterTheOther:
+    """An engine that runs the lanes here."""
+
+    def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
+        return [run_lane(task) for task in tasks]
+
+
 @dataclass(frozen=True)
 class KillEachStepOnce:
-    """Runs a lane in its process, and kills that with SIGKILL at the first step that none was killed at before."""
+    """Runs a lane in its process, and kills that with SIGKILL at the first step that none was killed at before.
+
+    `whose` "executor": kills Spark's JVM above the process.
+    """
 
     notes: Path
+    steps: tuple[Step, ...] = tuple(Step)
+    whose: str = "process"
 
     def __call__(self, task: LaneTask) -> LaneReport:
         def on_step(step: Step, _chunk: str) -> None:
+            if step not in self.steps:
+                return
             try:
                 (self.notes / step.name).touch(exist_ok=False)
             except FileExistsError:
                 return
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid() if self.whose == "process" else executor_pid(), signal.SIGKILL)
+            threading.Event().wait()  # until Spark's worker has ended what is below the executor
 
         return run_lane(task, on_step)
 
     @property
     def killed_at(self) -> set[str]:
         return {note.name for note in self.notes.iterdir()}
+
+
+def executor_pid() -> int:
+    """The JVM that this process of Spark's works for."""
+    return next(parent.pid for parent in psutil.Process().parents() if "java" in parent.name())

@@ -1,0 +1,109 @@
+"""A process of a worker that works on one backfill: connector code and Spark never run in the worker itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.runtime.parent_death import die_with_parent
+
+Work = Literal["run", "verify", "write_offsets"]
+_STARTING: Final = 30.0
+
+
+class BackfillChildren:
+    """Starts such processes, and remembers those that run. May be used from any thread."""
+
+    def __init__(self, worker: Mapping[str, str]) -> None:
+        """`worker`: its properties, which may hold secrets."""
+        self._worker = dict(worker)
+        # Children die with the thread that starts them, so that is one that lives as long as the worker.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="backfill-children")
+        self._running: dict[str, SpawnProcess] = {}
+        self._lock = threading.Lock()  # requests are answered on several threads
+
+    def answer(self, work: Work, spec: Mapping[str, Any], timeout_s: float) -> Any:
+        """What a process says of this work: for `run` once lanes are about to start, for others when it is done.
+
+        ConnectError: what it failed with. RetriableError: nothing by then; it is ended.
+        """
+        process, answers = self._starter.submit(self._start, work, dict(spec)).result()
+        if not answers.poll(timeout_s):
+            process.kill()
+            raise RetriableError(f"Backfill {spec['name']}: {work} was not answered within {timeout_s:.0f} s.")
+        try:
+            kind, told = answers.recv()
+        except EOFError:
+            process.join()
+            raise ConnectError(f"The process of backfill {spec['name']} ended with {process.exitcode}.") from None
+        if kind == "refused":
+            raise ConfigError(told)
+        if kind == "failed":
+            raise ConnectError(told)
+        return told
+
+    def is_running(self, name: str) -> bool:
+        """A process of this worker runs the job."""
+        with self._lock:
+            process = self._running.get(name)
+        return process is not None and process.is_alive()
+
+    def close(self) -> None:
+        """End them all; their jobs go on when somebody resumes them."""
+        self._starter.shutdown(wait=True)
+        with self._lock:
+            for process in self._running.values():
+                process.kill()
+
+    def _start(self, work: Work, spec: dict[str, Any]) -> tuple[SpawnProcess, Connection]:
+        context = multiprocessing.get_context("spawn")
+        receiving, sending = context.Pipe(duplex=False)
+        # No daemon: engine local has children of its own.
+        process = context.Process(
+            target=_main, args=(work, self._worker, spec, sending, os.getpid()), name=f"backfill-{spec['name']}"
+        )
+        process.start()
+        sending.close()
+        if work == "run":
+            with self._lock:
+                self._running[spec["name"]] = process
+        return process, receiving
+
+
+def _main(work: Work, worker: dict[str, str], given: dict[str, Any], answers: Connection, parent: int) -> None:
+    from connect.backfill.connectors import connector_of
+    from connect.backfill.driver import Driver
+    from connect.backfill.spec import BackfillSpec
+    from connect.runtime.worker_config import WorkerConfig
+
+    die_with_parent(parent)
+    try:
+        spec, config = BackfillSpec.model_validate(given), WorkerConfig.parse(worker)
+        with Driver(spec, config, connector_of(spec, Path(), config, None)) as driver:
+            answers.send(("done", _done(work, driver)))
+            if work == "run":
+                driver.run()
+    except ConfigError as error:
+        answers.send(("refused", str(error)))
+    except ConnectError as error:
+        answers.send(("failed", str(error)))
+
+
+def _done(work: Work, driver: Any) -> Any:
+    from connect.backfill.handover import write_offsets
+    from connect.backfill.verify import verify
+
+    if work == "run":
+        return driver.begin().chunks
+    if work == "verify":
+        return verify(driver).as_json()
+    return [dict(position.offset or {}) for position in write_offsets(driver, Deadline.after(_STARTING)).positions]

@@ -1,0 +1,145 @@
+"""Backfills as a worker offers them over REST. Every method blocks, so that it is called from a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connect.backfill.child import BackfillChildren
+from connect.backfill.chunk import Wish
+from connect.backfill.driver import Driver, state_topics
+from connect.backfill.handover import Connectors, require_stopped
+from connect.backfill.job import Job, JobWish
+from connect.backfill.job_store import JobStore, StateTopics
+from connect.backfill.markers import ChunkState, chunk_states
+from connect.backfill.progress import Watch
+from connect.backfill.spec import BackfillSpec, State
+from connect.runtime.worker_config import WorkerConfig
+
+_KAFKA_S: Final = 30.0
+_BY_FILE_ALONE: Final = {
+    ("engine", "conf"): "runs code of its author's choice",
+    ("engine", "packages"): "runs code of its author's choice",
+    ("engine", "jars"): "runs code of its author's choice",
+    ("engine", "master"): "names another machine",
+    ("source", "config"): "names a file of the worker",
+}
+"""Whoever may POST may not choose what a worker runs and reads."""
+
+
+class NoSuchBackfillError(ConnectError):
+    """There is no job of that name."""
+
+
+class BackfillService:
+    """Owned by the REST server; may be used from any thread."""
+
+    def __init__(self, worker: WorkerConfig, children: BackfillChildren) -> None:
+        self._worker = worker
+        self._children = children
+
+    def backfills(self) -> list[dict[str, Any]]:
+        """Every job of the default jobs topic, by name."""
+        jobs = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon()).jobs
+        return [self._shown(jobs[name]) for name in sorted(jobs)]
+
+    def backfill(self, name: str) -> dict[str, Any]:
+        """A job and how far it is. NoSuchBackfillError."""
+        job = self._job(name)
+        with closing(Watch(self._store(job), name, _soon())) as watch:
+            return self._shown(job) | {"progress": asdict(watch.progress())}
+
+    def chunks(self, name: str) -> list[dict[str, Any]]:
+        """Its chunks, and how far each is."""
+        store = self._store(self._job(name))
+        states = chunk_states(store.all_markers(_soon()))
+        return [
+            {"id": split.id, "planned_rows": split.rows, **_chunk(states.get(split.id, ChunkState()))}
+            for split in store.driver_state(_soon()).splits
+        ]
+
+    def start(self, given: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Plan a job, and run it in a process of this worker. ConfigError lists every mistake of the spec."""
+        spec = checked(given)
+        self._children.answer("run", spec.model_dump(mode="json", by_alias=True), timeout_s)
+        return self._shown(self._job(spec.name))
+
+    def resume(self, name: str, timeout_s: float) -> None:
+        """Go on with it in a process of this worker, which takes it over where another one runs it."""
+        self._children.answer("run", self._job(name).spec, timeout_s)
+
+    def pause(self, name: str) -> None:
+        """Let its lanes end behind their chunks."""
+        self._store(self._job(name)).say(JobWish(name, Wish.PAUSE), _soon())
+
+    def cancel(self, name: str) -> None:
+        """End it for good; nothing more is written when this returns."""
+        with self._driver(name) as driver:
+            driver.cancel()
+
+    def verify(self, name: str, timeout_s: float) -> Any:
+        """Read everything again and compare."""
+        return self._children.answer("verify", self._job(name).spec, timeout_s)
+
+    def hand_over(self, name: str, cluster: Connectors, timeout_s: float) -> None:
+        """Write its connector's offsets, and resume it. ConnectError: it is not stopped, or has offsets."""
+        driver = self._driver(name)
+        require_stopped(cluster, driver)
+        self._children.answer("write_offsets", driver.spec.model_dump(mode="json", by_alias=True), timeout_s)
+        if driver.spec.handover.start_connector:
+            cluster.resume(driver.settings.name)
+
+    def close(self) -> None:
+        """End the processes of this worker."""
+        self._children.close()
+
+    def _job(self, name: str) -> Job:
+        found = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon()).jobs.get(name)
+        if found is None:
+            raise NoSuchBackfillError(f"There is no backfill {name}.")
+        return found
+
+    def _store(self, job: Job) -> JobStore:
+        return JobStore(self._worker, state_topics(job.settings))
+
+    def _driver(self, name: str) -> Driver:
+        # A driver of its own needs no connector as long as it neither plans nor runs.
+        return Driver(self._job(name).settings, self._worker, {})
+
+    def _shown(self, job: Job) -> dict[str, Any]:
+        own = {key: value for key, value in asdict(job).items() if key != "run"}
+        return {"name": job.name, **own, "runs_here": self._children.is_running(job.name)}
+
+
+def checked(given: Mapping[str, Any]) -> BackfillSpec:
+    """The spec of a request. ConfigError lists every mistake, and every part that a request may not choose."""
+    problems = []
+    for (part, key), why in _BY_FILE_ALONE.items():
+        inner = given.get(part)
+        if isinstance(inner, Mapping) and key in inner:
+            text = f"{part}.{key}: it {why}; give it in a file to `connect backfill run`."
+            problems.append(ConfigProblem(f"{part}.{key}", text))
+    try:
+        spec = BackfillSpec.model_validate(given)
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            name = ".".join(map(str, found["loc"]))
+            problems.append(ConfigProblem(name, f"{name}: {found['msg'].removeprefix('Value error, ')}."))
+    else:
+        if not problems:
+            return spec
+    raise ConfigError(problems)
+
+
+def _chunk(state: ChunkState) -> dict[str, Any]:
+    return {"done": state.is_done, "read": state.read, "rows": state.rows, "size_bytes": state.size_bytes}
+
+
+def _soon() -> Deadline:
+    return Deadline.after(_KAFKA_S)

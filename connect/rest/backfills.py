@@ -1,0 +1,122 @@
+"""`/backfills…`: sources in bulk, run in a process of the worker that is asked. Kafka Connect has no such resource."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Final, TypeVar
+
+from aiohttp import web
+
+from connect.backfill.child import BackfillChildren
+from connect.backfill.service import BackfillService, NoSuchBackfillError
+from connect.cluster.operations import NotFoundError, Operations, RequestError, TargetState
+from connect.rest.answers import empty_answer, json_answer
+from connect.rest.context import CONTEXT, context_of, remaining_s
+from connect.rest.json_body import read_json
+from connect.rest.routing import Route, name_of
+
+T = TypeVar("T")
+BACKFILLS: Final = web.AppKey("backfills", BackfillService)
+
+
+async def get_backfills(request: web.Request) -> web.Response:
+    """Every backfill job."""
+    return json_answer(await _asked(request, lambda service: service.backfills()))
+
+
+async def create_backfill(request: web.Request) -> web.Response:
+    """Plan a job and run it on this worker; the body is its spec as JSON."""
+    body = await read_json(request)
+    if not isinstance(body, dict):
+        raise RequestError(400, "The body is no backfill spec: write an object, as in configs/backfill/.")
+    return json_answer(await _asked(request, lambda s: s.start(body, remaining_s(request))), 201)
+
+
+async def get_backfill(request: web.Request) -> web.Response:
+    """A job and how far it is."""
+    return json_answer(await _asked(request, lambda service: service.backfill(name_of(request))))
+
+
+async def get_chunks(request: web.Request) -> web.Response:
+    """The chunks of a job, and how far each is."""
+    return json_answer(await _asked(request, lambda service: service.chunks(name_of(request))))
+
+
+async def pause_backfill(request: web.Request) -> web.Response:
+    """Let every lane end behind the chunk it is writing."""
+    await _asked(request, lambda service: service.pause(name_of(request)))
+    return empty_answer(202)
+
+
+async def resume_backfill(request: web.Request) -> web.Response:
+    """Go on with a job on this worker, which takes it over where another one runs it."""
+    await _asked(request, lambda service: service.resume(name_of(request), remaining_s(request)))
+    return empty_answer(202)
+
+
+async def cancel_backfill(request: web.Request) -> web.Response:
+    """End a job for good; nothing more is written."""
+    await _asked(request, lambda service: service.cancel(name_of(request)))
+    return empty_answer(202)
+
+
+async def verify_backfill(request: web.Request) -> web.Response:
+    """Read the topics of a job again and compare."""
+    return json_answer(await _asked(request, lambda s: s.verify(name_of(request), remaining_s(request))))
+
+
+async def hand_over_backfill(request: web.Request) -> web.Response:
+    """Write the connector's offsets where following begins, and resume it."""
+    cluster = _OwnCluster(context_of(request).operations, remaining_s(request))
+    await _asked(request, lambda s: s.hand_over(name_of(request), cluster, remaining_s(request)))
+    return empty_answer(202)
+
+
+class _OwnCluster:
+    """The connectors of this worker's cluster, for a handover. Used from a thread that may wait."""
+
+    def __init__(self, operations: Operations, timeout_s: float) -> None:
+        self._operations = operations
+        self._timeout_s = timeout_s
+
+    def standing(self, name: str) -> tuple[str, int] | None:
+        """As the cluster's own status says."""
+        try:
+            status = self._operations.status(name)
+        except NotFoundError:
+            return None
+        return status.connector.state.value, len(status.tasks)
+
+    def resume(self, name: str) -> None:
+        """Let it run; what only the leader may do makes the leader answer the whole request."""
+        self._operations.set_target(name, TargetState.STARTED).result(self._timeout_s)
+
+
+async def backfill_service(app: web.Application) -> AsyncIterator[None]:
+    """The service as long as the application is served."""
+    worker = app[CONTEXT].worker
+    app[BACKFILLS] = BackfillService(worker, BackfillChildren(worker.originals))
+    yield
+    await asyncio.to_thread(app[BACKFILLS].close)
+
+
+async def _asked(request: web.Request, ask: Callable[[BackfillService], T]) -> T:
+    """Off the event loop: Kafka is waited for."""
+    try:
+        return await asyncio.to_thread(ask, request.app[BACKFILLS])
+    except NoSuchBackfillError as error:
+        raise RequestError(404, str(error)) from error
+
+
+ROUTES = (
+    Route("GET", "/backfills", get_backfills),
+    Route("POST", "/backfills", create_backfill, needs_body=True),
+    Route("GET", "/backfills/{name}", get_backfill),
+    Route("GET", "/backfills/{name}/chunks", get_chunks),
+    Route("PUT", "/backfills/{name}/pause", pause_backfill),
+    Route("PUT", "/backfills/{name}/resume", resume_backfill),
+    Route("PUT", "/backfills/{name}/cancel", cancel_backfill),
+    Route("POST", "/backfills/{name}/verify", verify_backfill),
+    Route("POST", "/backfills/{name}/handover", hand_over_backfill),
+)

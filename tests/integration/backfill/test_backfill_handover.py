@@ -1,0 +1,107 @@
+"""The connector goes on behind its backfill, on a real worker: nothing missing, nothing twice, nothing overwritten."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import pytest
+from backfill_job import OneAfterTheOther, Table
+from e2e_worker import WorkerProcess, wait_for
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError
+from connect.backfill.driver import Driver
+from connect.backfill.handover import ConnectorsByRest, hand_over
+from connect.backfill.job import JobState
+from connect.client.rest import Access, ConnectClient
+from connect.runtime.worker_config import WorkerConfig
+from connect.services import KafkaEndpoint
+
+ROWS = 1200
+MODES: Mapping[str, Mapping[str, str]] = {
+    "incrementing": {},
+    "timestamp": {"mode": "timestamp", "timestamp.column.name": "ts"},
+    "both": {"mode": "timestamp+incrementing", "timestamp.column.name": "ts"},
+    "at least once": {"exactly.once.support": "requested"},
+}
+
+
+class Cluster:
+    """A worker whose settings a backfill has, too."""
+
+    def __init__(self, process: WorkerProcess, kafka: KafkaEndpoint) -> None:
+        self.client = ConnectClient(Access(process.url))
+        self.worker = WorkerConfig.parse(dict(process.properties))
+
+    def job(self, table: Table, settings: Mapping[str, str], **parts: object) -> Driver:
+        return Driver(table.spec(**parts), self.worker, settings)
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    process = WorkerProcess(tmp_path_factory.mktemp("worker"), kafka.bootstrap_servers, "backfill-handover")
+    process.start()
+    yield Cluster(process, kafka)
+    process.stop()
+
+
+def handed_over(driver: Driver, cluster: Cluster) -> None:
+    hand_over(driver, ConnectorsByRest(cluster.client), Deadline.after(60))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_come_during_and_after_a_backfill_come_by_the_connector(table: Table, cluster: Cluster, mode: str):
+    table.fill(ROWS)
+    settings = table.connector() | {"exactly.once.support": "required"} | MODES[mode]
+    cluster.client.create(table.name, settings, "STOPPED")
+    during = "INSERT INTO {t} (name) SELECT 'during ' || s FROM generate_series(1, 50) s"
+    with cluster.job(table, settings) as driver:
+        driver.begin()
+        table.run(during)
+        assert driver.run(OneAfterTheOther()).state is JobState.COPIED
+        handed_over(driver, cluster)
+    # Called again, it writes nothing: a handover that died goes on.
+    with cluster.job(table, settings) as driver:
+        handed_over(driver, cluster)
+        assert driver.require_known().state is JobState.DONE
+    table.run(during)
+    everything = Counter(range(1, ROWS + 101))
+    wait_for(lambda: Counter(table.ids()).keys() == everything.keys(), 60, "the rows of the connector")
+    assert Counter(table.ids()) == everything
+    streamed = [message for message in table.records() if not message.headers()]
+    assert len(streamed) == 100, "what was backfilled was not read again"
+    cluster.client.delete(table.name)
+
+
+def test_offsets_that_exist_are_not_overwritten_unless_the_spec_says_so(table: Table, cluster: Cluster):
+    table.fill(ROWS)
+    settings = table.connector()
+    cluster.client.create(table.name, settings, "STOPPED")
+    partition = {"protocol": "1", "table": f"public.{table.name}"}
+    cluster.client.alter_offsets(table.name, [{"partition": partition, "offset": {"incrementing": 7}}])
+    with cluster.job(table, settings) as driver:
+        driver.run(OneAfterTheOther())
+        with pytest.raises(ConfigError, match=r"has offsets already.*incrementing.*7"):
+            handed_over(driver, cluster)
+    assert cluster.client.offsets(table.name)[0]["offset"] == {"incrementing": 7}
+    with cluster.job(table, settings, handover={"overwrite": True, "start_connector": False}) as driver:
+        handed_over(driver, cluster)
+    assert cluster.client.offsets(table.name)[0]["offset"] == {"incrementing": ROWS}
+    assert cluster.client.status(table.name)["connector"]["state"] == "STOPPED"
+    cluster.client.delete(table.name)
+
+
+def test_a_connector_that_is_not_stopped_keeps_its_offsets(table: Table, cluster: Cluster):
+    table.fill(10)
+    settings = table.connector(topic__prefix="other-")
+    cluster.client.create(table.name, settings, "PAUSED")
+    with cluster.job(table, settings) as driver:
+        with pytest.raises(ConnectError, match="There is no backfill"):
+            handed_over(driver, cluster)
+        driver.run(OneAfterTheOther())
+        with pytest.raises(ConnectError, match="is PAUSED"):
+            handed_over(driver, cluster)
+    cluster.client.delete(table.name)
+    with cluster.job(table, settings) as driver, pytest.raises(ConnectError, match="There is no connector"):
+        handed_over(driver, cluster)
