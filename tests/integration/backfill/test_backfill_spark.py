@@ -1,0 +1,68 @@
+"""Engine spark: Python workers are killed in the middle of chunks, and their tasks run again; every row comes once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from backfill_job import KillEachStepOnce, Table
+from spark_cluster import standalone_cluster
+
+from connect.api.errors import ConnectError
+from connect.backfill.chunk import Step
+from connect.backfill.engines import spark
+from connect.backfill.engines.spark import SparkEngine, spark_settings
+from connect.backfill.job import JobState
+from connect.backfill.spec import Engine
+from connect.backfill.verify import verify
+
+ROWS = 4000
+
+
+def test_lanes_whose_python_workers_are_killed_are_run_again_by_spark(table: Table, tmp_path, monkeypatch):
+    # Where Spark's Python workers find this test's module.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    table.fill(ROWS)
+    kills = KillEachStepOnce(tmp_path, steps=(Step.MARKER_SENT, Step.COMMITTED))
+    with table.driver(engine={"type": "spark", "master": "local[2,4]"}) as driver:
+        job = driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills))
+        assert job.state is JobState.COPIED
+        assert kills.killed_at == {"MARKER_SENT", "COMMITTED"}
+        assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
+        assert verify(driver).is_good
+
+
+@pytest.mark.parametrize("master", ["standalone", pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.chaos)])
+def test_an_executor_that_is_killed_in_the_middle_of_a_chunk_repeats_no_row(table: Table, master: str, tmp_path):
+    table.fill(ROWS)
+    kills = KillEachStepOnce(tmp_path / "kills", (Step.MARKER_SENT,), whose="executor")
+    kills.notes.mkdir()
+    with ExitStack() as stack:
+        if master == "standalone":
+            master = stack.enter_context(standalone_cluster(tmp_path))
+        conf = {
+            "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent), "spark.executor.memory": "512m",
+            "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+        }  # fmt: skip
+        driver = stack.enter_context(table.driver(engine={"type": "spark", "master": master, "conf": conf}))
+        job = driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills))
+        assert job.state is JobState.COPIED
+        assert kills.killed_at == {"MARKER_SENT"}
+        assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
+        assert verify(driver).is_good
+
+
+def test_spark_is_started_with_what_keeps_lanes_apart_and_the_spec_on_top():
+    settings = spark_settings(Engine(master="local[2,4]", conf={"spark.ui.enabled": "true"}))
+    assert settings["spark.speculation"] == "false"
+    assert settings["spark.ui.enabled"] == "true"
+    assert "spark.jars.packages" not in settings, "Spark would ask Maven, and not start without it"
+
+
+def test_a_machine_without_java_is_told_what_to_do(monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(spark.shutil, "which", lambda _name: None)
+    with pytest.raises(ConnectError, match=r"needs Java 17.*engine: \{type: local\}"):
+        SparkEngine(Engine(), "job")
