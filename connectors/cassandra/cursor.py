@@ -25,10 +25,11 @@ class Cursor:
     def u8(self) -> int:
         """One byte."""
         at = self.at
-        if at >= len(self.data):
-            raise TruncatedError(f"The bytes end at {at}, where one more is expected.")
         self.at = at + 1
-        return self.data[at]
+        try:
+            return self.data[at]
+        except IndexError:
+            raise TruncatedError(f"The bytes end at {at}, where one more is expected.") from None
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
@@ -45,7 +46,12 @@ class Cursor:
 
     def vint(self) -> int:
         """An unsigned variable-length integer of up to 64 bits."""
-        first = self.u8()
+        at = self.at
+        try:
+            first = self.data[at]
+        except IndexError:
+            raise TruncatedError(f"The bytes end at {at}, where one more is expected.") from None
+        self.at = at + 1
         if first < 0x80:
             return first
         more = 8 - (first ^ 0xFF).bit_length()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
@@ -16,9 +15,11 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
+from connectors.cassandra.log.chunk import Located, batches
 from connectors.cassandra.log.disk import DiskWatch, read_limit
-from connectors.cassandra.log.events import Event
+from connectors.cassandra.log.events import Node
 from connectors.cassandra.log.folder import CdcFolder
+from connectors.cassandra.log.mutation import PartitionUpdate
 from connectors.cassandra.log.segments import LocatedFrame, Place, Segments
 from connectors.cassandra.log.watched import Watched
 from connectors.cassandra.schema_reader import read_schemas
@@ -66,7 +67,7 @@ class CassandraCdcTask:
         self._disk = DiskWatch(self._folder.size_bytes, None)
         self._ready: deque[Batch] = deque()
         self._watched: Watched | None = None
-        self._node: Mapping[str, str] = {}
+        self._node = Node("", "", "")
         self._context: SourceContext | None = None
         self._place: Place | None = None
 
@@ -76,7 +77,7 @@ class CassandraCdcTask:
         ((cluster, datacenter, host_id),) = self._database.rows(
             "SELECT cluster_name, data_center, host_id FROM system.local", doing="asking the node for its name"
         )
-        self._node = {"cluster": cluster, "datacenter": datacenter, "node": str(host_id)}
+        self._node = Node(cluster, datacenter, str(host_id))
         self._watched = Watched(lambda: read_schemas(self._database), self._config.tables, self._config.topic_prefix)
         self._disk = DiskWatch(self._folder.size_bytes, read_limit(self._database))
         self._segments.begin(Place.of(ctx.stored_offset(self._partition)))
@@ -104,7 +105,7 @@ class CassandraCdcTask:
 
     @property
     def _partition(self) -> Mapping[str, object]:
-        return {"protocol": PROTOCOL, "node": self._node["node"]}
+        return {"protocol": PROTOCOL, "node": self._node.id}
 
     def _watch_disk(self) -> None:
         assert self._context is not None
@@ -117,47 +118,30 @@ class CassandraCdcTask:
         """Read some mutations; False: there is nothing new."""
         assert self._watched is not None
         assert self._context is not None
-        events: dict[UUID, list[Event]] = {}
+        found: list[Located] = []
         for frame in islice(self._segments.frames(), self._config.max_batch_size):
-            source = {**self._node, "segment": frame.segment, "position": frame.end}
-            for table_id, event in self._events(frame):
-                event.value["source"] = {**source, "table_id": str(table_id)}
-                events.setdefault(table_id, []).append(event)
+            found += [Located(update, frame.segment, frame.end) for update in self._updates(frame)]
+        made = batches(found, self._watched, self._node, self._segments.keep) if found else []
         place, before = self._segments.place(), self._place
         self._context.gauge("unknown_mutations", self._watched.unknown_mutations)
         if place is None or place == before:
             return False
         self._place = place
         # A place without events behind the one before is told only where it lets a segment go.
-        if not events and not place.finished:
+        if not made and not place.finished:
             return True
-        self._ready.extend(self._batches(events, SourcePosition(self._partition, place.offset)))
+        made = made or [Batch(f"{self._config.topic_prefix}progress", Column.from_rows([], None))]
+        # Behind the last table's batch all of them are there.
+        made[-1] = replace(made[-1], position=SourcePosition(self._partition, place.offset))
+        self._ready.extend(made)
         return True
 
-    def _events(self, frame: LocatedFrame) -> list[tuple[UUID, Event]]:
+    def _updates(self, frame: LocatedFrame) -> list[PartitionUpdate]:
         assert self._watched is not None
         try:
-            return self._watched.events(frame.body, frame.version)
+            return self._watched.updates(frame.body, frame.version)
         except RetriableError:
             raise
         except (ConnectError, ValueError, IndexError) as error:
             self._segments.keep(f"The mutation before position {frame.end} cannot be read: {error}")
             return []
-
-    def _batches(self, events: Mapping[UUID, list[Event]], position: SourcePosition) -> list[Batch]:
-        assert self._watched is not None
-        if not events:
-            return [Batch(f"{self._config.topic_prefix}progress", Column.from_rows([], None), position=position)]
-        made: list[Batch] = []
-        for table_id, found in events.items():
-            watched = self._watched.watched[table_id]
-            keys: list[Any] = [event.key for event in found]
-            made.append(
-                Batch(
-                    watched.topic,
-                    Column.from_rows([event.value for event in found], watched.value_schema),
-                    keys=Column.from_rows(keys, watched.key_schema),
-                    position=position if len(made) == len(events) - 1 else None,
-                )
-            )
-        return made

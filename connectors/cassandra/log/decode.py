@@ -63,14 +63,24 @@ class _Column(NamedTuple):
     name: str
     type: CqlType
     size: int | None
+    multicell: bool
+
+
+class _Header(NamedTuple):
+    """A list of columns, and the bytes it was read from."""
+
+    data: bytes
+    columns: list[_Column]
 
 
 class MutationDecoder:
     """Decodes the mutations of segments of one version. `tables`: those that are known, by id."""
 
     def __init__(self, tables: Mapping[UUID, Table], version: int) -> None:
-        self._tables = tables
+        self._tables = {table_id.bytes: table for table_id, table in tables.items()}
         self._unsigned = version >= UNSIGNED_TIMES_VERSION
+        self._headers: dict[bytes, _Header] = {}
+        """The list of columns that each table's last mutation had: mostly the next one has the same."""
 
     def decode(self, body: bytes) -> list[PartitionUpdate]:
         """The updates of a mutation, all of one partition key.
@@ -84,10 +94,10 @@ class MutationDecoder:
         return updates
 
     def _update(self, cursor: Cursor) -> PartitionUpdate:
-        table_id = UUID(bytes=cursor.take(16))
+        table_id = cursor.take(16)
         table = self._tables.get(table_id)
         if table is None:
-            raise UnknownTableError(table_id)
+            raise UnknownTableError(UUID(bytes=table_id))
         key = cursor.vbytes()
         flags = cursor.u8()
         if flags & _IS_EMPTY:
@@ -96,12 +106,22 @@ class MutationDecoder:
             signed(cursor.vint() + _EPOCH_US, 64), self._local(cursor.vint() + _EPOCH_S), signed(cursor.vint(), 32)
         )
         static_columns = _columns(cursor, table) if flags & _HAS_STATIC else []
-        columns = _columns(cursor, table)
+        columns = self._columns(cursor, table_id, table)
         deletion = self._deletion(cursor, stats) if flags & _PARTITION_DELETED else None
         static = self._static(cursor, static_columns, stats) if flags & _HAS_STATIC else None
         if flags & _HAS_ESTIMATE:
             cursor.vint()
         return PartitionUpdate(table, key, deletion, static, self._rows(cursor, table, columns, stats))
+
+    def _columns(self, cursor: Cursor, table_id: bytes, table: Table) -> list[_Column]:
+        header = self._headers.get(table_id)
+        if header is not None and cursor.data.startswith(header.data, cursor.at):
+            cursor.at += len(header.data)
+            return header.columns
+        begin = cursor.at
+        columns = _columns(cursor, table)
+        self._headers[table_id] = _Header(cursor.data[begin : cursor.at], columns)
+        return columns
 
     def _rows(self, cursor: Cursor, table: Table, columns: list[_Column], stats: _Stats) -> list[Row | Marker]:
         rows: list[Row | Marker] = []
@@ -136,7 +156,7 @@ class MutationDecoder:
         present = columns if flags & _ALL_COLUMNS else _subset(cursor, columns)
         found: dict[str, Cell | ComplexColumn] = {}
         for column in present:
-            if column.type.is_multicell:
+            if column.multicell:
                 complex_deletion = self._deletion(cursor, stats) if flags & _COMPLEX_DELETED else None
                 cells = [self._cell(cursor, liveness, column, stats) for _ in range(cursor.vint())]
                 found[column.name] = ComplexColumn(complex_deletion, cells)
@@ -146,6 +166,9 @@ class MutationDecoder:
 
     def _cell(self, cursor: Cursor, row: Liveness | None, column: _Column, stats: _Stats) -> Cell:
         flags = cursor.u8()
+        if flags == _ROW_TIME and row is not None and not column.multicell:
+            # What an INSERT without TTL writes: nearly all cells there are.
+            return Cell(row.writetime_us, cursor.vbytes() if column.size is None else cursor.take(column.size))
         if flags & _ROW_TIME:
             assert row is not None
             writetime_us = row.writetime_us
@@ -160,7 +183,7 @@ class MutationDecoder:
                 local_s = self._local(cursor.vint() + stats.local_s)
             if flags & _EXPIRING:
                 ttl_s = signed(cursor.vint() + stats.ttl_s, 32)
-        multicell = column.type.is_multicell
+        multicell = column.multicell
         path = cursor.vbytes() if multicell else None
         if flags & _NO_VALUE:
             value = None if flags & _TOMBSTONE else b""
@@ -194,7 +217,7 @@ def _columns(cursor: Cursor, table: Table) -> list[_Column]:
         kind = table.value_types.get(name)
         if kind is None:
             raise UnknownColumnError(f"Table {table.title} ({table.id}) has no such column.", field=name)
-        columns.append(_Column(name, kind, kind.fixed_size))
+        columns.append(_Column(name, kind, kind.fixed_size, kind.is_multicell))
     return columns
 
 

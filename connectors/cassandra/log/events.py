@@ -1,149 +1,204 @@
-"""Partition updates -> change events, one per row, static row, range or partition that a statement changed. Pure."""
+"""Partition updates -> change events in columns: one per row, static row, range or partition that was changed. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from connectors.cassandra.cql_types import CqlType
+import pyarrow as pa
+
+from connect.api.arrow import arrow_type
+from connect.api.records import Column
+from connect.api.schema import Schema
+from connectors.cassandra.log.change_columns import change_of, spread, struct_of, values_of
 from connectors.cassandra.log.event_id import EventId
+from connectors.cassandra.log.event_schema import DELETION, LIVENESS, SOURCE
 from connectors.cassandra.log.mutation import (
     Cell,
     Clustering,
-    ComplexColumn,
     Deletion,
     Liveness,
     Marker,
     PartitionUpdate,
     Row,
 )
-from connectors.cassandra.tables import Table
-from connectors.cassandra.values import Decode, UnknownFieldError, decoder
-
-Values = dict[str, Any]
+from connectors.cassandra.tables import Table, TableColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """The key and value of a record, in the Python form of their schemas; `source` is still to be added."""
+class Node:
+    """Whose commit log it is."""
 
-    key: Values
-    value: Values
+    cluster: str
+    datacenter: str
+    id: str
 
 
-class TableEvents:
-    """Makes the events of one table."""
+@dataclass(frozen=True, slots=True)
+class EventShape:
+    """A table and the schemas of its events."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._key = [(column.name, decoder(column.type)) for column in table.partition_key]
-        self._clustering = [(column.name, decoder(column.type)) for column in table.clustering]
-        self._no_clustering: Values = {column.name: None for column in table.clustering}
-        static = {column.name: _change(column.type) for column in table.static}
-        regular = {column.name: _change(column.type) for column in table.regular}
-        self._changes = {**static, **regular}
-        self._no_columns: Values = dict.fromkeys(self._changes)
+    table: Table
+    key: Schema
+    value: Schema
 
-    def of(self, update: PartitionUpdate) -> Iterator[Event]:
-        """The events of an update, in the order in which they take effect on each other."""
-        key = self._partition_key(update.key)
-        ids = EventId(self._table.id, update.key)
+    def part(self, name: str) -> Schema:
+        """The schema of a member of the value."""
+        found = self.value.field(name)
+        assert found is not None
+        return found
+
+
+class Events:
+    """Gathers the events of one table. Owned by one thread."""
+
+    def __init__(self, shape: EventShape, node: Node) -> None:
+        self._shape = shape
+        self._node = node
+        table = shape.table
+        columns = shape.part("columns")
+        self._changes = {
+            column.name: change_of(column.type, field.schema, column.name)
+            for column, field in zip((*table.static, *table.regular), columns.fields, strict=True)
+        }
+        self._ops: list[str] = []
+        self._writetimes: list[int] = []
+        self._keys: list[Sequence[bytes]] = []
+        self._clusterings: list[Clustering] = []
+        self._ids: list[str] = []
+        self._with_columns: list[int] = []
+        self._live: list[tuple[int, Liveness]] = []
+        self._deleted: list[tuple[int, Deletion]] = []
+        self._ranges: list[tuple[int, Marker, Marker]] = []
+        self._places: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._ops)
+
+    def add(self, update: PartitionUpdate, segment: int, position: int) -> None:
+        """The events of an update, in the order in which they take effect on each other.
+
+        UnknownFieldError: it has a field that its type had not when the schema was read.
+        """
+        key = _parts(update.key, len(self._shape.table.partition_key))
+        ids = EventId(self._shape.table.id, update.key)
+        before = len(self._ops)
         if update.deletion is not None:
-            yield self._event("partition_delete", key, self._no_clustering, ids.of_partition(update.deletion),
-                              deletion=update.deletion)  # fmt: skip
+            self._deleted.append((before, update.deletion))
+            self._say("partition_delete", key, (), ids.of_partition(update.deletion), update.deletion.writetime_us)
         if update.static is not None:
-            yield self._row_event("static", key, self._no_clustering, update.static, ids)
-        open_marker: Marker | None = None
+            self._row("static", key, update.static, ids)
+        begun: Marker | None = None
         for row in update.rows:
             if isinstance(row, Row):
-                yield self._row_event(_operation(row), key, self._clustering_values(row.clustering), row, ids)
+                self._row(_operation(row), key, row, ids)
                 continue
-            if open_marker is not None and row.end is not None:
-                yield self._range_event(key, open_marker, row, ids)
-            open_marker = row if row.start is not None else None
+            if begun is not None and row.end is not None:
+                self._range(key, begun, row, ids)
+            begun = row if row.start is not None else None
+        self._places.extend([(segment, position)] * (len(self._ops) - before))
 
-    def _row_event(self, op: str, key: Values, clustering: Values, row: Row, ids: EventId) -> Event:
-        columns = dict(self._no_columns)
+    def columns(self) -> tuple[Column, Column]:
+        """Keys and values. SchemaError: a value is not of its type, or of a newer form of it."""
+        count = len(self._ops)
+        table, shape = self._shape.table, self._shape
+        keys = [
+            values_of([parts[i] for parts in self._keys], column.type, column.name)
+            for i, column in enumerate(table.partition_key)
+        ]
+        clustering = _bound_arrays(table.clustering, self._clusterings)
+        arrays = [
+            pa.array(self._ops, pa.string()),
+            pa.array(self._writetimes, pa.int64()),
+            struct_of([*keys, *clustering], shape.part("key")),
+            self._columns(count),
+            self._liveness(count),
+            self._deletions(count),
+            self._ranges_array(count),
+            pa.array(self._ids, pa.string()),
+            self._sources(count),
+        ]
+        key_column = Column.from_arrow(struct_of(keys, shape.key), shape.key)
+        return key_column, Column.from_arrow(struct_of(arrays, shape.value), shape.value)
+
+    def _say(self, op: str, key: Sequence[bytes], clustering: Clustering, event_id: str, writetime_us: int) -> None:
+        self._ops.append(op)
+        self._writetimes.append(writetime_us)
+        self._keys.append(key)
+        self._clusterings.append(clustering)
+        self._ids.append(event_id)
+
+    def _row(self, op: str, key: Sequence[bytes], row: Row, ids: EventId) -> None:
+        number = len(self._ops)
+        self._with_columns.append(number)
+        if row.liveness is not None:
+            self._live.append((number, row.liveness))
+        if row.deletion is not None:
+            self._deleted.append((number, row.deletion))
         for name, change in row.columns.items():
             # What a dropped column held is gone with it.
-            if name in self._changes:
-                columns[name] = self._changes[name](change)
-        event_id = ids.of_row(op, row)
-        return self._event(
-            op, key, clustering, event_id, columns=columns, liveness=row.liveness, deletion=row.deletion,
-            writetime_us=newest_us(row),
-        )  # fmt: skip
+            column = self._changes.get(name)
+            if column is not None:
+                column.add(number, change)
+        self._say(op, key, row.clustering, ids.of_row(op, row), newest_us(row))
 
-    def _range_event(self, key: Values, start: Marker, end: Marker, ids: EventId) -> Event:
+    def _range(self, key: Sequence[bytes], start: Marker, end: Marker, ids: EventId) -> None:
         assert end.end is not None
-        begin = self._bound(start.prefix), start.bound.includes_start
-        stop = self._bound(end.prefix), end.bound.includes_end
-        if self._is_descending(start.prefix, end.prefix):
-            begin, stop = stop, begin
-        bounds = {"start": begin[0], "start_inclusive": begin[1], "end": stop[0], "end_inclusive": stop[1]}
-        event_id = ids.of_range(start, end)
-        return self._event("range_delete", key, self._no_clustering, event_id, deletion=end.end, deleted_range=bounds)
+        self._deleted.append((len(self._ops), end.end))
+        self._ranges.append((len(self._ops), start, end))
+        self._say("range_delete", key, (), ids.of_range(start, end), end.end.writetime_us)
 
-    def _event(
-        self,
-        op: str,
-        key: Values,
-        clustering: Values,
-        event_id: str,
-        *,
-        columns: Values | None = None,
-        liveness: Liveness | None = None,
-        deletion: Deletion | None = None,
-        deleted_range: Values | None = None,
-        writetime_us: int | None = None,
-    ) -> Event:
-        if writetime_us is None:
-            assert deletion is not None
-            writetime_us = deletion.writetime_us
-        return Event(
-            key,
-            {
-                "op": op,
-                "writetime_us": writetime_us,
-                "key": {**key, **clustering},
-                "columns": columns,
-                "liveness": None if liveness is None else _liveness(liveness),
-                "deletion": None if deletion is None else _deletion(deletion),
-                "range": deleted_range,
-                "event_id": event_id,
-            },
-        )
+    def _columns(self, count: int) -> pa.Array:
+        schema = self._shape.part("columns")
+        if not self._changes:
+            # Arrow takes the number of rows from the columns, of which there are none.
+            return pa.array([{}] * count, pa.struct([]))
+        array = struct_of([change.array(count) for change in self._changes.values()], schema)
+        return spread(array.take(pa.array(self._with_columns, pa.int64())), self._with_columns, count)
 
-    def _partition_key(self, data: bytes) -> Values:
-        if len(self._key) == 1:
-            name, decode = self._key[0]
-            return {name: decode(data)}
-        return {name: decode(part) for (name, decode), part in zip(self._key, composite(data), strict=True)}
+    def _liveness(self, count: int) -> pa.Array:
+        marks = [mark for _, mark in self._live]
+        arrays = [
+            pa.array([mark.writetime_us for mark in marks], pa.int64()),
+            pa.array([mark.ttl_s for mark in marks], pa.int32()),
+            pa.array([mark.expires_s for mark in marks], pa.int64()),
+        ]
+        return spread(struct_of(arrays, LIVENESS), [row for row, _ in self._live], count)
 
-    def _clustering_values(self, clustering: Clustering) -> Values:
-        return {
-            name: None if part is None else decode(part)
-            for (name, decode), part in zip(self._clustering, clustering, strict=True)
-        }
+    def _deletions(self, count: int) -> pa.Array:
+        marks = [mark for _, mark in self._deleted]
+        arrays = [
+            pa.array([mark.writetime_us for mark in marks], pa.int64()),
+            pa.array([mark.local_s for mark in marks], pa.int64()),
+        ]
+        return spread(struct_of(arrays, DELETION), [row for row, _ in self._deleted], count)
 
-    def _bound(self, prefix: Clustering) -> Values | None:
-        if not prefix:
-            return None
-        bound = dict(self._no_clustering)
-        for (name, decode), part in zip(self._clustering, prefix, strict=False):
-            bound[name] = None if part is None else decode(part)
-        return bound
+    def _ranges_array(self, count: int) -> pa.Array:
+        schema = self._shape.part("range")
+        if not self._ranges:
+            return pa.nulls(count, arrow_type(schema))
+        clustering = self._shape.table.clustering
+        sides: list[list[tuple[Clustering, bool]]] = [[], []]
+        for _, start, end in self._ranges:
+            ends = [(start.prefix, start.bound.includes_start), (end.prefix, end.bound.includes_end)]
+            if _runs_backwards(clustering, start.prefix, end.prefix):
+                ends.reverse()
+            for side, found in zip(sides, ends, strict=True):
+                side.append(found)
+        arrays: list[pa.Array] = []
+        for side, name in zip(sides, ("start", "end"), strict=True):
+            bound = schema.field(name)
+            assert bound is not None
+            rows = [i for i, (prefix, _) in enumerate(side) if prefix]
+            values = struct_of(_bound_arrays(clustering, [side[i][0] for i in rows]), bound)
+            arrays += [spread(values, rows, len(side)), pa.array([inclusive for _, inclusive in side], pa.bool_())]
+        return spread(struct_of(arrays, schema), [row for row, _, _ in self._ranges], count)
 
-    def _is_descending(self, start: Clustering, end: Clustering) -> bool:
-        """The range's ends lie in a column that the table orders backwards."""
-        common = 0
-        for one, other in zip(start, end, strict=False):
-            if one != other:
-                break
-            common += 1
-        clustering = self._table.clustering
-        return common < len(clustering) and clustering[common].descending
+    def _sources(self, count: int) -> pa.Array:
+        node, table = self._node, self._shape.table
+        texts = [pa.repeat(pa.scalar(text), count) for text in (node.cluster, node.datacenter, node.id, str(table.id))]
+        places = [pa.array([place[i] for place in self._places], pa.int64()) for i in (0, 1)]
+        return struct_of([*texts, *places], SOURCE)
 
 
 def composite(key: bytes) -> list[bytes]:
@@ -169,82 +224,29 @@ def newest_us(row: Row) -> int:
     return max(times, default=0)
 
 
+def _parts(key: bytes, columns: int) -> Sequence[bytes]:
+    return (key,) if columns == 1 else composite(key)
+
+
 def _operation(row: Row) -> str:
     if row.deletion is not None and row.liveness is None and not row.columns:
         return "delete"
     return "update" if row.liveness is None else "insert"
 
 
-def _liveness(liveness: Liveness) -> Values:
-    return {"writetime_us": liveness.writetime_us, "ttl_s": liveness.ttl_s, "expires_s": liveness.expires_s}
+def _bound_arrays(columns: Sequence[TableColumn], rows: Sequence[Clustering]) -> list[pa.Array]:
+    """Clustering columns of rows, null where a row has less of them."""
+    return [
+        values_of([row[i] if i < len(row) else None for row in rows], column.type, column.name)
+        for i, column in enumerate(columns)
+    ]
 
 
-def _deletion(deletion: Deletion) -> Values:
-    return {"writetime_us": deletion.writetime_us, "local_s": deletion.local_s}
-
-
-_Change = Callable[[Any], Values]
-
-
-def _change(cql: CqlType) -> _Change:
-    """What makes the event's part of a column."""
-    if not cql.is_multicell:
-        return _cell(decoder(cql))
-    if cql.name == "udt":
-        return _fields(cql.fields, [_cell(decoder(parameter)) for parameter in cql.parameters])
-    match cql.name:
-        case "list":
-            return _elements("position", decoder(CqlType("timeuuid")), decoder(cql.parameters[0]))
-        case "map":
-            return _elements("key", decoder(cql.parameters[0]), decoder(cql.parameters[1]))
-    return _elements("element", decoder(cql.parameters[0]), None)
-
-
-def _cell(decode: Decode) -> _Change:
-    def make(cell: Cell) -> Values:
-        return {
-            "value": None if cell.value is None else decode(cell.value),
-            "writetime_us": cell.writetime_us,
-            "ttl_s": cell.ttl_s,
-            "local_deletion_s": cell.local_s,
-            "deleted": cell.value is None,
-        }
-
-    return make
-
-
-def _elements(path_name: str, decode_path: Decode, decode: Decode | None) -> _Change:
-    def make(column: ComplexColumn) -> Values:
-        written: list[Values] = []
-        removed: list[Values] = []
-        for cell in column.cells:
-            element: Values = {path_name: decode_path(cell.path or b"")}
-            if cell.value is None:
-                removed.append({**element, "writetime_us": cell.writetime_us, "local_deletion_s": cell.local_s})
-                continue
-            if decode is not None:
-                element["value"] = decode(cell.value)
-            times = {"writetime_us": cell.writetime_us, "ttl_s": cell.ttl_s, "local_deletion_s": cell.local_s}
-            written.append({**element, **times})
-        return {"cleared_us": _cleared_us(column), "set": written, "removed": removed}
-
-    return make
-
-
-def _fields(names: Sequence[str], makers: Sequence[_Change]) -> _Change:
-    none: Mapping[str, Any] = dict.fromkeys(names)
-
-    def make(column: ComplexColumn) -> Values:
-        fields = dict(none)
-        for cell in column.cells:
-            number = int.from_bytes(cell.path or b"", "big")
-            if number >= len(names):
-                raise UnknownFieldError(f"A value has field {number + 1} of a type with {len(names)} fields.")
-            fields[names[number]] = makers[number](cell)
-        return {"cleared_us": _cleared_us(column), "fields": fields}
-
-    return make
-
-
-def _cleared_us(column: ComplexColumn) -> int | None:
-    return None if column.deletion is None else column.deletion.writetime_us
+def _runs_backwards(columns: Sequence[TableColumn], start: Clustering, end: Clustering) -> bool:
+    """The range's ends lie in a column that the table orders backwards."""
+    common = 0
+    for one, other in zip(start, end, strict=False):
+        if one != other:
+            break
+        common += 1
+    return common < len(columns) and columns[common].descending

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from uuid import UUID
 
 from connect.api.errors import SchemaError
-from connect.api.schema import Schema
 from connectors.cassandra.log.decode import MutationDecoder, UnknownTableError
 from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events import Event, TableEvents
+from connectors.cassandra.log.events import EventShape
+from connectors.cassandra.log.mutation import PartitionUpdate
 from connectors.cassandra.schema_reader import Schemas
 from connectors.cassandra.tables import Table
 
@@ -22,11 +21,8 @@ log = logging.getLogger(__name__)
 class WatchedTable:
     """A table whose changes are sent."""
 
-    table: Table
     topic: str
-    key_schema: Schema
-    value_schema: Schema
-    events: TableEvents
+    shape: EventShape
 
 
 class Watched:
@@ -38,6 +34,7 @@ class Watched:
         self._names = frozenset(names)
         self._prefix = topic_prefix
         self._said: set[str] = set()
+        self._unknown: set[bytes] = set()
         self.unknown_mutations = 0
         """Mutations that were skipped, as their table is not known any more."""
         self.refresh()
@@ -47,40 +44,40 @@ class Watched:
         schemas = self._read()
         self._tables = schemas.tables
         self._decoders: dict[int, MutationDecoder] = {}
-        self.watched = {table.id: self._watch(table) for table in schemas.tables.values() if self._is_wanted(table)}
-        self._others = {table.id.bytes for table in schemas.tables.values() if table.id not in self.watched}
+        self.tables = {table.id: self._watch(table) for table in schemas.tables.values() if self._is_wanted(table)}
+        self._others = {table.id.bytes for table in schemas.tables.values() if table.id not in self.tables}
         for name, why in schemas.broken.items():
             self._say(f"Changes of table {name} cannot be read: {why}")
 
-    def events(self, body: bytes, version: int) -> list[tuple[UUID, Event]]:
-        """The events of a mutation, by table. The schema is read again where the mutation has something new.
+    def updates(self, body: bytes, version: int) -> list[PartitionUpdate]:
+        """The updates of tables that are watched in a mutation. The schema is read again where it has something new.
 
         ConnectError, ValueError: even then it cannot be read.
         """
         # Most mutations of a node are of one table: those of the others are left out at their first bytes.
         if body[0] == 1 and body[1:17] in self._others:
             return []
+        if body[1:17] in self._unknown:
+            self.unknown_mutations += 1
+            return []
         try:
-            return self._events(body, version)
+            return self._updates(body, version)
         except (UnknownTableError, SchemaError, ValueError):
             self.refresh()
         try:
-            return self._events(body, version)
+            return self._updates(body, version)
         except UnknownTableError as error:
             self.unknown_mutations += 1
+            # Ids are never used again: what is not known now never will be, and need not be looked up each time.
+            self._unknown.add(error.table_id.bytes)
             self._say(f"{error} Its changes are left out.")
             return []
 
-    def _events(self, body: bytes, version: int) -> list[tuple[UUID, Event]]:
+    def _updates(self, body: bytes, version: int) -> list[PartitionUpdate]:
         decoder = self._decoders.get(version)
         if decoder is None:
             decoder = self._decoders[version] = MutationDecoder(self._tables, version)
-        return [
-            (update.table.id, event)
-            for update in decoder.decode(body)
-            if update.table.id in self.watched
-            for event in self.watched[update.table.id].events.of(update)
-        ]
+        return [update for update in decoder.decode(body) if update.table.id in self.tables]
 
     def _is_wanted(self, table: Table) -> bool:
         if not table.cdc:
@@ -96,8 +93,8 @@ class Watched:
         return True
 
     def _watch(self, table: Table) -> WatchedTable:
-        topic = f"{self._prefix}{table.title}"
-        return WatchedTable(table, topic, partition_key_schema(table), event_schema(table), TableEvents(table))
+        shape = EventShape(table, partition_key_schema(table), event_schema(table))
+        return WatchedTable(f"{self._prefix}{table.title}", shape)
 
     def _say(self, text: str) -> None:
         if text not in self._said:

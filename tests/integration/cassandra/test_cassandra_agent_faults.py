@@ -52,7 +52,7 @@ class Writer:
 
     def _write(self) -> None:
         random_ = random.Random(7)
-        while not self._ending.wait(0.002):
+        while not self._ending.wait(0.005):
             k, n = random_.randrange(200), random_.randrange(10**6)
             statement = random_.choice(
                 [

@@ -9,10 +9,9 @@ from uuid import UUID
 import pytest
 from cdc_fixtures import segment_bytes, table, tables, updates
 
-from connect.api.records import Column
 from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
 from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events import TableEvents, composite
+from connectors.cassandra.log.events import Events, EventShape, Node, composite
 from connectors.cassandra.log.mutation import (
     Bound,
     Cell,
@@ -45,6 +44,7 @@ OF_EACH = Table(
     dropped={"gone": INT},
 )
 KEY = (5).to_bytes(4, "big")
+NODE = Node("c", "d", "n")
 
 
 def number(value: int) -> bytes:
@@ -55,10 +55,20 @@ def row(columns: dict[str, Any] | None = None, **more: Any) -> Row:
     return replace(Row((number(1), number(2)), None, None, columns or {}), **more)
 
 
+def shape(table: Table) -> EventShape:
+    return EventShape(table, partition_key_schema(table), event_schema(table))
+
+
 def events(*rows: Row | Marker, deletion: Deletion | None = None, static: Row | None = None) -> list[dict[str, Any]]:
-    found = list(TableEvents(OF_EACH).of(PartitionUpdate(OF_EACH, KEY, deletion, static, rows)))
-    assert all(event.key == {"k": 5} for event in found)
-    return [event.value for event in found]
+    """The values of the events of an update, as rows."""
+    made = Events(shape(OF_EACH), NODE)
+    made.add(PartitionUpdate(OF_EACH, KEY, deletion, static, rows), 3, 77)
+    keys, values = made.columns()
+    found = list(values.rows())
+    assert keys.rows() == [{"k": 5}] * len(found)
+    source = {"cluster": "c", "datacenter": "d", "node": "n", "table_id": str(OF_EACH.id), "segment": 3, "position": 77}
+    assert [event["source"] for event in found] == [source] * len(found)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -195,31 +205,34 @@ def test_keys_of_several_columns() -> None:
     assert composite(bytes.fromhex("00000000016200")) == [b"", b"b"]
 
 
-def test_events_of_a_recorded_segment_fit_their_schemas() -> None:
-    found: dict[UUID, list[Any]] = {}
-    for position, update in updates(segment_bytes("plain")):
-        if update.table.name == "cnt":
-            continue
-        place = {"cluster": "c", "datacenter": "d", "node": "n", "segment": 1, "position": position}
-        for event in TableEvents(update.table).of(update):
-            event.value["source"] = {**place, "table_id": str(update.table.id)}
-            found.setdefault(update.table.id, []).append(event)
-    assert sum(map(len, found.values())) > 40
-    for table_id, made in found.items():
-        schema = event_schema(tables()[table_id])
-        values = Column.from_rows([event.value for event in made], schema).arrow()
-        assert values.to_pylist(maps_as_pydicts="strict") == [event.value for event in made]
-        keys = Column.from_rows([event.key for event in made], partition_key_schema(tables()[table_id]))
-        assert len(keys.arrow()) == len(made)
+@pytest.mark.parametrize("kind", ["plain", "lz4"])
+def test_events_of_a_recorded_segment_are_the_same_alone_and_among_others(kind: str) -> None:
+    found: dict[UUID, list[tuple[int, PartitionUpdate]]] = {}
+    for position, update in updates(segment_bytes(kind)):
+        if update.table.name != "cnt":
+            found.setdefault(update.table.id, []).append((position, update))
+    for table_id, changes in found.items():
+        together = Events(shape(tables()[table_id]), NODE)
+        rows = []
+        for position, update in changes:
+            together.add(update, 1, position)
+            alone = Events(shape(tables()[table_id]), NODE)
+            alone.add(update, 1, position)
+            rows += alone.columns()[1].rows() if len(rows) < 25 else [None] * len(alone)
+        keys, values = together.columns()
+        assert len(keys) == len(values) == len(rows) == len(together)
+        assert list(values.rows())[: min(len(rows), 25)] == rows[:25]
 
 
 def test_an_insert_of_every_type_is_told_value_by_value() -> None:
     wanted = table("t")
     first = next(update for _, update in updates(segment_bytes("plain")) if update.table is wanted)
-    events_ = list(TableEvents(wanted).of(first))
-    columns = {name: cell for name, cell in events_[1].value["columns"].items() if cell is not None}
+    made = Events(shape(wanted), NODE)
+    made.add(first, 1, 1)
+    events_ = made.columns()[1].rows()
+    columns = {name: cell for name, cell in events_[1]["columns"].items() if cell is not None}
     values = {name: cell["value"] for name, cell in columns.items() if "value" in cell}
-    assert events_[1].value["key"] == {"pk1": 1, "pk2": "p", "c1": 1577836800000, "c2": "x"}
+    assert events_[1]["key"] == {"pk1": 1, "pk2": "p", "c1": 1577836800000, "c2": "x"}
     assert values == {
         "Wei Rd": "q", "a": "asc", "b": b"\xde\xad\xbe\xef", "bi": 123456789012, "bo": True, "d": 18661, "de": "1.2345",
         "do": 2.5, "du": {"months": 1, "days": 2, "nanoseconds": 10_800_000_000_000}, "f": 1.5, "fl": [9, 8],
@@ -227,4 +240,4 @@ def test_an_insert_of_every_type_is_told_value_by_value() -> None:
         "tp": {"field1": 1, "field2": "z"}, "ts": 1643760000000, "tu": "50554d6e-29bb-11e5-b345-feff819cdc9f", "ty": 3,
         "u": "123e4567-e89b-12d3-a456-426614174000", "v": "123456789012345678901234567890",
     }  # fmt: skip
-    assert [event.value["op"] for event in events_] == ["static", "insert"]
+    assert [event["op"] for event in events_] == ["static", "insert"]

@@ -27,7 +27,7 @@ def bodies(name: str, kind: str = "plain") -> list[bytes]:
 
 
 def count(seen: Watched, found: Iterable[bytes]) -> int:
-    return sum(len(seen.events(body, 7)) for body in found)
+    return sum(len(seen.updates(body, 7)) for body in found)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_tables_with_change_data_capture_are_sent_as_far_as_they_are_named(names
     without = replace(table("bench"), cdc=False)
     given = [without if found.name == "bench" else found for found in tables().values()]
     seen = watched(given, names=names)
-    assert {found.table.name for found in seen.watched.values()} == wanted
-    assert {found.topic for found in seen.watched.values()} == {f"p.ks.{name}" for name in wanted}
+    assert {found.shape.table.name for found in seen.tables.values()} == wanted
+    assert {found.topic for found in seen.tables.values()} == {f"p.ks.{name}" for name in wanted}
 
 
 def test_counters_are_said_to_be_left_out(caplog: pytest.LogCaptureFixture) -> None:
