@@ -23,6 +23,7 @@ VALUE = s.struct(
         "version": s.INT64,
         "text": s.STRING.as_optional(),
         "gone": s.BOOLEAN,
+        "at": s.TIMESTAMP_SCHEMA,
     },
     optional=True,
 )
@@ -42,13 +43,16 @@ class Message:
     gone: bool = False
     region: str = "eu"
     topic: str = TOPIC
+    at_s: int | None = None
 
     @property
     def value(self) -> dict[str, Any] | None:
         if self.text is None:
             return None
+        at = self.time if self.at_s is None else EPOCH + timedelta(seconds=self.at_s)
         return {
-            "id": self.id, "region": self.region, "version": self.version, "text": self.text, "gone": self.gone
+            "id": self.id, "region": self.region, "version": self.version, "text": self.text, "gone": self.gone,
+            "at": at,
         }  # fmt: skip
 
     @property

@@ -5,7 +5,6 @@ Source of names and defaults: BigQuerySinkConfig of confluentinc/kafka-connect-b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
@@ -13,7 +12,6 @@ from pydantic import AfterValidator, SecretStr
 
 from connect.api.config import (
     Boolean,
-    ConnectorConfig,
     Int,
     ListOf,
     Long,
@@ -26,36 +24,16 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
-from connectors.bigquery.dedup import DedupRules, Deletes, Keep, NullKey
+from connectors.bigquery.config_dedup import DedupSettings, size_or_off
+from connectors.bigquery.dedup import Deletes, Keep
+from connectors.bigquery.extras import Extras
 from connectors.bigquery.names import FieldNames, TableNames, is_table_name
-from connectors.bigquery.paths import Path
 from connectors.bigquery.table_schema import ColumnType
 from connectors.bigquery.types import TypeRules
 
-TARGET, TABLES, DEDUP, LIMITS = "BigQuery", "Tables", "Dedup", "Limits"
+TARGET, TABLES, LIMITS = "BigQuery", "Tables", "Limits"
 TASKS_KEY: Final = "bigquery.tasks"
 """In the configuration of a task: how many there are."""
-_DELETE_FIELD: Final = re.compile(r"(?P<path>[^=]+)=(?P<value>.*)")
-
-
-def _check_paths(value: tuple[str, ...]) -> tuple[str, ...]:
-    for text in value:
-        Path.parse(text)
-    if len(set(value)) < len(value):
-        raise ValueError("A field is named twice")
-    if len(value) > 16:
-        raise ValueError("At most 16 fields")
-    return value
-
-
-def _check_delete(value: str) -> str:
-    if value in {Deletes.TOMBSTONE, Deletes.SOFT, Deletes.IGNORE}:
-        return value
-    found = _DELETE_FIELD.fullmatch(value)
-    if found is None:
-        raise ValueError("Give tombstone, soft, ignore, or a field and its value such as __deleted=true")
-    Path.parse(found["path"])
-    return value
 
 
 def _check_table_map(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -68,16 +46,7 @@ def _check_table_map(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-def _check_size_or_off(value: int) -> int:
-    if value != -1 and value < 1:
-        raise ValueError("Value must be at least 1, or -1 for off")
-    return value
-
-
-_paths = AfterValidator(_check_paths)
-
-
-class BigQuerySinkConfig(ConnectorConfig):
+class BigQuerySinkConfig(DedupSettings):
     """The Java connector's settings, and ours: `dedup.*`, `buffer.max.bytes`, `bigquery.*`."""
 
     project: Annotated[String, non_empty] = key(
@@ -151,7 +120,7 @@ class BigQuerySinkConfig(ConnectorConfig):
         "timePartitioningType", "DAY", doc="Time that one partition of a new table covers; NONE: no partitions.",
         group=TABLES,
     )  # fmt: skip
-    partition_expiration_ms: Annotated[Long, AfterValidator(_check_size_or_off)] = key(
+    partition_expiration_ms: Annotated[Long, size_or_off] = key(
         "partitionExpirationMs", -1, doc="A new table's partitions are dropped after this time; -1: never.",
         group=TABLES,
     )  # fmt: skip
@@ -164,47 +133,12 @@ class BigQuerySinkConfig(ConnectorConfig):
         importance="low", group=TABLES,
     )  # fmt: skip
 
-    dedup_fields: Annotated[ListOf, _paths] = key(
-        "dedup.fields",
-        (),
-        doc="Records in which all of these are equal are one row: fields of the value (id, order.id), __key, __key.id, "
-        "__header.x, __topic, __partition, __offset.",
-        importance="high",
-        group=DEDUP,
+    key_column: String = key(
+        "kafkaKeyFieldName", "", doc="Column for the record's key; empty: keys are not stored.", group=TABLES
     )
-    dedup_keep: Annotated[String, one_of(*Keep)] = key(
-        "dedup.keep", "latest",
-        doc="Which record of a row stays: the latest in dedup.order.by, or the first that came.", group=DEDUP,
-    )  # fmt: skip
-    dedup_order: Annotated[ListOf, _paths] = key(
-        "dedup.order.by", ("__timestamp",),
-        doc="Fields whose largest values make a record the latest; ties are broken by partition and offset.",
-        group=DEDUP,
-    )  # fmt: skip
-    dedup_delete: Annotated[String, AfterValidator(_check_delete)] = key(
-        "dedup.delete",
-        "tombstone",
-        doc="Records that delete their row: tombstone (a null value), a field and its value such as __deleted=true "
-        "(tombstones too), soft (the row stays, its column _deleted is true), ignore (tombstones are left out).",
-        group=DEDUP,
-    )
-    dedup_null_key: Annotated[String, one_of("fail", "dlq")] = key(
-        "dedup.null.key", "fail",
-        doc="Records that lack a dedup field: fail ends the task, dlq makes bad rows of them (errors.tolerance).",
-        group=DEDUP,
-    )  # fmt: skip
-    dedup_interval_ms: Annotated[Long, at_least(0)] = key(
-        "dedup.merge.interval.ms", 60_000, doc="Rows wait at most this long before they are staged and merged.",
-        group=DEDUP,
-    )  # fmt: skip
-    dedup_max_records: Annotated[Long, at_least(1)] = key(
-        "dedup.merge.max.records", 500_000, doc="Rows of a table after which a batch is staged and merged.",
-        group=DEDUP,
-    )  # fmt: skip
-    tombstone_retention_ms: Annotated[Long, at_least(0)] = key(
-        "dedup.tombstone.retention.ms", 604_800_000,
-        doc="How long a delete is remembered, so that an older record that comes later does not bring its row back; "
-        "0: not at all.", group=DEDUP,
+    coordinates_column: String = key(
+        "kafkaDataFieldName", "",
+        doc="Column (a record) for topic, partition, offset and time of arrival; empty: none.", group=TABLES,
     )  # fmt: skip
 
     threads: Annotated[Int, between(1, 64)] = key(
@@ -223,7 +157,7 @@ class BigQuerySinkConfig(ConnectorConfig):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys."""
-        if not self.dedup_fields:
+        if not self.merges:
             yield ConfigProblem(
                 "dedup.fields", "dedup.fields is empty: name the fields by which records are the same row."
             )
@@ -246,30 +180,29 @@ class BigQuerySinkConfig(ConnectorConfig):
             yield ConfigProblem(
                 "dedup.delete", "dedup.keep=first never changes a row, so it takes dedup.delete=ignore alone."
             )
+        if self.dedup_mode == "merge" and not self.dedup_fields and not self.upsert:
+            yield ConfigProblem("dedup.fields", "dedup.mode=merge needs dedup.fields.")
+        if self.delete and not self.upsert:
+            yield ConfigProblem(
+                "deleteEnabled",
+                "deleteEnabled=true without upsertEnabled=true is not supported: each record would be a row, and a "
+                "tombstone would delete all rows of its key. Set upsertEnabled=true, or dedup.fields.",
+            )
+        if self.dedup_window.lower() != "none" and not self.partition_field:
+            yield ConfigProblem(
+                "dedup.window",
+                "dedup.window needs timestampPartitionFieldName, the column whose time says in which partition the row "
+                "of a record is.",
+            )
+        if "dedup.late" in self.originals and self.dedup_window.lower() == "none":
+            yield ConfigProblem("dedup.late", "dedup.late is for records older than dedup.window, which is none.")
         if not self.dedup_order:
             yield ConfigProblem("dedup.order.by", "dedup.order.by is empty: leave it out, or name a field.")
 
     @property
-    def dedup(self) -> DedupRules:
-        """The rules of dedup."""
-        marked = _DELETE_FIELD.fullmatch(self.dedup_delete)
-        deletes = Deletes.FIELD if marked else Deletes(self.dedup_delete)
-        if self.dedup_keep == Keep.FIRST:
-            deletes, marked = Deletes.IGNORE, None
-        return DedupRules(
-            fields=tuple(map(Path.parse, self.dedup_fields)),
-            order_by=tuple(map(Path.parse, self.dedup_order)),
-            keep=Keep(self.dedup_keep),
-            deletes=deletes,
-            null_key=NullKey(self.dedup_null_key),
-            delete_field=Path.parse(marked["path"]) if marked else None,
-            delete_value=marked["value"] if marked else "",
-        )
-
-    @property
-    def remembers_deletes(self) -> bool:
-        """Hard deletes leave their key and order in a table beside the table."""
-        return self.dedup.deletes in {Deletes.TOMBSTONE, Deletes.FIELD} and self.tombstone_retention_ms > 0
+    def extras(self) -> Extras:
+        """Columns beside those of fields."""
+        return Extras(self.key_column, self.coordinates_column)
 
     @property
     def field_names(self) -> FieldNames:

@@ -23,6 +23,8 @@ KAFKA_OFFSET: Final = "_kafka_offset"
 KAFKA_TIMESTAMP: Final = "_kafka_timestamp"
 IS_DELETE: Final = "_dedup_is_delete"
 """In staging tables only: the record deletes its row."""
+IS_APPEND: Final = "_dedup_is_append"
+"""In staging tables only: the record is a row of its own, whatever its key."""
 SOFT_DELETED: Final = "_deleted"
 """With dedup.delete=soft: the row's record was a delete."""
 DELETED_AT: Final = "_dedup_deleted_at"
@@ -38,12 +40,13 @@ class Keep(StrEnum):
 
 
 class Deletes(StrEnum):
-    """Which records delete a row, and how."""
+    """Which records delete a row, and how. REFUSE: none, and a tombstone is a bad record (without dedup)."""
 
     TOMBSTONE = "tombstone"
     FIELD = "field"
     SOFT = "soft"
     IGNORE = "ignore"
+    REFUSE = "refuse"
 
 
 class NullKey(StrEnum):
@@ -56,7 +59,10 @@ class NullKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DedupRules:
-    """The settings `dedup.*`. `delete_field`: where `delete_value` marks a delete (dedup.delete=path=value)."""
+    """The settings `dedup.*`; without fields there is no dedup.
+
+    `delete_field`: where `delete_value` marks a delete (dedup.delete=path=value).
+    """
 
     fields: tuple[Path, ...]
     order_by: tuple[Path, ...] = (Path(Root.TIMESTAMP),)
@@ -89,13 +95,19 @@ class DedupColumns:
         return tuple({placed.column: placed for placed in (*self.order, *self.keys) if placed.is_own}.values())
 
 
-def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None) -> DedupColumns:
-    """The columns of keys and order for records whose key has this schema (None: no key)."""
+def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None, key_column: str = "") -> DedupColumns:
+    """The columns of keys and order for records whose key has this schema (None: no key).
+
+    `key_column`: where the table holds the whole key, if it does.
+    """
     keys = [member for path in rules.fields for member in _members(path, key_schema)]
-    order = (*rules.order_by, *TIE_BREAK)
+    order = (*rules.order_by, *TIE_BREAK) if rules.fields else ()
     return DedupColumns(
-        tuple(_placed(path, names, f"_dedup_key_{number}") for number, path in enumerate(keys, 1)),
-        tuple(_placed(path, names, f"_dedup_order_{number}") for number, path in enumerate(dict.fromkeys(order), 1)),
+        tuple(_placed(path, names, key_column, f"_dedup_key_{number}") for number, path in enumerate(keys, 1)),
+        tuple(
+            _placed(path, names, key_column, f"_dedup_order_{number}")
+            for number, path in enumerate(dict.fromkeys(order), 1)
+        ),
     )
 
 
@@ -129,6 +141,11 @@ def _members(path: Path, key_schema: s.Schema | None) -> list[Path]:
     return [Path(Root.KEY, (field.name,)) for field in key_schema.fields]
 
 
+def flat(column: str) -> str:
+    """The name that a member of a record (`key.id`) has as a column of its own."""
+    return column.replace(".", "_")
+
+
 _COORDINATE_COLUMNS: Final = {
     Root.TOPIC: KAFKA_TOPIC,
     Root.PARTITION: KAFKA_PARTITION,
@@ -137,7 +154,9 @@ _COORDINATE_COLUMNS: Final = {
 }
 
 
-def _placed(path: Path, names: FieldNames, otherwise: str) -> Placed:
+def _placed(path: Path, names: FieldNames, key_column: str, otherwise: str) -> Placed:
+    if path.root is Root.KEY and key_column:
+        return Placed(path, ".".join((key_column, *(names.column(n, str(path)) for n in path.names))), is_own=False)
     if path.root in COORDINATES:
         return Placed(path, _COORDINATE_COLUMNS[path.root], is_own=True)
     if path.root is Root.VALUE and len(path.names) == 1:

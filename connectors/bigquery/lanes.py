@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup import IS_DELETE, DedupColumns
+from connectors.bigquery.dedup import IS_APPEND, IS_DELETE, DedupColumns
 from connectors.bigquery.merging import SealedBatch
 from connectors.bigquery.rows import Admitted
 from connectors.bigquery.staging import OffsetRange
 from connectors.bigquery.table_schema import Columns
+from connectors.bigquery.window import Window
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,16 +40,19 @@ class _Piece:
     partition: TopicPartition
     rows: pa.Table
     range: OffsetRange
+    oldest_us: int | None
 
 
 @dataclass
 class Lane:
-    """One table. `columns` and `dedup` are those of the table as it is now."""
+    """One table. `columns` and `dedup` are those of the table as it is now. newest_us: see `window.newest_of`."""
 
     target: str
     columns: Columns
     dedup: DedupColumns
     rotation: Rotation
+    window: Window | None = None
+    newest_us: int | None = None
     _pieces: list[_Piece] = field(default_factory=list)
     _since_s: float = 0.0
     _sealed: SealedBatch | None = None
@@ -58,13 +62,14 @@ class Lane:
 
     def take(self, partition: TopicPartition, admitted: Admitted, now_s: float) -> None:
         """Gather the rows of one put."""
+        self.newest_us = admitted.newest_us if admitted.newest_us is not None else self.newest_us
         if not len(admitted.rows):
             return
         if not self._pieces:
             self._since_s = now_s
         offsets = admitted.offsets
         places = OffsetRange(offsets[0].as_py(), offsets[-1].as_py())
-        self._pieces.append(_Piece(partition, admitted.rows, places))
+        self._pieces.append(_Piece(partition, admitted.rows, places, admitted.oldest_us))
 
     @property
     def gathered_bytes(self) -> int:
@@ -103,9 +108,20 @@ class Lane:
                 min(before.first, piece.range.first), max(before.last, piece.range.last)
             )
         tables = tuple(piece.rows for piece in self._pieces)
-        deletes = sum(pc.sum(table[IS_DELETE]).as_py() or 0 for table in tables)
-        self._sealed = SealedBatch(self.target, tables, ranges, self.columns, self.dedup, deletes)
+        deletes, appends = (
+            sum(pc.sum(table[mark]).as_py() or 0 for table in tables) for mark in (IS_DELETE, IS_APPEND)
+        )
+        self._sealed = SealedBatch(
+            self.target, tables, ranges, self.columns, self.dedup, deletes, appends, self._bound()
+        )
         self._pieces = []
+
+    def _bound(self) -> str | None:
+        """The least partition in which rows of the gathered records may be; None: anywhere."""
+        oldest = [piece.oldest_us for piece in self._pieces]
+        if self.window is None or any(time is None for time in oldest):
+            return None
+        return self.window.bound(min(time for time in oldest if time is not None))
 
     def advance(self, land: Callable[[SealedBatch], None], executor: Executor, now_s: float) -> RetriableError | None:
         """Move on without waiting: take note of a batch that has landed, start the next that is due.

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from connectors.bigquery.dedup import DELETED_AT, IS_DELETE, SOFT_DELETED, Deletes, Keep
+from connectors.bigquery.dedup import (
+    DELETED_AT,
+    IS_APPEND,
+    IS_DELETE,
+    KAFKA_OFFSET,
+    KAFKA_PARTITION,
+    KAFKA_TOPIC,
+    SOFT_DELETED,
+    Deletes,
+    Keep,
+    flat,
+)
 
 Quote = Callable[[str], str]
 
@@ -20,11 +31,20 @@ def backticks(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """The partitions that are searched: of `column` from `least` on, SQL of a constant, as joins prune nothing."""
+
+    column: str
+    least: str
+
+
+@dataclass(frozen=True, slots=True)
 class Merge:
     """One MERGE. All members are names of columns but `target`, `staged` and `tombstones`, which are quoted tables.
 
     columns: those of the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the
     staged tables have; the others become NULL in a row that is replaced. tombstones: where hard deletes are remembered.
+    A key may be a member of a record, as in `key.id`. bound: None searches the whole table.
     """
 
     target: str
@@ -36,11 +56,16 @@ class Merge:
     keep: Keep = Keep.LATEST
     deletes: Deletes = Deletes.TOMBSTONE
     tombstones: str | None = None
+    bound: Bound | None = None
     quote: Quote = backticks
 
     def text(self) -> str:
         """The MERGE into the table."""
-        lines = [f"MERGE INTO {self.target} AS T", f"USING (\n{self._source()}\n) AS S", f"ON {self._same('S', 'T')}"]
+        lines = [
+            f"MERGE INTO {self.target} AS T",
+            f"USING (\n{self._source()}\n) AS S",
+            f"ON {self._same('S', 'T')}{self._searched()}",
+        ]
         if self.keep is Keep.FIRST:
             return "\n".join([*lines, self._insert("")])
         newer = self.newer("S", "T")
@@ -68,15 +93,15 @@ class Merge:
         assert self.tombstones is not None
         marks = [c for c in self.order if c not in self.keys]
         names, deleted_at = [*self.keys, *marks], self.quote(DELETED_AT)
-        quoted = [self.quote(name) for name in names]
+        quoted = [self.quote(flat(name)) for name in names]
         sets = ", ".join([*(f"{q} = S.{q}" for q in map(self.quote, marks)), f"{deleted_at} = {now}"])
         return "\n".join([
             f"MERGE INTO {self.tombstones} AS T",
             f"USING (\n{self._winners()}\n) AS S",
-            f"ON {self._same('S', 'T')}",
+            f"ON {self._same('S', 'T', is_flat=True)}",
             f"WHEN MATCHED AND S.{self._is_delete} AND {self.newer('S', 'T')} THEN UPDATE SET {sets}",
             f"WHEN NOT MATCHED AND S.{self._is_delete} THEN INSERT ({', '.join(quoted)}, {deleted_at})",
-            f"VALUES ({', '.join(f'S.{q}' for q in quoted)}, {now})",
+            f"VALUES ({', '.join(self._ref('S', name) for name in names)}, {now})",
         ])  # fmt: skip
 
     def newer(self, one: str, other: str) -> str:
@@ -92,19 +117,49 @@ class Merge:
     def _is_delete(self) -> str:
         return self.quote(IS_DELETE)
 
-    def _same(self, one: str, other: str) -> str:
-        return " AND ".join(f"{one}.{q} = {other}.{q}" for q in map(self.quote, self.keys))
+    def append(self) -> str:
+        """The MERGE of rows of their own: a record that is there already, by its coordinates, is not added again."""
+        columns = ", ".join((*self._staged_names(), self._is_delete))
+        rows = "\n  UNION ALL\n".join(
+            f"  SELECT {columns} FROM {table} WHERE {self.quote(IS_APPEND)}"  # noqa: S608 - names alone
+            for table in self.staged
+        )
+        coordinates = (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET)
+        same = " AND ".join(f"S.{q} = T.{q}" for q in map(self.quote, coordinates))
+        one_each = ", ".join(map(self.quote, coordinates))
+        return "\n".join([
+            f"MERGE INTO {self.target} AS T",
+            "USING (", "  SELECT * FROM (", rows, "  ) WHERE TRUE",
+            f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {one_each} ORDER BY {self.quote(KAFKA_OFFSET)}) = 1", ") AS S",
+            f"ON {same}{self._searched()}",
+            self._insert(""),
+        ])  # fmt: skip
+
+    def _ref(self, alias: str, name: str, *, is_flat: bool = False) -> str:
+        parts = [flat(name)] if is_flat else name.split(".")
+        return ".".join((alias, *map(self.quote, parts)))
+
+    def _same(self, one: str, other: str, *, is_flat: bool = False) -> str:
+        """The keys are equal; `is_flat`: `other` has no records, but columns for their members."""
+        pairs = ((self._ref(one, key), self._ref(other, key, is_flat=is_flat)) for key in self.keys)
+        return " AND ".join(f"{a} = {b}" for a, b in pairs)
+
+    def _searched(self) -> str:
+        if self.bound is None:
+            return ""
+        column = f"T.{self.quote(self.bound.column)}"
+        return f" AND ({column} >= {self.bound.least} OR {column} IS NULL)"
 
     def _winners(self) -> str:
         """Of each key the staged row that stays."""
         # Two batches may hold the same record, as after a replay: its rows are alike, and either will do.
-        columns = self._staged_columns()
+        columns = ", ".join((*self._staged_names(), self._is_delete, self.quote(IS_APPEND)))
         rows = "\n  UNION ALL\n".join(f"  SELECT {columns} FROM {table}" for table in self.staged)  # noqa: S608 - names
         direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"
         order = ", ".join(f"{self.quote(name)} {direction}" for name in self.order)
-        keys = ", ".join(map(self.quote, self.keys))
+        keys = ", ".join(self._ref("R", key) for key in self.keys)
         return "\n".join([
-            "  SELECT * FROM (", rows, "  ) WHERE TRUE",
+            "  SELECT * FROM (", rows, f"  ) AS R WHERE NOT {self.quote(IS_APPEND)}",
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) = 1",
         ])  # fmt: skip
 
@@ -114,13 +169,12 @@ class Merge:
         # A delete goes on although its tombstone, just written, is as new as itself.
         return "\n".join([
             "  SELECT W.* FROM (", self._winners(), f"  ) AS W LEFT JOIN {self.tombstones} AS D",
-            f"  ON {self._same('W', 'D')}",
+            f"  ON {self._same('W', 'D', is_flat=True)}",
             f"  WHERE W.{self._is_delete} OR D.{self.quote(self.order[-1])} IS NULL OR {self.newer('W', 'D')}",
         ])  # fmt: skip
 
-    def _staged_columns(self) -> str:
-        names = [name for name in self.columns if name in self.present]
-        return ", ".join(self.quote(name) for name in (*names, IS_DELETE))
+    def _staged_names(self) -> list[str]:
+        return [self.quote(name) for name in self.columns if name in self.present]
 
     def _value(self, name: str) -> str:
         if name == SOFT_DELETED and self.deletes is Deletes.SOFT:

@@ -14,13 +14,13 @@ import time
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup import DedupColumns, Deletes, Keep
-from connectors.bigquery.merge_sql import Merge
+from connectors.bigquery.merge_sql import Bound, Merge
 from connectors.bigquery.staging import (
     CONNECTOR_LABEL,
     EXPIRES_AFTER_S,
@@ -58,6 +58,8 @@ class SealedBatch:
     columns: Columns
     dedup: DedupColumns
     deletes: int
+    appends: int
+    bound: str | None
 
     @property
     def rows(self) -> int:
@@ -103,6 +105,7 @@ class Merging:
         keep: Keep,
         deletes: Deletes,
         remembers_deletes: bool,
+        window_column: str | None,
         report: Callable[[Mapping[str, int]], None],
     ) -> None:
         """`report`: hears the figures of each merge, on any thread."""
@@ -111,6 +114,7 @@ class Merging:
         self._keep = keep
         self._deletes = deletes
         self._remembers_deletes = remembers_deletes
+        self._window_column = window_column
         self._report = report
         self._stop = threading.Event()
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -158,6 +162,8 @@ class Merging:
             columns=tuple(column.name for column in batch.columns if column.name in present),
             rows=batch.rows,
             deletes=batch.deletes,
+            appends=batch.appends,
+            bound=batch.bound,
         )
         known = by_name(batch.columns)
         columns = staging_columns(tuple(known[name.lower()] for name in facts.columns))
@@ -216,11 +222,22 @@ class Merging:
             keep=self._keep,
             deletes=self._deletes,
             tombstones=self._warehouse.path(deletes_table(target)) if remembers else None,
+            bound=self._bound(staged),
         )
         if remembers and any(one.facts.deletes for one in staged):
             self._run(merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of table {target}")
         changed = self._run(merge.text(), f"merging into table {target}")
+        if any(one.facts.appends for one in staged):
+            appended = self._run(merge.append(), f"adding rows of their own to table {target}")
+            changed = replace(changed, inserted=changed.inserted + appended.inserted)
         self._tell(target, sum(one.facts.rows for one in staged), changed, time.monotonic() - started_s)
+
+    def _bound(self, staged: Sequence[Staged]) -> Bound | None:
+        """The widest of the bounds; texts of one form sort as the moments do."""
+        bounds = [one.facts.bound for one in staged]
+        if self._window_column is None or any(bound is None for bound in bounds):
+            return None
+        return Bound(self._window_column, min(bound for bound in bounds if bound is not None))
 
     def _run(self, sql: str, doing: str) -> Changed:
         # Of the text, as the same batches may be merged under other settings after a restart.

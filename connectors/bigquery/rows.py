@@ -5,41 +5,52 @@ Changes nothing, so whatever it raises leaves the sink as it was. Columns stay A
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from connect.api import schema as s
-from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connectors.bigquery.dedup import (
+    IS_APPEND,
     IS_DELETE,
     SOFT_DELETED,
     DedupColumns,
     DedupRules,
     Deletes,
     NullKey,
-    Placed,
     check_key_type,
 )
+from connectors.bigquery.extras import Extras
 from connectors.bigquery.fit import fitted, fitted_rows
 from connectors.bigquery.names import FieldNames
 from connectors.bigquery.paths import Found, Path, Root, find, schema_of
+from connectors.bigquery.refusals import late_rows, no_key, no_order, no_value
 from connectors.bigquery.table_schema import NULLABLE, Columns, ColumnSchema, ColumnType, by_name
 from connectors.bigquery.types import TypeRules, arrow_type_of, column_of
+from connectors.bigquery.window import Late, Window, newest_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_NO_EXTRAS = Extras()
+
+
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Rows to stage, in the order of their offsets. bad: rows of the batch as it was put. ignored: deletes left out."""
+    """Rows to stage, in the order of their offsets. bad: rows of the batch as it was put. late: how many rows were.
+
+    oldest_us, newest_us: of the times of rows' partitions, where there is a window.
+    """
 
     rows: pa.Table
     offsets: pa.Int64Array
     bad: Mapping[int, Exception]
-    ignored: int = 0
+    late: int = 0
+    oldest_us: int | None = None
+    newest_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +61,91 @@ class Admission:
     rules: DedupRules
     columns: DedupColumns
     names: FieldNames
+    window: Window | None = None
+    extras: Extras = _NO_EXTRAS
 
-    def admit(self, batch: Batch) -> Admitted:
-        """SchemaError when a dedup field is missing, or when no value of a field has a place in its column."""
+    def admit(self, batch: Batch, newest_us: int | None = None) -> Admitted:
+        """SchemaError when a dedup field is missing, or when no value of a field has a place in its column.
+
+        `newest_us`: the latest time of a partition so far, see `Window`.
+        """
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         values, schema = batch.values.arrow(), schema_of(batch.values)
         tombstone = values.is_null()
         cells = self._cells(batch)
         bad = self._without_key(batch, cells, tombstone)
-        skipped = _indices(tombstone) if self.rules.deletes is Deletes.IGNORE else set()
+        lacks_key = self._lacks_key(cells, len(batch))
+        skipped = self._skipped(lacks_key, tombstone)
         bad = {row: error for row, error in bad.items() if row not in skipped}
-        for name, found in self._fields(values, schema).items():
-            column = by_name(self.table)[name]
-            present = found.values
-            if tombstone.true_count:  # a delete has no values, and needs none
-                alive = pc.indices_nonzero(pc.invert(tombstone))
-                misfits = fitted_rows(present.take(alive), found.schema, column, name)
-                bad |= {alive[row].as_py(): error for row, error in misfits.items()}
-            else:
-                bad |= fitted_rows(present, found.schema, column, name)
+        bad |= self._misfits(values, schema, tombstone)
         kept = None
         if bad or skipped:
             kept = pa.array([row for row in range(len(batch)) if row not in bad and row not in skipped], pa.int64())
         assert batch.consumed is not None
+        cells |= self.extras.values(batch, time.time_ns() // 1_000_000)
         rows = self._rows(_taken(values, kept), schema, {n: _taken_found(f, kept) for n, f in cells.items()})
         rows = rows.append_column(IS_DELETE, _taken(self._is_delete(batch, tombstone), kept))
-        return Admitted(rows, _taken(batch.consumed.offsets, kept), dict(sorted(bad.items())), len(skipped))
+        rows = rows.append_column(IS_APPEND, _taken(lacks_key, kept))
+        admitted = Admitted(rows, _taken(batch.consumed.offsets, kept), dict(sorted(bad.items())))
+        return admitted if self.window is None else self._judged(self.window, batch, admitted, newest_us)
+
+    def _misfits(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, Exception]:
+        """Rows with a value that has no place in its column."""
+        import pyarrow.compute as pc
+
+        bad: dict[int, Exception] = {}
+        known = by_name(self.table)
+        for name, found in self._fields(values, schema).items():
+            if not tombstone.true_count:
+                bad |= fitted_rows(found.values, found.schema, known[name], name)
+                continue
+            alive = pc.indices_nonzero(pc.invert(tombstone))  # a delete has no values, and needs none
+            misfits = fitted_rows(found.values.take(alive), found.schema, known[name], name)
+            bad |= {alive[row].as_py(): error for row, error in misfits.items()}
+        return bad
+
+    def _skipped(self, lacks_key: pa.Array, tombstone: pa.Array) -> set[int]:
+        """Deletes that are left out: all of them, or those that name no row where such records are appended."""
+        import pyarrow.compute as pc
+
+        if self.rules.deletes is Deletes.IGNORE:
+            return _indices(tombstone)
+        if self.rules.null_key is NullKey.APPEND:
+            return _indices(pc.and_(tombstone, lacks_key))
+        return set()
+
+    def _lacks_key(self, cells: Mapping[str, Found], size: int) -> pa.Array:
+        """Rows that lack a dedup field."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        lacking = pa.repeat(False, size)
+        for placed in self.columns.keys:
+            lacking = pc.or_(lacking, cells[placed.column].values.is_null())
+        return lacking
+
+    def _judged(self, window: Window, batch: Batch, admitted: Admitted, newest_us: int | None) -> Admitted:
+        """What the rules for late records leave of the rows."""
+        import pyarrow.compute as pc
+
+        # A delete has no column of its own that says when: its record's time is the best there is.
+        own = window.times(admitted.rows)
+        times = pc.coalesce(own, find_times(batch, admitted.offsets))
+        newest = newest_of(own, newest_us)
+        late = window.late_rows(times, newest)
+        bad = dict(admitted.bad)
+        rows, offsets = admitted.rows, admitted.offsets
+        if late.true_count and window.late is Late.APPEND:
+            appended = pc.or_(rows[IS_APPEND].combine_chunks(), late)
+            rows = rows.set_column(rows.column_names.index(IS_APPEND), IS_APPEND, appended)
+        elif late.true_count and window.late is not Late.MERGE:
+            if window.late is Late.DLQ:
+                bad |= late_rows(batch, offsets, late)
+            kept = pc.invert(late)
+            rows, offsets, times = rows.filter(kept), offsets.filter(kept), times.filter(kept)
+        oldest = pc.min(times).as_py()
+        return Admitted(rows, offsets, dict(sorted(bad.items())), late.true_count, oldest, newest)
 
     def _fields(self, values: pa.Array, schema: s.Schema) -> dict[str, Found]:
         """The fields of the value by the name, in lower case, of their column."""
@@ -120,15 +188,19 @@ class Admission:
         for placed in self.columns.keys:
             lacking = _indices(cells[placed.column].values.is_null())
             if lacking and self.rules.null_key is NullKey.FAIL and self._counts(lacking, tombstone):
-                raise _no_key(batch, min(lacking), placed, is_final=True)
-            bad |= {row: _no_key(batch, row, placed, is_final=False) for row in lacking}
+                raise no_key(batch, min(lacking), placed.path, is_final=True)
+            if self.rules.null_key is NullKey.APPEND:
+                continue
+            bad |= {row: no_key(batch, row, placed.path, is_final=False) for row in lacking}
         if not tombstone.true_count:
             return bad
         deletes = _indices(tombstone)
+        if self.rules.deletes is Deletes.REFUSE:
+            bad |= {row: no_value(batch, row) for row in deletes}
         for placed in self.columns.order:
             if placed.path.root is Root.VALUE:
                 lacking = _indices(cells[placed.column].values.is_null()) & deletes
-                bad |= {row: _no_order(batch, row, placed) for row in lacking}
+                bad |= {row: no_order(batch, row, placed) for row in lacking}
         return bad
 
     def _counts(self, lacking: set[int], tombstone: pa.Array) -> bool:
@@ -177,26 +249,15 @@ def cell(batch: Batch, path: Path) -> Found:
     return Found(pc.if_else(batch.values.arrow().is_null(), keys, found.values), found.schema.as_optional())
 
 
-def _no_key(batch: Batch, row: int, placed: Placed, *, is_final: bool) -> ConnectError:
-    what = "tombstone" if batch.values.arrow().is_null()[row].as_py() else "record"
-    fix = "Set dedup.null.key=dlq to treat such records as bad ones."
-    if what == "tombstone":
-        fix = f"Set dedup.delete=ignore, or give its key a field {placed.path}. {fix}"
-    message = f"{_place(batch, row)}: the {what} has no {placed.path}, which dedup.fields names."
-    return ConnectError(message, key="dedup.null.key", fix=fix if is_final else None)
+def find_times(batch: Batch, offsets: pa.Int64Array) -> pa.Array:
+    """Kafka's timestamps, in microseconds, of the records at these offsets."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-
-def _no_order(batch: Batch, row: int, placed: Placed) -> ConnectError:
-    return ConnectError(
-        f"{_place(batch, row)}: the tombstone has no {placed.path}, so nothing says which records it comes after.",
-        key="dedup.order.by",
-        fix="Set dedup.order.by=__timestamp, give its key such a field, or set dedup.delete=ignore.",
-    )
-
-
-def _place(batch: Batch, row: int) -> str:
     assert batch.consumed is not None
-    return f"{batch.consumed.topic_partition.topic}-{batch.partition}@{batch.consumed.offsets[row].as_py()}"
+    times = batch.timestamps_ms if batch.timestamps_ms is not None else pa.nulls(len(batch), pa.int64())
+    places = pc.index_in(offsets, value_set=batch.consumed.offsets)
+    return pc.multiply(times.take(places), 1000)
 
 
 def _indices(mask: pa.Array) -> set[int]:

@@ -59,9 +59,7 @@ class BigQuerySinkTask:
     def __init__(self, config: BigQuerySinkConfig, now_s: Callable[[], float] = time.monotonic) -> None:
         self._config = config
         self._now_s = now_s
-        self._rotation = Rotation(
-            config.dedup_max_records, max(1, config.buffer_max_bytes // 2), config.dedup_interval_ms / 1000
-        )
+        self._rotation = Rotation(config.max_records, max(1, config.buffer_max_bytes // 2), config.interval_ms / 1000)
         self._lanes: dict[str, Lane] = {}
         self._next: dict[TopicPartition, int] = {}
         self._figures: Counter[str] = Counter()
@@ -87,6 +85,7 @@ class BigQuerySinkTask:
             keep=config.dedup.keep,
             deletes=config.dedup.deletes,
             remembers_deletes=config.remembers_deletes,
+            window_column=config.partition_field or None,
             report=self._count,
         )
         self._merging.sweep()
@@ -105,8 +104,12 @@ class BigQuerySinkTask:
         partition = batch.consumed.topic_partition
         bad: Mapping[int, Exception] = {}
         if len(batch):
+            bad = self._targets.refused(batch, self._lanes)
+        if len(batch) and not bad:
             lane = self._targets.lane_of(batch, self._lanes, self._rotation)
-            admitted = self._targets.admission(lane, batch).admit(batch)
+            admitted = self._targets.admission(lane, batch).admit(batch, lane.newest_us)
+            if admitted.late:
+                self._count({"late_records_total": admitted.late})
             lane.take(partition, admitted, self._now_s())
             bad = admitted.bad
         self._next[partition] = batch.consumed.next_offset

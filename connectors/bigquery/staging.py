@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup import IS_DELETE
+from connectors.bigquery.dedup import IS_APPEND, IS_DELETE
 from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class OffsetRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StagedFacts:
-    """What is written on a staging table, as JSON in its description."""
+    """What is written on a staging table, as JSON in its description. bound: SQL of the least partition searched."""
 
     target: str
     keys: tuple[str, ...]
@@ -45,6 +45,8 @@ class StagedFacts:
     columns: tuple[str, ...]
     rows: int
     deletes: int
+    appends: int
+    bound: str | None
 
     def text(self) -> str:
         """The description."""
@@ -61,6 +63,8 @@ class StagedFacts:
             columns=tuple(found["columns"]),
             rows=int(found["rows"]),
             deletes=int(found["deletes"]),
+            appends=int(found["appends"]),
+            bound=found["bound"],
         )
 
 
@@ -93,8 +97,11 @@ def target_of(name: str, suffix: str) -> str | None:
 
 
 def staging_columns(table: Columns) -> Columns:
-    """The columns of a staging table: all NULLABLE, as a delete has its key alone, and the mark of deletes."""
-    return (*(column.relaxed() for column in table), ColumnSchema(IS_DELETE, ColumnType.BOOLEAN))
+    """The columns of a staging table: all NULLABLE, as a delete has its key alone, and its marks."""
+    return (
+        *(column.relaxed() for column in table),
+        *(ColumnSchema(m, ColumnType.BOOLEAN) for m in (IS_DELETE, IS_APPEND)),
+    )
 
 
 def parquet_of(tables: Sequence[pa.Table]) -> pa.Buffer:

@@ -9,7 +9,7 @@ from typing import Final
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup import DELETED_AT
+from connectors.bigquery.dedup import DELETED_AT, flat
 from connectors.bigquery.paths import schema_of
 from connectors.bigquery.table_schema import NULLABLE, REPEATED, REQUIRED, Columns, ColumnSchema, ColumnType, by_name
 from connectors.bigquery.types import TypeRules, columns_of
@@ -117,8 +117,16 @@ def deletes_table(target: str) -> str:
     return f"_{target}_deletes"
 
 
+def _member(columns: Columns, name: str) -> ColumnSchema:
+    """A column, or a member of a record (`key.id`) as a column of its own."""
+    first, *rest = name.split(".")
+    found = by_name(columns)[first.lower()]
+    for part in rest:
+        found = by_name(found.fields)[part.lower()]
+    return replace(found.relaxed(), name=flat(name))
+
+
 def deletes_columns(columns: Columns, names: Iterable[str]) -> Columns:
     """The columns of the table that remembers deletes: keys, order, and when the delete was merged."""
-    known = by_name(columns)
-    kept = tuple(known[name.lower()].relaxed() for name in dict.fromkeys(names))
+    kept = tuple(_member(columns, name) for name in dict.fromkeys(names))
     return (*kept, ColumnSchema(DELETED_AT, ColumnType.TIMESTAMP))

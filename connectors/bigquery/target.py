@@ -6,16 +6,18 @@ What is known of a table is asked once; a record with another schema makes it lo
 from __future__ import annotations
 
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 
 from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Batch
 from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import DELETED_AT, DedupColumns, Deletes, placed
+from connectors.bigquery.dedup import DELETED_AT, DedupColumns, Deletes, NullKey, placed
+from connectors.bigquery.extras import has_keys
 from connectors.bigquery.lanes import Lane, Rotation
-from connectors.bigquery.paths import schema_of
+from connectors.bigquery.paths import Root, schema_of
+from connectors.bigquery.refusals import no_key
 from connectors.bigquery.rows import Admission, cell, own_columns
 from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.tables import (
@@ -29,8 +31,10 @@ from connectors.bigquery.tables import (
 )
 from connectors.bigquery.types import column_of
 from connectors.bigquery.warehouse import NewTable, Warehouse
+from connectors.bigquery.window import PARTITIONABLE, Late, Window, parse_window
 
 _log = logging.getLogger(__name__)
+_KNOWN_MOST = 64
 _EVERYTHING = Allowed(new_columns=True, relaxation=True)
 _Shape = tuple[s.Schema | None, s.Schema | None]
 
@@ -51,8 +55,23 @@ class Targets:
         if lane is None:
             dedup = self._dedup_columns(batch)
             columns = self._ready(target, batch, dedup)
-            lane = lanes[target] = Lane(target, columns, dedup, rotation)
+            lane = lanes[target] = Lane(target, columns, dedup, rotation, self._window(target, columns))
         return lane
+
+    def refused(self, batch: Batch, lanes: Mapping[str, Lane]) -> Mapping[int, Exception]:
+        """All rows of a batch without keys, where keys tell rows apart and no record has shown yet what they are like.
+
+        ConnectError where such records end the task.
+        """
+        rules = self._config.dedup
+        if has_keys(batch) or self._config.table_names.table(batch.topic) in lanes:
+            return {}
+        named = [path for path in rules.fields if path.root is Root.KEY]
+        if not named:
+            return {}
+        if rules.null_key is not NullKey.DLQ:
+            raise no_key(batch, 0, named[0], is_final=True)
+        return {row: no_key(batch, row, named[0], is_final=False) for row in range(len(batch))}
 
     def admission(self, lane: Lane, batch: Batch) -> Admission:
         """How the batch's rows go into the lane's table, which gets the columns that they need."""
@@ -60,7 +79,7 @@ class Targets:
         known = self._admissions.get((lane.target, shape))
         if known is not None and known.table is lane.columns:
             return known
-        dedup = self._dedup_columns(batch)
+        dedup = self._dedup_columns(batch) if has_keys(batch) else lane.dedup
         if dedup != lane.dedup:
             raise ConnectError(
                 f"Records of topic {batch.topic} have keys of other fields than those before, so that dedup.fields="
@@ -73,23 +92,40 @@ class Targets:
         if widened(lane.target, lane.columns, needed, _EVERYTHING) is not lane.columns:
             columns = self._ready(lane.target, batch, dedup)
             lane.columns = lane.columns if columns == lane.columns else columns
-        admission = Admission(lane.columns, self._config.dedup, dedup, self._config.field_names)
-        self._admissions = {key: value for key, value in self._admissions.items() if key[0] != lane.target}
+        config = self._config
+        admission = Admission(lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras)
+        if len(self._admissions) >= _KNOWN_MOST:
+            self._admissions.clear()
         self._admissions[lane.target, shape] = admission
         return admission
 
     def _dedup_columns(self, batch: Batch) -> DedupColumns:
-        key_schema = schema_of(batch.keys) if batch.keys is not None else None
-        return placed(self._config.dedup, self._config.field_names, key_schema)
+        key_schema = schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
+        return placed(self._config.dedup, self._config.field_names, key_schema, self._config.key_column)
+
+    def _window(self, target: str, columns: Columns) -> Window | None:
+        config = self._config
+        length_ms = parse_window(config.dedup_window)
+        if length_ms is None:
+            return None
+        column = by_name(columns).get(config.partition_field.lower())
+        if column is None or column.type not in PARTITIONABLE:
+            raise ConfigError(
+                f"Table {target} has no column {config.partition_field} that is a date or a timestamp, by which "
+                "dedup.window could search it.",
+                key="timestampPartitionFieldName",
+                fix="Name the column by which the table is partitioned, or set dedup.window=none.",
+            )
+        return Window(column.name, column.type, length_ms, Late(config.dedup_late))
 
     def _needed(self, batch: Batch, dedup: DedupColumns) -> Needed:
         """The columns of the records' fields, and those of dedup."""
         types = self._config.type_rules
         wanted = value_columns(batch, types)
-        own = own_columns(dedup, self._config.dedup, batch, types)
+        own = (*self._config.extras.columns(batch, types), *own_columns(dedup, self._config.dedup, batch, types))
         if not wanted:
             # Deletes alone: their keys need columns, too.
-            keys = (p for p in dedup.keys if not p.is_own)
+            keys = (p for p in dedup.keys if p.path.root is Root.VALUE and not p.is_own)
             types = replace(types, nullable=True)
             own = (*own, *(column_of(p.column, cell(batch, p.path).schema, types, str(p.path)) for p in keys))
         elif self._config.dedup.deletes is Deletes.SOFT:
@@ -119,7 +155,7 @@ class Targets:
             )
         columns = (*needed.values, *needed.own)
         self._check_partition_field(target, columns)
-        keys = (p.column for p in dedup.keys)
+        keys = (p.column for p in dedup.keys if "." not in p.column)
         is_new = self._warehouse.create(
             NewTable(
                 target,
@@ -147,11 +183,11 @@ class Targets:
             )
 
     def _create_deletes(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
-        names = [p.column for p in (*dedup.keys, *dedup.order)]
+        keys = tuple(p.column for p in dedup.keys)
         self._warehouse.create(
             NewTable(
                 deletes_table(target),
-                deletes_columns(columns, names),
+                deletes_columns(columns, (*keys, *(p.column for p in dedup.order))),
                 partitioning="DAY",
                 partition_by=DELETED_AT,
                 expiration_ms=self._config.tombstone_retention_ms,

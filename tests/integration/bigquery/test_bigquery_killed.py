@@ -44,7 +44,7 @@ def produce(kafka, topic: str, messages: list[Message]) -> None:
         producer.produce(
             topic,
             key=json.dumps({"id": message.id}),
-            value=None if message.value is None else json.dumps(message.value),
+            value=None if message.value is None else json.dumps(message.value, default=str),
             partition=message.partition,
             timestamp=int(message.time.timestamp() * 1000),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -11,11 +12,12 @@ from bigquery_oracle import Message, batch_of
 
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import placed
-from connectors.bigquery.merge_sql import Merge
+from connectors.bigquery.merge_sql import Bound, Merge
 from connectors.bigquery.paths import schema_of
 from connectors.bigquery.rows import Admission, own_columns
 from connectors.bigquery.table_schema import ColumnType
 from connectors.bigquery.tables import deletes_columns, value_columns
+from connectors.bigquery.window import Late, Window, parse_window
 
 TYPES = {
     ColumnType.INTEGER: "BIGINT", ColumnType.STRING: "VARCHAR", ColumnType.BOOLEAN: "BOOLEAN",
@@ -30,9 +32,8 @@ def quoted(name: str) -> str:
 def config(**dedup: str) -> BigQuerySinkConfig:
     """`dedup.` settings with `_` for each dot."""
     settings = {f"dedup.{name.replace('_', '.')}": value for name, value in dedup.items()}
-    return BigQuerySinkConfig.parse(
-        {"project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.null.key": "dlq", **settings}
-    )
+    given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.null.key": "dlq"}
+    return BigQuerySinkConfig.parse({**given, "timestampPartitionFieldName": "at", **settings})
 
 
 class SqlTable:
@@ -47,31 +48,47 @@ class SqlTable:
         self.dedup = placed(rules, settings.field_names, schema_of(sample.keys))
         types = settings.type_rules
         columns = tuple(column.relaxed() for column in value_columns(sample, types))
+        self.newest_us: int | None = None
+        self.late = 0
         self.columns = (*columns, *own_columns(self.dedup, rules, sample, types))
-        self.admission = Admission(self.columns, rules, self.dedup, settings.field_names)
+        length_ms = parse_window(settings.dedup_window)
+        self.window = (
+            Window(settings.partition_field, ColumnType.TIMESTAMP, length_ms, Late(settings.dedup_late))
+            if length_ms is not None
+            else None
+        )
+        self.admission = Admission(self.columns, rules, self.dedup, settings.field_names, self.window, settings.extras)
         self._create("target", self.columns)
         if settings.remembers_deletes:
             names = [p.column for p in (*self.dedup.keys, *self.dedup.order)]
             self._create("deletes", deletes_columns(self.columns, names))
 
     def clear(self) -> None:
+        self.newest_us = None
         self.database.execute("DELETE FROM target")
         if self.settings.remembers_deletes:
             self.database.execute("DELETE FROM deletes")
 
     def merge(self, runs: Sequence[Sequence[Message]]) -> None:
         """Stage each run as a batch of its own, and merge them together."""
-        names = []
+        names, oldest, self.late = [], [], 0
         for number, run in enumerate(runs):
-            rows = self.admission.admit(batch_of(run)).rows
+            admitted = self.admission.admit(batch_of(run), self.newest_us)
+            rows = admitted.rows
             name = f"staged_{number}"
             self.database.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM rows")
             names.append(name)
             del rows
+            self.newest_us = admitted.newest_us
+            self.late += admitted.late
+            oldest += [] if admitted.oldest_us is None else [admitted.oldest_us]
         merge = self.merge_of(tuple(names))
+        if self.window is not None and oldest:
+            merge = replace(merge, bound=Bound(self.window.column, self.window.bound(min(oldest))))
         if self.settings.remembers_deletes:
             self.database.execute(merge.remember_deletes("now()"))
         self.database.execute(merge.text())
+        self.database.execute(merge.append())
 
     def merge_of(self, staged: tuple[str, ...]) -> Merge:
         return Merge(

@@ -83,6 +83,28 @@ def test_a_field_of_the_value_may_order_records(history):
 
 
 @pytest.mark.thorough
+@settings(max_examples=50, **SLOW)
+@given(histories())
+def test_a_window_that_spans_all_versions_changes_nothing(history):
+    check_latest(history, window="10s")
+
+
+@pytest.mark.thorough
+@settings(max_examples=100, **SLOW)
+@given(histories())
+def test_records_without_a_key_are_rows_of_their_own_once_each(history):
+    table = empty_table(null_key="append")
+    for merge in history:
+        table.merge(merge)
+    rows = table.rows()
+    messages = messages_of(history)
+    keyless = {(m.partition, m.offset, m.text) for m in messages if m.id is None and m.text is not None}
+    found = [(r["_kafka_partition"], r["_kafka_offset"], r["text"]) for r in rows if r["id"] is None]
+    assert sorted(found) == sorted(keyless)
+    assert texts([row for row in rows if row["id"] is not None]) == wanted(latest(messages))
+
+
+@pytest.mark.thorough
 @settings(max_examples=100, **SLOW)
 @given(histories())
 def test_the_first_record_of_a_key_stays(history):

@@ -1,0 +1,71 @@
+"""A life of the sink's task, driven as the framework does, without Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from bigquery_oracle import Message, batch_of
+from e2e_worker import wait_for
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.records import TopicPartition
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.sink import BigQuerySinkConnector
+
+
+class Life:
+    """One task from open to close or crash. `claimed`: what flush said last; `bad`: what put refused, by place."""
+
+    def __init__(self, settings: Mapping[str, str], *, task: int = 0, tasks: int = 1) -> None:
+        connector = BigQuerySinkConnector(BigQuerySinkConfig.parse(settings))
+        self.task = connector.task(connector.task_configs(tasks)[task])
+        self.context = FakeSinkContext(task=task)
+        self.claimed: dict[TopicPartition, int] = {}
+        self.bad: dict[tuple[str, int, int], Exception] = {}
+        self.warnings: list[str] = []
+        self.ends: dict[TopicPartition, int] = {}
+        self.task.open(self.context)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.task.close()
+
+    def put(self, messages: Sequence[Message]) -> None:
+        batch = batch_of(messages)
+        assert batch.consumed is not None
+        self.ends[batch.consumed.topic_partition] = batch.consumed.next_offset
+        try:
+            self.task.put(batch, Deadline.after(30))
+        except RejectedRowsError as error:
+            for row, reason in error.rows.items():
+                message = messages[row]
+                self.bad[message.topic, message.partition, message.offset] = reason
+
+    def flush(self) -> None:
+        try:
+            self.claimed |= self.task.flush(Deadline.after(5))
+        except RetriableError as error:
+            self.warnings.append(str(error))
+
+    def settle(self, timeout_s: float = 120.0) -> None:
+        """Flush until all that was put is claimed."""
+
+        def look() -> bool:
+            self.flush()
+            return all(self.claimed.get(tp, 0) >= end for tp, end in self.ends.items())
+
+        wait_for(look, timeout_s, f"claims of {len(self.ends)} partitions; {self.warnings[-3:]}")
+
+
+def rows_by_key(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """What tells a row: its id, text and the coordinates of its record."""
+    return [(row["id"], row["text"], row["_kafka_partition"], row["_kafka_offset"]) for row in rows]
+
+
+def model_by_key(model: Mapping[int, Message]) -> list[tuple[Any, ...]]:
+    return [(key, model[key].text, model[key].partition, model[key].offset) for key in sorted(model)]

@@ -1,0 +1,121 @@
+"""The whole sink into an emulated BigQuery: what is in its tables equals a model in plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from bigquery_oracle import Message, latest
+from bigquery_run import Life, model_by_key, rows_by_key
+
+HISTORIES = 30
+
+
+def random_log(chance: random.Random, topic: str) -> list[list[Message]]:
+    """One to three partitions of messages about few ids: duplicates, versions out of order, deletes, gaps."""
+    partitions = []
+    for partition in range(chance.randint(1, 3)):
+        messages, offset = [], chance.randint(0, 5)
+        for _ in range(chance.randint(1, 12)):
+            text = None if chance.random() < 0.2 else f"{partition}@{offset}"
+            identity = None if chance.random() < 0.1 else chance.randint(1, 5)
+            messages.append(Message(partition, offset, identity, chance.randint(0, 9), text=text, topic=topic))
+            offset += chance.randint(1, 2)
+        partitions.append(messages)
+    return partitions
+
+
+def runs_of(chance: random.Random, messages: Sequence[Message], most: int) -> list[Sequence[Message]]:
+    """Consecutive runs, cut anywhere."""
+    runs, start = [], 0
+    while start < len(messages):
+        stop = start + chance.randint(1, most)
+        runs.append(messages[start:stop])
+        start = stop
+    return runs
+
+
+def test_random_histories_with_a_crash_between_equal_the_model(dataset):
+    chance = random.Random(20261122)
+    settings = dataset.settings(dedup__null__key="dlq", dedup__merge__max__records="9", timePartitioningType="NONE")
+    settings["dedup.merge.interval.ms"] = "400"
+    logs = {f"t{number}": random_log(chance, f"t{number}") for number in range(HISTORIES)}
+    first = Life(settings)
+    for partitions in logs.values():
+        for messages in partitions:
+            for run in runs_of(chance, messages[: chance.randint(0, len(messages))], 6):
+                first.put(run)
+        first.flush()
+    # A crash: what was staged or merged and not claimed comes again, in other batches.
+    committed = dict(first.claimed)
+    first.task.close()
+    with Life(settings) as second:
+        for topic, partitions in logs.items():
+            for messages in partitions:
+                begin = next((end for tp, end in committed.items() if tp == (topic, messages[0].partition)), 0)
+                for run in runs_of(chance, [m for m in messages if m.offset >= begin], 5):
+                    second.put(run)
+        second.settle()
+    for topic, partitions in logs.items():
+        messages = [message for partition in partitions for message in partition]
+        rows = dataset.rows(topic)
+        assert rows_by_key(rows) == model_by_key(latest(messages)), topic
+        assert len({row["id"] for row in rows}) == len(rows)
+    keyless = {(m.topic, m.partition, m.offset) for p in logs.values() for q in p for m in q if m.id is None}
+    assert {*first.bad, *second.bad} == keyless
+    assert not [name for name in dataset.tables() if "_tmp_" in name]
+
+
+def test_the_java_connectors_upserts_and_deletes_run_by_the_record_key(dataset):
+    settings = dataset.settings(
+        upsertEnabled="true", deleteEnabled="true", kafkaKeyFieldName="kafkaKey", kafkaDataFieldName="kafkaData",
+        mergeIntervalMs="100",
+    )  # fmt: skip
+    del settings["dedup.fields"], settings["dedup.merge.interval.ms"]
+    with Life(settings) as life:
+        # Java's order is that of arrival, whatever the timestamps say.
+        life.put([Message(0, 0, 1, 9), Message(0, 1, 2, 0), Message(0, 2, 1, 3, text="later"), Message(0, 3, 3, 0)])
+        life.put([Message(0, 4, 2, 0, text=None), Message(0, 5, 3, 0, text="new")])
+        life.settle()
+    rows = dataset.rows("orders")
+    assert [(row["id"], row["text"], row["kafkaKey"]) for row in rows] == [
+        (1, "later", {"id": 1, "region": "eu"}),
+        (3, "new", {"id": 3, "region": "eu"}),
+    ]
+    assert [(d["topic"], d["partition"], d["offset"]) for d in (row["kafkaData"] for row in rows)] == [
+        ("orders", 0, 2), ("orders", 0, 5)
+    ]  # fmt: skip
+
+
+def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset):
+    settings = dataset.settings(dedup__merge__interval__ms="0")
+    with Life(settings, task=0, tasks=2) as zero, Life(settings, task=1, tasks=2) as one:
+        zero.put([Message(0, 0, 1, 0), Message(0, 1, 2, 5)])
+        one.put([Message(1, 0, 1, 3, text="newer"), Message(1, 1, 2, 4, text="older")])
+        merging = next(life for life in (zero, one) if life.task._merging._role.merges("orders"))
+        other = one if merging is zero else zero
+        for _ in range(5):
+            other.flush()
+        assert not any(other.claimed.get(tp) == end for tp, end in other.ends.items()), "claimed before the merge"
+        # In turns, as the one waits for the other.
+        for _ in range(200):
+            merging.flush()
+            other.flush()
+            if zero.claimed == zero.ends and one.claimed == one.ends:
+                break
+            merging.task._warehouse._stop.wait(0.1)
+        assert (zero.claimed, one.claimed) == (zero.ends, one.ends)
+    assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, "newer"), (2, "x")]
+
+
+def test_what_an_earlier_life_staged_is_swept(dataset):
+    settings = dataset.settings(dedup__merge__interval__ms="0")
+    first = Life(settings)
+    staged = first.task._merging._stage
+    first.task._merging.land = staged  # a crash after the load job
+    first.put([Message(0, 0, 1, 0)])
+    first.flush()
+    first.task.close()
+    assert [name for name in dataset.tables() if "_tmp_" in name]
+    with Life(settings):
+        assert not [name for name in dataset.tables() if "_tmp_" in name]
