@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from connect.api.errors import ConfigError
 from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.storage import StorageWriter
 from connectors.bigquery.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -22,6 +23,27 @@ def open_warehouse(config: BigQuerySinkConfig) -> Warehouse:
     options = {"api_endpoint": config.endpoint} if config.endpoint else None
     client = bigquery.Client(project=config.project, credentials=_credentials(config), client_options=options)
     return Warehouse(client, config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000)
+
+
+def open_storage(config: BigQuerySinkConfig) -> StorageWriter:
+    """The Storage Write API of a configuration; nothing is asked of it yet."""
+    from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
+
+    timeout_s = config.request_timeout_ms / 1000
+    if config.insecure:
+        return StorageWriter(_insecure_storage(config), config.project, config.dataset, timeout_s=timeout_s)
+    options = {"api_endpoint": config.storage_endpoint} if config.storage_endpoint else None
+    client: Any = BigQueryWriteClient(credentials=_credentials(config), client_options=options)  # type: ignore[no-untyped-call]
+    return StorageWriter(client, config.project, config.dataset, timeout_s=timeout_s)
+
+
+def _insecure_storage(config: BigQuerySinkConfig) -> Any:
+    import grpc
+    from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
+    from google.cloud.bigquery_storage_v1.services.big_query_write.transports import BigQueryWriteGrpcTransport
+
+    channel = grpc.insecure_channel(config.storage_endpoint)
+    return BigQueryWriteClient(transport=BigQueryWriteGrpcTransport(channel=channel))  # type: ignore[no-untyped-call]
 
 
 def _credentials(config: BigQuerySinkConfig) -> Credentials:

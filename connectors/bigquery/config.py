@@ -141,6 +141,18 @@ class BigQuerySinkConfig(DedupSettings):
         doc="Column (a record) for topic, partition, offset and time of arrival; empty: none.", group=TABLES,
     )  # fmt: skip
 
+    use_storage_api: Boolean = key(
+        "useStorageWriteApi", False,
+        doc="Without dedup: add rows by the Storage Write API's default stream, not by insertAll.", group=LIMITS,
+    )  # fmt: skip
+    batch_load: ListOf = key(
+        "enableBatchLoad", (),
+        doc="Without dedup: topics whose rows are added by load jobs, every batchLoadIntervalSec. They need no bucket.",
+        group=LIMITS,
+    )  # fmt: skip
+    batch_load_interval_s: Annotated[Int, at_least(1)] = key(
+        "batchLoadIntervalSec", 120, doc="Time between two load jobs of a table of enableBatchLoad.", group=LIMITS
+    )
     threads: Annotated[Int, between(1, 64)] = key(
         "threadPoolSize", 10, doc="Most tables of a task that are staged and merged at the same time.",
         importance="low", group=LIMITS,
@@ -157,14 +169,18 @@ class BigQuerySinkConfig(DedupSettings):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys."""
-        if not self.merges:
-            yield ConfigProblem(
-                "dedup.fields", "dedup.fields is empty: name the fields by which records are the same row."
-            )
         if len(self.clustering) > 4:
             yield ConfigProblem("clusteringPartitionFieldNames", "BigQuery clusters by at most 4 columns.")
         yield from self._credential_problems()
         yield from self._dedup_problems()
+        yield from self._append_problems()
+
+    def _append_problems(self) -> Iterator[ConfigProblem]:
+        for name, is_set in (("useStorageWriteApi", self.use_storage_api), ("enableBatchLoad", bool(self.batch_load))):
+            if is_set and (self.merges or self.dedup_mode == "insert_id"):
+                yield ConfigProblem(name, f"{name} is for rows without dedup; with dedup they go by load jobs anyway.")
+        if self.insecure and self.use_storage_api and not self.storage_endpoint:
+            yield ConfigProblem("bigquery.storage.endpoint", "bigquery.insecure=true needs bigquery.storage.endpoint.")
 
     def _credential_problems(self) -> Iterator[ConfigProblem]:
         has_key = bool(self.keyfile.get_secret_value())
@@ -180,8 +196,9 @@ class BigQuerySinkConfig(DedupSettings):
             yield ConfigProblem(
                 "dedup.delete", "dedup.keep=first never changes a row, so it takes dedup.delete=ignore alone."
             )
-        if self.dedup_mode == "merge" and not self.dedup_fields and not self.upsert:
-            yield ConfigProblem("dedup.fields", "dedup.mode=merge needs dedup.fields.")
+        needs_fields = self.dedup_mode == "insert_id" or (self.dedup_mode == "merge" and not self.upsert)
+        if needs_fields and not self.dedup_fields:
+            yield ConfigProblem("dedup.fields", f"dedup.mode={self.dedup_mode} needs dedup.fields.")
         if self.delete and not self.upsert:
             yield ConfigProblem(
                 "deleteEnabled",

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 from connect.api.config import Boolean, ConnectorConfig, ListOf, Long, String, at_least, key, one_of
 from connectors.bigquery.dedup import DedupRules, Deletes, Keep, NullKey
-from connectors.bigquery.paths import Path
+from connectors.bigquery.paths import Path, Root
 from connectors.bigquery.window import Late, parse_window
 
 DEDUP: Final = "Dedup"
@@ -56,10 +56,11 @@ _NEVER_MS: Final = 86_400_000 * 365
 class DedupSettings(ConnectorConfig):
     """`dedup.*`, and the Java connector's settings of its upserts, which stand for some of them."""
 
-    dedup_mode: Annotated[String, one_of("auto", "none", "merge")] = key(
+    dedup_mode: Annotated[String, one_of("auto", "none", "merge", "insert_id")] = key(
         "dedup.mode", "auto",
-        doc="merge: records are merged into rows by a MERGE. none: each record is a row. auto: merge where "
-        "dedup.fields or upsertEnabled say what a row is.", group=DEDUP,
+        doc="merge: records are merged into rows by a MERGE. none: each record is a row. insert_id: by "
+        "insertAll with the dedup.fields as insertId, which BigQuery compares for about a minute, as well as it can. "
+        "auto: merge where dedup.fields or upsertEnabled say what a row is, else none.", group=DEDUP,
     )  # fmt: skip
     dedup_fields: Annotated[ListOf, _paths] = key(
         "dedup.fields",
@@ -136,6 +137,13 @@ class DedupSettings(ConnectorConfig):
     def merges(self) -> bool:
         """Whether records are merged into rows."""
         return self.dedup_mode == "merge" or (self.dedup_mode == "auto" and bool(self.dedup_fields or self.upsert))
+
+    @property
+    def insert_id(self) -> tuple[Path, ...]:
+        """What makes the insertId of a row: the dedup fields, or as in Java topic, partition and offset."""
+        if self.dedup_mode == "insert_id":
+            return tuple(map(Path.parse, self.dedup_fields))
+        return () if self.merges else (Path(Root.TOPIC), Path(Root.PARTITION), Path(Root.OFFSET))
 
     @property
     def interval_ms(self) -> int:

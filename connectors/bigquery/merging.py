@@ -123,6 +123,9 @@ class Merging:
         """End every wait."""
         self._stop.set()
 
+    def close(self) -> None:
+        """It has nothing of its own."""
+
     def sweep(self) -> None:
         """Drop what this task staged in an earlier life: its rows were not committed, so they come again."""
         for name, labels in self._warehouse.labelled({**self._role.labels, TASK_LABEL: str(self._role.task)}):

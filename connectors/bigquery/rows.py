@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from connect.api import schema as s
 from connect.api.records import Batch
 from connectors.bigquery.dedup import (
+    INSERT_ID,
     IS_APPEND,
     IS_DELETE,
     SOFT_DELETED,
@@ -55,7 +56,10 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What becomes of the records of one schema in one table. `table`: its columns, dedup's own among them."""
+    """What becomes of the records of one schema in one table. `table`: its columns, dedup's own among them.
+
+    `insert_id`: whose values make INSERT_ID; empty: rows have none.
+    """
 
     table: Columns
     rules: DedupRules
@@ -63,6 +67,7 @@ class Admission:
     names: FieldNames
     window: Window | None = None
     extras: Extras = _NO_EXTRAS
+    insert_id: tuple[Path, ...] = ()
 
     def admit(self, batch: Batch, newest_us: int | None = None) -> Admitted:
         """SchemaError when a dedup field is missing, or when no value of a field has a place in its column.
@@ -87,8 +92,18 @@ class Admission:
         rows = self._rows(_taken(values, kept), schema, {n: _taken_found(f, kept) for n, f in cells.items()})
         rows = rows.append_column(IS_DELETE, _taken(self._is_delete(batch, tombstone), kept))
         rows = rows.append_column(IS_APPEND, _taken(lacks_key, kept))
+        if self.insert_id:
+            rows = rows.append_column(INSERT_ID, _taken(self._insert_ids(batch), kept))
         admitted = Admitted(rows, _taken(batch.consumed.offsets, kept), dict(sorted(bad.items())))
         return admitted if self.window is None else self._judged(self.window, batch, admitted, newest_us)
+
+    def _insert_ids(self, batch: Batch) -> pa.Array:
+        """The values at the paths of `insert_id`, joined."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        parts = [find(batch, path).values.cast(pa.string()).fill_null("") for path in self.insert_id]
+        return pc.binary_join_element_wise(*parts, "-")
 
     def _misfits(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, Exception]:
         """Rows with a value that has no place in its column."""

@@ -16,8 +16,8 @@ from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connectors.bigquery.client import open_warehouse
 from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
-from connectors.bigquery.lanes import Lane, Rotation, first_pending
-from connectors.bigquery.merging import Merging, Role
+from connectors.bigquery.landing import Landing, landing_of
+from connectors.bigquery.lanes import Lane, first_pending
 from connectors.bigquery.target import Targets
 from connectors.bigquery.warehouse import Warehouse
 
@@ -59,7 +59,7 @@ class BigQuerySinkTask:
     def __init__(self, config: BigQuerySinkConfig, now_s: Callable[[], float] = time.monotonic) -> None:
         self._config = config
         self._now_s = now_s
-        self._rotation = Rotation(config.max_records, max(1, config.buffer_max_bytes // 2), config.interval_ms / 1000)
+        self._collect_interval_s = max(1.0, config.interval_ms / 1000)
         self._lanes: dict[str, Lane] = {}
         self._next: dict[TopicPartition, int] = {}
         self._figures: Counter[str] = Counter()
@@ -68,7 +68,7 @@ class BigQuerySinkTask:
         self._collect_at_s = 0.0
         self._ctx: SinkContext | None = None
         self._warehouse: Warehouse | None = None
-        self._merging: Merging | None = None
+        self._landing: Landing | None = None
         self._targets: Targets | None = None
         self._executor: ThreadPoolExecutor | None = None
 
@@ -78,17 +78,8 @@ class BigQuerySinkTask:
         self._ctx = ctx
         self._warehouse = open_warehouse(config)
         self._warehouse.look()
-        role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
-        self._merging = Merging(
-            self._warehouse,
-            role,
-            keep=config.dedup.keep,
-            deletes=config.dedup.deletes,
-            remembers_deletes=config.remembers_deletes,
-            window_column=config.partition_field or None,
-            report=self._count,
-        )
-        self._merging.sweep()
+        self._landing = landing_of(config, self._warehouse, ctx, self._count)
+        self._landing.sweep()
         self._targets = Targets(config, self._warehouse)
         self._executor = ThreadPoolExecutor(config.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
 
@@ -106,7 +97,7 @@ class BigQuerySinkTask:
         if len(batch):
             bad = self._targets.refused(batch, self._lanes)
         if len(batch) and not bad:
-            lane = self._targets.lane_of(batch, self._lanes, self._rotation)
+            lane = self._targets.lane_of(batch, self._lanes)
             admitted = self._targets.admission(lane, batch).admit(batch, lane.newest_us)
             if admitted.late:
                 self._count({"late_records_total": admitted.late})
@@ -139,22 +130,24 @@ class BigQuerySinkTask:
     def close(self) -> None:
         """End the threads and release the client; idempotent. A job that runs goes on, and does no harm."""
         self._lanes.clear()
-        if self._merging is not None:
-            self._merging.stop()
+        if self._landing is not None:
+            self._landing.stop()
         if self._warehouse is not None:
             self._warehouse.stop()
         if self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=True)
             self._executor = None
+        if self._landing is not None:
+            self._landing.close()
         if self._warehouse is not None:
             self._warehouse.close()
             self._warehouse = None
 
     def _advance(self) -> list[RetriableError]:
         assert self._executor is not None
-        assert self._merging is not None
+        assert self._landing is not None
         now_s = self._now_s()
-        errors = (lane.advance(self._merging.land, self._executor, now_s) for lane in self._lanes.values())
+        errors = (lane.advance(self._landing.land, self._executor, now_s) for lane in self._lanes.values())
         return [error for error in errors if error is not None]
 
     def _wait_for_room(self, deadline: Deadline) -> None:
@@ -169,15 +162,15 @@ class BigQuerySinkTask:
     def _collect(self) -> None:
         """Merge what other tasks staged, once in an interval."""
         assert self._executor is not None
-        assert self._merging is not None
+        assert self._landing is not None
         if self._config.tasks == 1 or self._now_s() < self._collect_at_s:
             return
         if self._collecting is not None:
             if not self._collecting.done():
                 return
             self._collecting.result()
-        self._collecting = self._executor.submit(self._merging.collect)
-        self._collect_at_s = self._now_s() + max(1.0, self._rotation.interval_s)
+        self._collecting = self._executor.submit(self._landing.collect)
+        self._collect_at_s = self._now_s() + self._collect_interval_s
 
     def _look_again(self) -> None:
         """Ask for a flush when the next batch is due, and soon while one is on its way."""

@@ -48,14 +48,16 @@ class Targets:
         self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation)
         self._admissions: dict[tuple[str, _Shape], Admission] = {}
 
-    def lane_of(self, batch: Batch, lanes: MutableMapping[str, Lane], rotation: Rotation) -> Lane:
+    def lane_of(self, batch: Batch, lanes: MutableMapping[str, Lane]) -> Lane:
         """The lane of the batch's table; a new one when its first rows come, the table made ready for them."""
         target = self._config.table_names.table(batch.topic)
         lane = lanes.get(target)
         if lane is None:
             dedup = self._dedup_columns(batch)
             columns = self._ready(target, batch, dedup)
-            lane = lanes[target] = Lane(target, columns, dedup, rotation, self._window(target, columns))
+            lane = lanes[target] = Lane(
+                target, columns, dedup, self._rotation(batch.topic), self._window(target, columns)
+            )
         return lane
 
     def refused(self, batch: Batch, lanes: Mapping[str, Lane]) -> Mapping[int, Exception]:
@@ -93,7 +95,9 @@ class Targets:
             columns = self._ready(lane.target, batch, dedup)
             lane.columns = lane.columns if columns == lane.columns else columns
         config = self._config
-        admission = Admission(lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras)
+        admission = Admission(
+            lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras, config.insert_id
+        )
         if len(self._admissions) >= _KNOWN_MOST:
             self._admissions.clear()
         self._admissions[lane.target, shape] = admission
@@ -102,6 +106,15 @@ class Targets:
     def _dedup_columns(self, batch: Batch) -> DedupColumns:
         key_schema = schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
         return placed(self._config.dedup, self._config.field_names, key_schema, self._config.key_column)
+
+    def _rotation(self, topic: str) -> Rotation:
+        """When batches of the topic end; rows that are added one by one wait for the batch before them alone."""
+        config = self._config
+        half_bytes = max(1, config.buffer_max_bytes // 2)
+        if config.merges:
+            return Rotation(config.max_records, half_bytes, config.interval_ms / 1000)
+        interval_s = float(config.batch_load_interval_s) if topic in config.batch_load else 0.0
+        return Rotation(config.dedup_max_records, half_bytes, interval_s)
 
     def _window(self, target: str, columns: Columns) -> Window | None:
         config = self._config
@@ -123,6 +136,7 @@ class Targets:
         types = self._config.type_rules
         wanted = value_columns(batch, types)
         own = (*self._config.extras.columns(batch, types), *own_columns(dedup, self._config.dedup, batch, types))
+        _check_names(batch.topic, wanted, own)
         if not wanted:
             # Deletes alone: their keys need columns, too.
             keys = (p for p in dedup.keys if p.path.root is Root.VALUE and not p.is_own)
@@ -192,6 +206,16 @@ class Targets:
                 partition_by=DELETED_AT,
                 expiration_ms=self._config.tombstone_retention_ms,
             )
+        )
+
+
+def _check_names(topic: str, values: Columns, own: Columns) -> None:
+    clash = sorted(set(by_name(values)) & set(by_name(own)))
+    if clash:
+        raise ConnectError(
+            f"Records of topic {topic} have fields that are named like columns which the connector adds: "
+            f"{', '.join(clash)}.",
+            fix="Choose other names in kafkaKeyFieldName and kafkaDataFieldName, or rename the fields by a transform.",
         )
 
 

@@ -53,6 +53,16 @@ class NewTable:
 
 
 @dataclass(frozen=True, slots=True)
+class RowError:
+    """A row that insertAll refused. reason: `stopped` where only others are bad. location: the column."""
+
+    row: int
+    reason: str
+    location: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """What a statement did, in rows, and what it is billed for."""
 
@@ -150,15 +160,27 @@ class Warehouse:
                 if labels.items() <= table.labels.items():
                     yield table.table_id, dict(table.labels)
 
-    def load(self, name: str, columns: Columns, parquet: Any, job_id: str) -> None:
-        """Replace a table's rows by those of a Parquet file: one job, whole or not at all."""
+    def insert_all(self, name: str, rows: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> list[RowError]:
+        """Add rows in the JSON of insertAll; those that it refuses, once the others are there."""
+        with self._translated(f"inserting into table {name}"):
+            answer = self._client.insert_rows_json(
+                self._id(name), rows, row_ids=ids, skip_invalid_rows=True, retry=None, timeout=self._timeout_s
+            )
+        return [
+            RowError(part["index"], str(e.get("reason", "")), str(e.get("location", "")), str(e.get("message", "")))
+            for part in answer
+            for e in part["errors"]
+        ]
+
+    def load(self, name: str, columns: Columns, parquet: Any, job_id: str, *, appends: bool = False) -> None:
+        """Replace a table's rows by those of a Parquet file, or add them: one job, whole or not at all."""
         from google.cloud import bigquery
 
         options: Any = bigquery.ParquetOptions()  # type: ignore[no-untyped-call]
         options.enable_list_inference = True
         config = bigquery.LoadJobConfig(
             source_format=bigquery.SourceFormat.PARQUET,
-            write_disposition=bigquery.WriteDisposition.WRITE_TRUNCATE,
+            write_disposition="WRITE_APPEND" if appends else "WRITE_TRUNCATE",
             create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
             schema=_fields(columns),
             parquet_options=options,
@@ -176,7 +198,7 @@ class Warehouse:
                 timeout=self._timeout_s,
             )
 
-        self._once(job_id, submit, f"loading into table {name}")
+        self._once(job_id, submit, f"loading into table {name}", may_repeat=not appends)
 
     def run(self, sql: str, job_id: str, doing: str) -> Changed:
         """Run one statement to its end, once: see `_once`."""
@@ -204,11 +226,11 @@ class Warehouse:
             )
         return int(job.total_bytes_processed or 0)
 
-    def _once(self, job_id: str, submit: Callable[[str], Any], doing: str) -> Any:
+    def _once(self, job_id: str, submit: Callable[[str], Any], doing: str, *, may_repeat: bool = True) -> Any:
         """Submit a job under an id of ours and wait for its end.
 
-        A job of this id that runs already is waited for. One that has ended counts only if this life submitted it and
-        lost the answer: the table may have been changed since an earlier life did, and all our jobs may run again.
+        A job of this id that runs already is waited for. With `may_repeat` one that has ended counts only if this life
+        submitted it and lost the answer: the table may have been changed since an earlier life did.
         """
         from google.api_core.exceptions import Conflict
 
@@ -222,7 +244,7 @@ class Warehouse:
                     job = submit(attempt_id)
                 except Conflict:
                     job = self._client.get_job(attempt_id, location=self._location, retry=None, timeout=self._timeout_s)
-                    if (job.state == "DONE" and not was_ours) or self._waited(job).error_result:
+                    if (may_repeat and job.state == "DONE" and not was_ours) or self._waited(job).error_result:
                         attempt += 1
                         continue
                     self._unanswered.discard(attempt_id)

@@ -10,7 +10,7 @@ from e2e_worker import wait_for
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
-from connect.api.records import TopicPartition
+from connect.api.records import Batch, TopicPartition
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkConnector
@@ -25,6 +25,7 @@ class Life:
         self.context = FakeSinkContext(task=task)
         self.claimed: dict[TopicPartition, int] = {}
         self.bad: dict[tuple[str, int, int], Exception] = {}
+        self.refused: Mapping[int, Exception] = {}
         self.warnings: list[str] = []
         self.ends: dict[TopicPartition, int] = {}
         self.task.open(self.context)
@@ -39,12 +40,22 @@ class Life:
         batch = batch_of(messages)
         assert batch.consumed is not None
         self.ends[batch.consumed.topic_partition] = batch.consumed.next_offset
+        wait_for(lambda: self._taken(batch), 60, f"put of {len(messages)} messages")
+        for row, reason in self.refused.items():
+            message = messages[row]
+            self.bad[message.topic, message.partition, message.offset] = reason
+
+    def _taken(self, batch: Batch) -> bool:
+        """Put once; False when nothing was taken, so that the same batch comes again."""
+        self.refused = {}
         try:
             self.task.put(batch, Deadline.after(30))
         except RejectedRowsError as error:
-            for row, reason in error.rows.items():
-                message = messages[row]
-                self.bad[message.topic, message.partition, message.offset] = reason
+            self.refused = error.rows
+        except RetriableError as error:
+            self.warnings.append(str(error))
+            return False
+        return True
 
     def flush(self) -> None:
         try:

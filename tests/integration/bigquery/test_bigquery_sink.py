@@ -92,7 +92,7 @@ def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset):
     with Life(settings, task=0, tasks=2) as zero, Life(settings, task=1, tasks=2) as one:
         zero.put([Message(0, 0, 1, 0), Message(0, 1, 2, 5)])
         one.put([Message(1, 0, 1, 3, text="newer"), Message(1, 1, 2, 4, text="older")])
-        merging = next(life for life in (zero, one) if life.task._merging._role.merges("orders"))
+        merging = next(life for life in (zero, one) if life.task._landing._role.merges("orders"))
         other = one if merging is zero else zero
         for _ in range(5):
             other.flush()
@@ -111,8 +111,8 @@ def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset):
 def test_what_an_earlier_life_staged_is_swept(dataset):
     settings = dataset.settings(dedup__merge__interval__ms="0")
     first = Life(settings)
-    staged = first.task._merging._stage
-    first.task._merging.land = staged  # a crash after the load job
+    staged = first.task._landing._stage
+    first.task._landing.land = staged  # a crash after the load job
     first.put([Message(0, 0, 1, 0)])
     first.flush()
     first.task.close()

@@ -1,0 +1,52 @@
+"""How a task's batches get into tables, by its settings: merged, or added as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from connect.api.connector import SinkContext
+from connectors.bigquery.appending import Appending, DefaultStream, InsertAll, LoadJobs, Writer
+from connectors.bigquery.client import open_storage
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.merging import Merging, Role, SealedBatch
+from connectors.bigquery.warehouse import Warehouse
+
+
+class Landing(Protocol):
+    """Puts batches into tables. Its methods block, and are called by several threads, one table a thread."""
+
+    def land(self, batch: SealedBatch) -> None:
+        """Return once the rows are in the table. RetriableError: they may be, and the same call is made again."""
+
+    def collect(self) -> None:
+        """Do what this task does for others."""
+
+    def sweep(self) -> None:
+        """Remove what an earlier life of the task left behind."""
+
+    def stop(self) -> None:
+        """End every wait."""
+
+    def close(self) -> None:
+        """Release what is its own; idempotent, and called when its threads have ended."""
+
+
+def landing_of(
+    config: BigQuerySinkConfig, warehouse: Warehouse, ctx: SinkContext, report: Callable[[Mapping[str, int]], None]
+) -> Landing:
+    """The way of a configuration. `report`: hears figures of each batch, on any thread."""
+    if config.merges:
+        return Merging(
+            warehouse,
+            Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix),
+            keep=config.dedup.keep,
+            deletes=config.dedup.deletes,
+            remembers_deletes=config.remembers_deletes,
+            window_column=config.partition_field or None,
+            report=report,
+        )
+    loads = LoadJobs(warehouse, ctx.connector)
+    loaded = {config.table_names.table(topic) for topic in config.batch_load}
+    others: Writer = DefaultStream(open_storage(config)) if config.use_storage_api else InsertAll(warehouse)
+    return Appending(others, dict.fromkeys(loaded, loads), report)
