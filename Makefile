@@ -47,7 +47,7 @@ bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json 
 
 chaos: sanitize ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress; a gigabyte
 	CONNECT_DRAWN_CASES=1 $(BIN)/python -m pytest -q -n 2 -p no:schemathesis -m hypothesis tests/unit tests/golden tests/kit
-	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/integration
+	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/unit/s3 tests/integration
 	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
 		tests/integration/jdbc/test_jdbc_first_read.py
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done

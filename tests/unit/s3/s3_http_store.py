@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+from bisect import bisect_left, bisect_right, insort
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import takewhile
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -25,6 +27,7 @@ class Store(ThreadingHTTPServer):
         self.objects: dict[str, tuple[bytes, dict[str, str]]] = {}
         self.is_conditional = True
         self.faults: list[str] = []
+        self.keys: list[str] = []
         self.puts = 0
         self.lists = 0
         self.released = threading.Event()
@@ -52,6 +55,8 @@ class Requests(BaseHTTPRequestHandler):
             return
         taken = self.path in self.server.objects and self.server.is_conditional and self.headers["If-None-Match"] == "*"
         if not taken:
+            if self.path not in self.server.objects:
+                insort(self.server.keys, unquote(self.path.removeprefix("/bucket/")))
             metadata = {k: v for k, v in self.headers.items() if k.lower().startswith("x-amz-meta-")}
             self.server.objects[self.path] = (body, metadata)
         if fault == "lost answer":
@@ -73,8 +78,9 @@ class Requests(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:  # ListObjectsV2
         asked = dict(parse_qsl(urlsplit(self.path).query))
-        keys = sorted(unquote(path.removeprefix("/bucket/")) for path in self.server.objects)
-        found = [k for k in keys if k.startswith(asked.get("prefix", "")) and k > asked.get("start-after", "")][:1000]
+        keys, prefix, after = self.server.keys, asked.get("prefix", ""), asked.get("start-after", "")
+        first = max(bisect_left(keys, prefix), bisect_right(keys, after))
+        found = list(takewhile(lambda key: key.startswith(prefix), keys[first : first + 1000]))
         self.server.lists += 1
         contents = "".join(
             f"<Contents><Key>{escape(key)}</Key><LastModified>2022-01-01T00:00:00.000Z</LastModified>"
@@ -87,6 +93,7 @@ class Requests(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         for key in re.findall("<Key>(.*?)</Key>", body):
             self.server.objects.pop(f"/bucket/{key}", None)
+            self.server.keys = [kept for kept in self.server.keys if kept != key]
         self.answer(200, b"<DeleteResult></DeleteResult>")
 
     def answer(self, status: int, body: bytes = b"") -> None:
