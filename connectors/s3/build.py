@@ -16,6 +16,7 @@ from connectors.s3.classes import (
     HOURLY_PARTITIONER,
     PARQUET_FORMAT,
 )
+from connectors.s3.compression import Compression
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.each_path import EachPath
 from connectors.s3.formats import Format
@@ -26,7 +27,7 @@ from connectors.s3.partitioners import DefaultPartitioner, FieldPartitioner, Par
 from connectors.s3.path_format import PathFormat
 from connectors.s3.rotation import Rotation, Rules
 from connectors.s3.schedule import Schedule
-from connectors.s3.text import BytesFormat, Compression, JsonFormat
+from connectors.s3.text import BytesFormat, JsonFormat
 from connectors.s3.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
 from connectors.s3.together import Together
 
@@ -92,7 +93,7 @@ def _or_none(value: int) -> int | None:
 
 
 def _format_of(config: S3SinkConfig, avro: WritesAvro) -> Format:
-    compression = Compression(config.compression_type == "gzip", config.compression_level)
+    compression = Compression(config.compression_type, config.compression_level)
     if config.format_class == PARQUET_FORMAT:
         return ParquetFormat(config.parquet_codec)
     if config.format_class == AVRO_FORMAT:

@@ -133,8 +133,8 @@ class S3SinkConfig(ConnectorConfig):
         "allow.optional.map.keys", False, doc="Avro files: maps with optional keys of text are maps, not arrays of "
         "entries.", importance="low", group="Format",
     )  # fmt: skip
-    compression_type: Annotated[String, one_of("none", "gzip")] = key(
-        "s3.compression.type", "none", doc="Compression of JSON and byte files.", group="Format"
+    compression_type: Annotated[String, one_of("none", "gzip", "zstd")] = key(
+        "s3.compression.type", "none", doc="Compression of JSON and byte files; zstd is ours.", group="Format"
     )
     compression_level: Annotated[Int, between(-1, 9)] = key(
         "s3.compression.level", -1, doc="zlib's level; -1: its default.", importance="low", group="Format"

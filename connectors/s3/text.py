@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connectors.s3.blame import refusal
+from connectors.s3.compression import Compression, Packer
 from connectors.s3.formats import Prepared
 from connectors.s3.json_lines import json_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_GZIP: Final = 31
-"""zlib's window bits for a gzip header and trailer; the header bears no time, so equal rows give equal bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compression:
-    """How a text file is compressed. level: zlib's, -1 its default."""
-
-    is_gzip: bool = False
-    level: int = -1
-
-    @property
-    def extension(self) -> str:
-        """What it adds to a file name."""
-        return ".gz" if self.is_gzip else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +25,13 @@ class JsonFormat:
 
     @property
     def extension(self) -> str:
-        """.json, and .gz when compressed."""
+        """.json, and what the compression adds."""
         return f".json{self.compression.extension}"
 
     @property
     def content_type(self) -> str:
         """Newline-delimited JSON."""
-        return "application/gzip" if self.compression.is_gzip else "application/x-ndjson"
+        return self.compression.content_type or "application/x-ndjson"
 
     def prepare(self, batch: Batch) -> Prepared:
         """One line per row."""
@@ -68,13 +52,13 @@ class BytesFormat:
 
     @property
     def extension(self) -> str:
-        """As configured, and .gz when compressed."""
+        """As configured, and what the compression adds."""
         return self.file_extension + self.compression.extension
 
     @property
     def content_type(self) -> str:
         """Bytes of a kind that only their writer knows."""
-        return "application/gzip" if self.compression.is_gzip else "application/octet-stream"
+        return self.compression.content_type or "application/octet-stream"
 
     def prepare(self, batch: Batch) -> Prepared:
         """The values as bytes; any other type is refused."""
@@ -108,13 +92,13 @@ class TextEncoder:
         self._compression = compression
         # Where it grows it is moved by the kernel, not copied: at no time are there two of it.
         self._data = bytearray()
-        self._gzip = zlib.compressobj(compression.level, zlib.DEFLATED, _GZIP) if compression.is_gzip else None
+        self._packer: Packer | None = None
         self._lengths: list[Any] = []
 
     @property
     def size_bytes(self) -> int:
-        """Encoded bytes."""
-        return len(self._data)
+        """Encoded bytes, and what compression holds."""
+        return len(self._data) + (0 if self._packer is None else self._packer.size_bytes)
 
     def write(self, rows: pa.Array, schema: pa.Schema | None) -> None:  # noqa: ARG002 - text has no schema
         """Append values, which are bytes without nulls."""
@@ -128,7 +112,10 @@ class TextEncoder:
         ends = memoryview(offsets).cast("q")
         first, last = ends[joined.offset], ends[joined.offset + len(joined)]
         text = memoryview(data)[first:last] if data is not None else b""
-        self._data += self._gzip.compress(text) if self._gzip is not None else text
+        if self._packer is None:
+            # Not before: a thousand open files that have no row encoded must not hold a thousand compressors.
+            self._packer = self._compression.packer()
+        self._data += self._packer.pack(text)
 
     def can_become(self, schema: pa.Schema) -> bool:  # noqa: ARG002 - text has no schema
         """Always."""
@@ -138,8 +125,9 @@ class TextEncoder:
         """Finish the compression."""
         import pyarrow as pa
 
-        if self._gzip is not None:
-            self._data += self._gzip.flush()
+        if self._packer is not None:
+            self._data += self._packer.end()
+            self._packer = None
         return TextBody(pa.py_buffer(self._data), pa.chunked_array(self._lengths, pa.int64()), self._compression)
 
 
@@ -158,8 +146,8 @@ class TextBody:
 
         skipped = pc.sum(self.lengths.slice(0, rows)).as_py() or 0
         rest = self.lengths.slice(rows)
-        if not self.compression.is_gzip:
+        if not self.compression.is_on:
             return TextBody(self.data.slice(skipped), rest, self.compression)
-        text = zlib.decompress(self.data, _GZIP)[skipped:]
-        packer = zlib.compressobj(self.compression.level, zlib.DEFLATED, _GZIP)
-        return TextBody(pa.py_buffer(packer.compress(text) + packer.flush()), rest, self.compression)
+        packer = self.compression.packer()
+        text = self.compression.unpacked(self.data)[skipped:]
+        return TextBody(pa.py_buffer(packer.pack(text) + packer.end()), rest, self.compression)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connectors.s3.compression import Compression
 from connectors.s3.each_path import EachPath
 from connectors.s3.files import PartitionFiles
 from connectors.s3.intake import Intake
@@ -21,7 +22,7 @@ from connectors.s3.parquet import ParquetFormat
 from connectors.s3.partitioners import FieldPartitioner
 from connectors.s3.rotation import Rules
 from connectors.s3.schedule import Schedule
-from connectors.s3.text import Compression, JsonFormat
+from connectors.s3.text import JsonFormat
 from connectors.s3.timestamps import RecordTime
 from connectors.s3.together import Together
 

@@ -17,6 +17,7 @@ from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
+from connectors.s3.compression import Compression
 from connectors.s3.formats import merged_schema
 from connectors.s3.json_lines import json_lines
 from connectors.s3.layout import Extent, Layout, Place, directory
@@ -26,7 +27,7 @@ from connectors.s3.path_format import PathFormat
 from connectors.s3.rotation import Facts, Group, Rules, group_end
 from connectors.s3.schedule import Schedule
 from connectors.s3.sizes import row_sizes
-from connectors.s3.text import BytesFormat, Compression, JsonFormat
+from connectors.s3.text import BytesFormat, JsonFormat
 from connectors.s3.timestamps import FieldTime, RecordTime, Wallclock
 
 TP = TopicPartition("t", 0)
@@ -243,7 +244,7 @@ def test_json_of_floats_that_are_no_numbers_is_text():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("compression", [Compression(), Compression(is_gzip=True, level=9)])
+@pytest.mark.parametrize("compression", [Compression(), Compression("gzip", 9), Compression("zstd")])
 def test_the_rest_of_a_text_file_is_what_the_rest_of_its_rows_would_be(compression):
     file_format = BytesFormat(".bin", b"|", compression)
     values = [b"a|b", b"", b"ccc", b"d"]
