@@ -12,6 +12,7 @@ from connectors.s3.classes import (
     BYTES_FORMAT,
     DAILY_PARTITIONER,
     DEFAULT_PARTITIONER,
+    FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
     HOURLY_PARTITIONER,
     PARQUET_FORMAT,
@@ -23,7 +24,13 @@ from connectors.s3.formats import Format
 from connectors.s3.intake import Intake
 from connectors.s3.layout import Layout
 from connectors.s3.parquet import ParquetFormat
-from connectors.s3.partitioners import DefaultPartitioner, FieldPartitioner, Partitioner, TimePartitioner
+from connectors.s3.partitioners import (
+    DefaultPartitioner,
+    FieldAndTimePartitioner,
+    FieldPartitioner,
+    Partitioner,
+    TimePartitioner,
+)
 from connectors.s3.path_format import PathFormat
 from connectors.s3.rotation import Rotation, Rules
 from connectors.s3.schedule import Schedule
@@ -115,7 +122,10 @@ def _partitioner_of(config: S3SinkConfig, extractor: TimestampExtractor) -> Part
         return TimePartitioner(extractor, _HOUR_MS, PathFormat(f"{day}{delimiter}'hour'=HH"), timezone)
     if config.partitioner_class == DAILY_PARTITIONER:
         return TimePartitioner(extractor, 24 * _HOUR_MS, PathFormat(day), timezone)
-    return TimePartitioner(extractor, config.duration_ms, PathFormat(config.path_format), timezone)
+    by_time = TimePartitioner(extractor, config.duration_ms, PathFormat(config.path_format), timezone)
+    if config.partitioner_class == FIELD_AND_TIME_PARTITIONER:
+        return FieldAndTimePartitioner(FieldPartitioner(config.field_names, delimiter), by_time)
+    return by_time
 
 
 def _extractor_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> TimestampExtractor:

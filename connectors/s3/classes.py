@@ -15,7 +15,11 @@ FIELD_PARTITIONER: Final = f"{_PARTITIONER}FieldPartitioner"
 TIME_PARTITIONER: Final = f"{_PARTITIONER}TimeBasedPartitioner"
 HOURLY_PARTITIONER: Final = f"{_PARTITIONER}HourlyPartitioner"
 DAILY_PARTITIONER: Final = f"{_PARTITIONER}DailyPartitioner"
-TIME_PARTITIONERS: Final = frozenset({TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER})
+FIELD_AND_TIME_PARTITIONER: Final = "com.canelmas.kafka.connect.FieldAndTimeBasedPartitioner"
+"""A class of others that many configurations name; built in here."""
+TIME_PARTITIONERS: Final = frozenset({
+    TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER, FIELD_AND_TIME_PARTITIONER,
+})  # fmt: skip
 S3_STORAGE: Final = "io.confluent.connect.s3.storage.S3Storage"
 CREDENTIALS_PROVIDERS: Final = (
     "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",

@@ -35,6 +35,7 @@ from connectors.s3.classes import (
     CREDENTIALS_PROVIDERS,
     DAILY_PARTITIONER,
     DEFAULT_PARTITIONER,
+    FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
     HOURLY_PARTITIONER,
     JSON_FORMAT,
@@ -50,6 +51,13 @@ from connectors.s3.path_format import PathFormat
 def _check_no_customer_key(value: SecretStr) -> SecretStr:
     if value.get_secret_value():
         raise ValueError("Customer keys are not supported; use s3.ssea.name=aws:kms")
+    return value
+
+
+def _check_tag_pairs(value: tuple[str, ...]) -> tuple[str, ...]:
+    wrong = next((pair for pair in value if not all(pair.partition(":")[::2])), None)
+    if wrong is not None:
+        raise ValueError(f"Give tags as key:value, not as {wrong!r}")
     return value
 
 
@@ -216,10 +224,17 @@ class S3SinkConfig(ConnectorConfig):
 
     partitioner_class: Annotated[
         ClassName,
-        one_of(DEFAULT_PARTITIONER, FIELD_PARTITIONER, TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER),
+        one_of(
+            DEFAULT_PARTITIONER,
+            FIELD_PARTITIONER,
+            TIME_PARTITIONER,
+            HOURLY_PARTITIONER,
+            DAILY_PARTITIONER,
+            FIELD_AND_TIME_PARTITIONER,
+        ),
     ] = key("partitioner.class", DEFAULT_PARTITIONER, doc="What makes the path of a record.", group="Partitioner")
     field_names: ListOf = key(
-        "partition.field.name", (), doc="FieldPartitioner: fields of the path, nested ones with dots.",
+        "partition.field.name", (), doc="Partitioners by field: fields of the path, nested ones with dots.",
         group="Partitioner",
     )  # fmt: skip
     duration_ms: Annotated[Long, off_or_positive] = key(
@@ -275,9 +290,14 @@ class S3SinkConfig(ConnectorConfig):
     store_headers: Annotated[Boolean, only("false", "record headers are not stored beside the values")] = key(
         "store.kafka.headers", False, doc="Store headers too: not supported.", importance="low", group="Limits"
     )
-    tagging: Annotated[Boolean, only("false", "offsets are in each object's metadata instead")] = key(
-        "s3.object.tagging", False, doc="Tag objects: not supported.", importance="low", group="Limits"
-    )
+    tagging: Boolean = key(
+        "s3.object.tagging", False, doc="Tag objects with startOffset, endOffset and recordCount.", importance="low",
+        group="S3",
+    )  # fmt: skip
+    tag_pairs: Annotated[ListOf, AfterValidator(_check_tag_pairs)] = key(
+        "s3.object.tagging.key.value.pairs", (), doc="Further tags with s3.object.tagging=true: key:value,key:value.",
+        importance="low", group="S3",
+    )  # fmt: skip
     acl_canned: Annotated[String, only("", "objects belong to the bucket's owner; use a bucket policy")] = key(
         "s3.acl.canned", "", doc="Canned ACL: not supported.", importance="low", group="Limits"
     )
@@ -305,6 +325,11 @@ class S3SinkConfig(ConnectorConfig):
     def is_time_partitioned(self) -> bool:
         """Paths depend on the time of a record."""
         return self.partitioner_class in TIME_PARTITIONERS
+
+    @property
+    def tags(self) -> dict[str, str] | None:
+        """Tags that all objects have; None: objects have no tags."""
+        return dict(pair.split(":", 1) for pair in self.tag_pairs) if self.tagging else None
 
     @property
     def open_bytes_max(self) -> int | None:
@@ -335,14 +360,16 @@ class S3SinkConfig(ConnectorConfig):
             yield ConfigProblem("s3.compression.type", f"s3.compression.type is for JSON and byte files; use {own}.")
 
     def _partitioner_problems(self) -> Iterator[ConfigProblem]:
-        if self.partitioner_class == FIELD_PARTITIONER and not all(self.field_names or ("",)):
-            yield ConfigProblem("partition.field.name", "FieldPartitioner needs partition.field.name.")
-        if self.partitioner_class != TIME_PARTITIONER:
+        name = self.partitioner_class.rpartition(".")[2]
+        by_field = {FIELD_PARTITIONER, FIELD_AND_TIME_PARTITIONER}
+        if self.partitioner_class in by_field and not all(self.field_names or ("",)):
+            yield ConfigProblem("partition.field.name", f"{name} needs partition.field.name.")
+        if self.partitioner_class not in {TIME_PARTITIONER, FIELD_AND_TIME_PARTITIONER}:
             return
         if self.duration_ms == -1:
-            yield ConfigProblem("partition.duration.ms", "TimeBasedPartitioner needs partition.duration.ms.")
+            yield ConfigProblem("partition.duration.ms", f"{name} needs partition.duration.ms.")
         if not self.path_format:
-            yield ConfigProblem("path.format", "TimeBasedPartitioner needs path.format, such as 'year'=YYYY.")
+            yield ConfigProblem("path.format", f"{name} needs path.format, such as 'year'=YYYY.")
 
     def _delivery_problems(self) -> Iterator[ConfigProblem]:
         for weakness in self.weaknesses() if self.exactly_once else ():

@@ -72,6 +72,14 @@ class Extent:
             "kconnect-rows": str(self.rows),
         }
 
+    def tags(self) -> dict[str, str]:
+        """The tags that Confluent's sink gives an object."""
+        return {
+            "startOffset": str(self.start_offset),
+            "endOffset": str(self.last_offset),
+            "recordCount": str(self.rows),
+        }
+
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> Extent | None:
         """The extent that an object's user metadata tells; None when it is missing or not whole."""

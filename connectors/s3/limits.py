@@ -24,8 +24,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "tombstone.encoded.partition": "Used only with behavior.on.null.values=write, which is not supported.",
     "keys.format.class": "Used only with store.kafka.keys=true, which is not supported.",
     "headers.format.class": "Used only with store.kafka.headers=true, which is not supported.",
-    "s3.object.behavior.on.tagging.error": "Used only with s3.object.tagging=true, which is not supported.",
-    "s3.object.tagging.key.value.pairs": "Used only with s3.object.tagging=true, which is not supported.",
+    "s3.object.behavior.on.tagging.error": "Tags go with the request that creates the object, so it is never without.",
 })  # fmt: skip
 """Confluent's keys that are accepted and change nothing, each with the reason."""
 

@@ -120,6 +120,32 @@ class TimePartitioner:
         return pc.multiply(pc.divide(pc.subtract(local, shift), self.duration_ms), self.duration_ms)
 
 
+@dataclass(frozen=True, slots=True)
+class FieldAndTimePartitioner:
+    """By fields, and below them by time: `country=DE/year=2024`."""
+
+    fields: FieldPartitioner
+    times: TimePartitioner
+
+    def paths(self, batch: Batch) -> Paths:
+        """The paths of both, one below the other."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        above, below = self.fields.paths(batch), self.times.paths(batch)
+        assert above.codes is not None
+        assert below.codes is not None
+        width = max(1, len(below.names))
+        both = pc.add(
+            pc.multiply(above.codes.cast(pa.int64()), width), below.codes.cast(pa.int64())
+        ).dictionary_encode()
+        names = [
+            self.fields.delimiter.join((above.names[code // width], below.names[code % width]))
+            for code in both.dictionary.to_pylist()
+        ]
+        return Paths(names, both.indices, {**above.bad, **below.bad})
+
+
 def _text(batch: Batch, name: str) -> pa.StringArray:
     import pyarrow as pa
     import pyarrow.types as t

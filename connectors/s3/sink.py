@@ -69,7 +69,9 @@ class S3SinkTask:
         self._ctx = ctx
         self._intake = intake_of(self._config, self._now_ms, ctx.avro)
         self._bucket = Bucket(self._config)
-        self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format.content_type)
+        self._uploads = Uploads(
+            self._bucket, self._intake.layout, self._intake.format.content_type, self._config.tags
+        )  # fmt: skip
         self._reaches = Reaches(self._bucket, self._intake.layout)
         for weakness in self._config.weaknesses() if self._config.exactly_once is None else ():
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)

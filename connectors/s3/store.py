@@ -40,6 +40,7 @@ class Upload:
     data: Any
     metadata: Mapping[str, str]
     content_type: str
+    tags: Mapping[str, str] | None = None
 
 
 class Bucket:
@@ -130,6 +131,7 @@ class Bucket:
                     upload.key,
                     upload.data,
                     attributes={"Content-Type": upload.content_type, **upload.metadata},
+                    tags=None if upload.tags is None else dict(upload.tags),
                     mode=self._mode,
                     use_multipart=False,
                 )

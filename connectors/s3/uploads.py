@@ -30,11 +30,15 @@ class _Upload:
 class Uploads:
     """What is being created; a place has at most one at a time."""
 
-    def __init__(self, bucket: Bucket, layout: Layout, content_type: str) -> None:
+    def __init__(
+        self, bucket: Bucket, layout: Layout, content_type: str, tags: Mapping[str, str] | None = None
+    ) -> None:
+        """`tags`: of all objects, beside those that tell the rows; None: objects have none."""
         self.created = 0
         self._bucket = bucket
         self._layout = layout
         self._content_type = content_type
+        self._tags = tags
         self._under_way: dict[tuple[TopicPartition, Place], _Upload] = {}
 
     @property
@@ -76,7 +80,8 @@ class Uploads:
     def _begun(self, file: EndedFile) -> _Upload:
         key = self._layout.key(file.place, file.partition, file.extent.start_offset)
         data = memoryview(file.body.data).cast("B")
-        upload = Upload(key, data, file.extent.metadata(), self._content_type)
+        tags = None if self._tags is None else {**self._tags, **file.extent.tags()}
+        upload = Upload(key, data, file.extent.metadata(), self._content_type, tags)
         return _Upload(file, key, self._bucket.start_create(upload))
 
     def _settle(self, files: Mapping[TopicPartition, PartitionFiles], upload: _Upload) -> None:

@@ -111,6 +111,20 @@ def test_an_object_tells_which_rows_it_holds(objects, tp):
     task.close()
 
 
+def test_objects_are_tagged_as_confluents_are(objects, tp):
+    task = open_task(
+        given(objects, flush_size="3", s3_object_tagging="true", s3_object_tagging_key_value_pairs="team:lake,cost:7")
+    )
+    task.put(numbers(tp, 5, 8), soon())
+    task.flush(soon())
+    task.close()
+    (key,) = objects.names()
+    tags = objects.client.get_object_tagging(Bucket=objects.bucket, Key=key)["TagSet"]
+    assert {tag["Key"]: tag["Value"] for tag in tags} == {
+        "team": "lake", "cost": "7", "startOffset": "5", "endOffset": "7", "recordCount": "3",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(objects, tp, seed):
     chance = random.Random(seed)

@@ -17,6 +17,7 @@ from connectors.s3.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
     DAILY_PARTITIONER,
+    FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
     JSON_FORMAT,
     PARQUET_FORMAT,
@@ -54,6 +55,8 @@ def test_three_keys_are_required_and_all_are_named_at_once():
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
+        ("s3_object_tagging_key_value_pairs", "team:a,owner", "Give tags as key:value, not as 'owner'"),
+        ("partitioner_class", FIELD_AND_TIME_PARTITIONER, "FieldAndTimeBasedPartitioner needs partition.field.name"),
         ("avro_codec", "lzo", "String must be one of: null, deflate, snappy, bzip2"),
         ("store_kafka_keys", "true", "Only false is supported"),
         ("schema_compatibility", "BACKWARD", "Only NONE is supported: a changed schema starts a new file"),

@@ -22,7 +22,7 @@ from connectors.s3.formats import merged_schema
 from connectors.s3.json_lines import json_lines
 from connectors.s3.layout import Extent, Layout, Place, directory
 from connectors.s3.parquet import ParquetFormat
-from connectors.s3.partitioners import FieldPartitioner, Paths, TimePartitioner
+from connectors.s3.partitioners import FieldAndTimePartitioner, FieldPartitioner, Paths, TimePartitioner
 from connectors.s3.path_format import PathFormat
 from connectors.s3.rotation import Facts, Group, Rules, group_end
 from connectors.s3.schedule import Schedule
@@ -92,6 +92,18 @@ def test_time_paths_are_local_and_round_down_before_1970_too():
     times = [int(moment.timestamp() * 1000) for moment in moments]
     partitioner = TimePartitioner(RecordTime(), 3_600_000, PathFormat("YYYY-MM-dd-HH"), "Europe/Berlin")
     assert names_of(partitioner.paths(batch([1, 2], s.INT64, times))) == ["2024-03-31-00", "1969-12-31-23"]
+
+
+def test_paths_of_fields_and_time_lie_below_each_other():
+    times = TimePartitioner(RecordTime(), 3_600_000, PathFormat("'year'=YYYY"), "UTC")
+    partitioner = FieldAndTimePartitioner(FieldPartitioner(("c",), "/"), times)
+    rows = [{"c": "DE"}, {"c": None}, {"c": "DE"}, {"c": "FR"}]
+    paths = partitioner.paths(batch(rows, s.struct({"c": s.STRING.as_optional()}), [0, 0, 3_600_000, None]))
+    assert set(paths.bad) == {3}
+    assert [paths.names[code] for code in paths.codes.to_pylist()[:3]] == [
+        "c=DE/year=1970", "c=__HIVE_DEFAULT_PARTITION__/year=1970", "c=DE/year=1970",
+    ]  # fmt: skip
+    assert len(paths.names) == 2
 
 
 def test_a_record_without_a_time_or_with_one_beyond_all_calendars_is_rejected():
