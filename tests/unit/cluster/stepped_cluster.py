@@ -25,6 +25,7 @@ from connect.cluster.task_host import CrashReport
 from connect.runtime.messages import (
     Call,
     CallResult,
+    Figures,
     SetPaused,
     StartTask,
     State,
@@ -143,6 +144,10 @@ class SteppedHost:
                 self._say(CallResult(message.id, [dict(message.config)] * count))
             case _:
                 pass
+
+    def speak(self) -> None:
+        """Give a sign of life."""
+        self._say(Figures())
 
     def fail(self, task: TaskId) -> None:
         """A run fails by itself, with what may pass."""
@@ -284,6 +289,13 @@ class SteppedCluster:
         self.configs, self.statuses, self.offsets = LaggingTopic(), LaggingTopic(), LaggingTopic()
         self.workers = [SteppedWorker(self, name) for name in "abcd"[:workers]]
         self._moving: tuple[SteppedWorker, SteppedWorker] | None = None
+
+    def pass_time(self, passed_s: float) -> None:
+        """Let time pass; every host speaks meanwhile, as it does each second."""
+        self.clock.now_s += passed_s
+        for worker in self.workers:
+            for host in worker.live_hosts():
+                host.speak()
 
     def logs(self) -> list[MemoryLog]:
         return [log for topic in (self.configs, self.statuses, self.offsets) for log in getattr(topic, "logs", [])]

@@ -44,7 +44,7 @@ class Churn:
         elif chance < 0.8:
             self._read()
         elif chance < 0.87:
-            self.cluster.clock.now_s += self.random.choice((0.1, 1.0, SETTLED_S))
+            self.cluster.pass_time(self.random.choice((0.1, 1.0, SETTLED_S)))
         elif chance < 0.92:
             self._deal()
         elif chance < 0.94:
@@ -57,7 +57,7 @@ class Churn:
         quiet = 0
         for _ in range(SETTLE_TURNS):
             written = len(self.cluster.configs.records), len(self.cluster.statuses.records)
-            self.cluster.clock.now_s += 1.0
+            self.cluster.pass_time(1.0)
             for log in self.cluster.logs():
                 log.catch_up()
             for worker in self.cluster.workers:
@@ -210,7 +210,7 @@ def test_a_task_that_nobody_reports_is_named_with_the_reason_and_placed_again(mo
     churn.rest()
     assert churn.cluster.places(task) == []
     assert [worker.settler.overdue.found for worker in churn.cluster.workers] == [()] * 3
-    churn.cluster.clock.now_s += OVERDUE_S
+    churn.cluster.pass_time(OVERDUE_S)
     for worker in churn.cluster.workers:
         worker.loop.turn(ENOUGH)
         (found,) = worker.settler.overdue.found
