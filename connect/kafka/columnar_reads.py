@@ -8,6 +8,7 @@ librdkafka drops what a seek, a pause or a rebalance has made stale on any queue
 from __future__ import annotations
 
 from collections.abc import Collection
+from ctypes import c_void_p
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError
@@ -15,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError
 from connect import native
 from connect.api.records import TopicPartition
 from connect.kafka.columns import raw_batches
-from connect.kafka.librdkafka import client_of, error, library, library_path
+from connect.kafka.librdkafka import error, library, library_path
 from connect.kafka.raw import RawBatch
 from connect.kafka.reads import Taken
 
@@ -25,20 +26,21 @@ _MOST_EVENTS: Final = 100
 class ColumnarReads:
     """See `Reads`. Needs `native.module()`."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: Consumer, client: c_void_p) -> None:
+        """`client`: the consumer's rd_kafka_t."""
         self._consumer = consumer
+        self._client = client
         self._lib = library()
         native.bind_librdkafka(library_path())
-        self._queue: int | None = self._lib.rd_kafka_queue_new(client_of(consumer))
+        self._queue: int | None = self._lib.rd_kafka_queue_new(client)
         self._assigned: set[TopicPartition] = set()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Have these partitions' records come to our queue."""
         if self._queue is None:
             return  # Closing: nobody reads them any more.
-        client = client_of(self._consumer)
         for topic, partition in partitions:
-            own = self._lib.rd_kafka_queue_get_partition(client, topic.encode(), partition)
+            own = self._lib.rd_kafka_queue_get_partition(self._client, topic.encode(), partition)
             self._lib.rd_kafka_queue_forward(own, self._queue)
             self._lib.rd_kafka_queue_destroy(own)
         self._assigned.update(partitions)

@@ -17,8 +17,9 @@ from connect.api.errors import ConfigError
 from connect.api.records import TopicPartition
 from connect.kafka.client_log import client_logger
 from connect.kafka.columns import SizeGuess
+from connect.kafka.commits import commit
 from connect.kafka.errors import FencedError, is_retriable, translate, translated
-from connect.kafka.librdkafka import commit_offsets
+from connect.kafka.inner_client import client_of
 from connect.kafka.raw import RawBatch
 from connect.kafka.reads import PlainReads, Reads, Taken
 from connect.kafka.topic_pattern import TopicPattern
@@ -39,15 +40,21 @@ _FILL_S: Final = 0.05
 """How long to go on collecting after the first record: large slices cost less than many small ones."""
 
 
-def _reads(path: str) -> Callable[[Consumer], Reads]:
-    """The columnar way needs native code; without it, the plain one does the same."""
+def _path(settings: dict[str, object]) -> str:
+    path = str(settings.pop("consumer.path", "columnar"))
     if path not in {"columnar", "plain"}:
         raise ConfigError(f"Invalid value {path} for consumer.path: must be one of columnar, plain.", key="path")
-    if path == "columnar" and native.module() is not None:
-        from connect.kafka.columnar_reads import ColumnarReads
+    return path
 
-        return ColumnarReads
-    return PlainReads
+
+def _reads(path: str, consumer: Consumer) -> Reads:
+    """The columnar way needs native code and librdkafka's own client; without them the plain one does the same."""
+    client = client_of(consumer) if path == "columnar" and native.module() is not None else None
+    if client is None:
+        return PlainReads(consumer)
+    from connect.kafka.columnar_reads import ColumnarReads
+
+    return ColumnarReads(consumer, client)
 
 
 class BatchConsumer:
@@ -62,11 +69,11 @@ class BatchConsumer:
             settings.get("group.protocol") == "consumer"
         )
         self._events = _Events()
-        own = {**settings, "error_cb": self._events.on_error}
-        make_reads = _reads(str(own.pop("consumer.path", "columnar")))
+        own: dict[str, object] = {**settings, "error_cb": self._events.on_error}
+        path = _path(own)
         with translated("making a consumer"):
             self._consumer = Consumer(own, logger=client_logger("consumer"))
-        self._reads = make_reads(self._consumer)
+        self._reads = _reads(path, self._consumer)
         self._size = SizeGuess(max_poll_bytes)
         self._owned: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
@@ -137,7 +144,7 @@ class BatchConsumer:
         if foreign:
             raise FencedError(f"Offsets of {_names(foreign)} were not committed: this consumer does not own them now.")
         with translated(f"committing offsets of {_names(sorted(offsets))}"):
-            commit_offsets(self._consumer, dict(offsets), deadline)
+            commit(self._consumer, offsets, deadline)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop reading these; prefetched records are thrown away and read again on resume."""

@@ -15,6 +15,7 @@ from connect.api.records import TopicPartition
 from connect.kafka.admin import PatientAdmin
 from connect.kafka.client_log import client_logger
 from connect.kafka.errors import translate, translated
+from connect.kafka.inner_client import client_of
 from connect.kafka.librdkafka import forget_offsets
 
 _ASK_S: Final = 5.0
@@ -88,9 +89,17 @@ def _set(admin: PatientAdmin, group: str, offsets: Mapping[TopicPartition, int],
 
 
 def _forget(admin: PatientAdmin, group: str, partitions: Collection[TopicPartition], deadline: Deadline) -> None:
+    client = client_of(admin.client)
+    if client is None:
+        raise ConnectError(
+            "Committed offsets of single partitions cannot be forgotten with this release of confluent-kafka, whose "
+            "own calls do not offer it.",
+            fix="Set them to a number, or forget those of all partitions.",
+        )
+
     def ask(timeout_s: float) -> Future[Any]:
         answer: Future[Any] = Future()
-        answer.set_result(forget_offsets(admin.client, group, partitions, deadline.sooner(timeout_s)))
+        answer.set_result(forget_offsets(client, group, partitions, deadline.sooner(timeout_s)))
         return answer
 
     doing = f"forgetting offsets of group {group}"

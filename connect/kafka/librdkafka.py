@@ -13,8 +13,7 @@ from importlib.metadata import files
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
@@ -25,9 +24,6 @@ EVENT_LOG: Final = 0x4
 EVENT_ERROR: Final = 0x8
 _POLL_S: Final = 0.1
 _MEET_MS: Final = 200
-
-_PY_OBJECT_HEAD_BYTES: Final = 16
-"""confluent_kafka's clients are a PyObject head and then the pointer to librdkafka's client (confluent_kafka.h)."""
 
 
 class PartitionEntry(Structure):
@@ -55,7 +51,7 @@ class Message(Structure):
 
 
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
-    "rd_kafka_name": (c_char_p, (c_void_p,)),
+    "rd_kafka_version": (c_int, ()),
     "rd_kafka_err2str": (c_char_p, (c_int,)),
     "rd_kafka_topic_partition_list_new": (POINTER(PartitionList), (c_int,)),
     "rd_kafka_topic_partition_list_add": (
@@ -160,11 +156,6 @@ def raise_error(pointer: int | None) -> None:
     raise KafkaException(cause)
 
 
-def client_of(client: Consumer | Producer | AdminClient) -> c_void_p:
-    """The rd_kafka_t of a client of confluent_kafka."""
-    return c_void_p.from_address(id(client) + _PY_OBJECT_HEAD_BYTES)
-
-
 def meet_brokers(client: c_void_p | int) -> None:
     """Ask the brokers for their addresses, each try in a short time; errors show when rows are sent.
 
@@ -178,13 +169,9 @@ def meet_brokers(client: c_void_p | int) -> None:
             lib.rd_kafka_metadata_destroy(found)
 
 
-def commit_offsets(consumer: Consumer, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
-    """Commit and wait for the answer. KafkaException with _TIMED_OUT when there is none in time.
-
-    confluent_kafka's own commit takes no timeout: without a coordinator it blocks for session.timeout.ms and longer.
-    """
+def commit_offsets(client: c_void_p, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+    """Commit and wait for the answer. KafkaException with _TIMED_OUT when there is none in time."""
     lib = library()
-    client = client_of(consumer)
     wanted = lib.rd_kafka_topic_partition_list_new(len(offsets))
     queue = lib.rd_kafka_queue_new(client)
     try:
@@ -206,14 +193,13 @@ def commit_offsets(consumer: Consumer, offsets: Mapping[TopicPartition, int], de
 
 
 def forget_offsets(
-    admin: AdminClient, group: str, partitions: Collection[TopicPartition], deadline: Deadline
+    client: c_void_p, group: str, partitions: Collection[TopicPartition], deadline: Deadline
 ) -> dict[TopicPartition, KafkaError]:
     """Forget what a group has committed on some partitions; the errors of those that were refused.
 
     KafkaException: the request failed as a whole, with _TIMED_OUT when no answer came in time.
     """
     lib = library()
-    client = client_of(admin)
     wanted = lib.rd_kafka_topic_partition_list_new(len(partitions))
     for topic, partition in partitions:
         lib.rd_kafka_topic_partition_list_add(wanted, topic.encode(), partition)

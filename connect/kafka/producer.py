@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.kafka.errors import FatalProducerError, PartlySentError, translate, translated, undelivered
+from connect.kafka.inner_client import is_library_known
 from connect.kafka.raw import RawBatch
 from connect.kafka.receipt import Receipt
 
@@ -95,6 +96,8 @@ class BatchProducer:
         paths = _paths()
         if name not in paths:
             raise ConfigError(f"Invalid value {name} for producer.path: must be one of {', '.join(paths)}.", key="path")
+        if not is_library_known():
+            name = "plain"  # The other path calls librdkafka itself.
         with translated("making a producer"):
             self._path: ProducerPath = paths[name](own)
         self._partly: tuple[RawBatch, int] | None = None

@@ -10,7 +10,8 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connect.kafka.client_log import client_logger
-from connect.kafka.librdkafka import client_of, meet_brokers
+from connect.kafka.inner_client import client_of
+from connect.kafka.librdkafka import meet_brokers
 from connect.kafka.raw import TIME_OF_SENDING
 
 Settings = Mapping[str, str | int | float | bool]
@@ -102,7 +103,8 @@ class SharedProducer:
 
     def _serve(self) -> None:
         first = self._client  # kept: it may be replaced meanwhile
-        meet_brokers(client_of(first))  # the first record must not wait half a second for the producer's id
+        if (inner := client_of(first)) is not None:
+            meet_brokers(inner)  # the first record must not wait half a second for the producer's id
         del first
         while not self._stop.is_set():
             try:

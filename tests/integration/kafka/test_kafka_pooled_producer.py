@@ -12,8 +12,9 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka import pooled_producer
 from connect.kafka.errors import FatalProducerError, PartlySentError
+from connect.kafka.inner_client import client_of
 from connect.kafka.kv_writer import RecordWriter
-from connect.kafka.librdkafka import client_of, library
+from connect.kafka.librdkafka import library
 from connect.kafka.pooled_producer import LITTLE_ROWS, PooledProducer, ProducerPool
 from connect.kafka.raw import RawBatch
 from connect.kafka.settings import producer_settings

@@ -11,7 +11,8 @@ from confluent_kafka import KafkaError
 from connect import native
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.kafka.librdkafka import client_of, library
+from connect.kafka.inner_client import client_of
+from connect.kafka.librdkafka import library
 from connect.kafka.pooled_producer import PooledProducer, ProducerPool
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
