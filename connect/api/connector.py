@@ -61,6 +61,14 @@ class SourceContext(TaskContext, Protocol):
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this source partition, None when there is none. Integers come back as int."""
 
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """Give up rows that no record can hold; they are dead-lettered or fail the task as `errors.tolerance` says.
+
+        `batch` has them in any form that keeps what they are, such as the bytes of a line; `rows` maps indices in it to
+        reasons. Called from `poll`, which then moves on: the letters go to Kafka with the next batch that a `poll`
+        returns, whose position lies behind these rows. It may have no rows of its own.
+        """
+
 
 class SinkContext(TaskContext, Protocol):
     """What a sink task may ask of the framework."""

@@ -59,6 +59,7 @@ class _Context:
 
     connector: str
     task: int
+    refused: list[str]
     transactions: None = None
 
     def gauge(self, name: str, value: float) -> None:
@@ -66,6 +67,11 @@ class _Context:
 
     def stored_offset(self, partition: Mapping[str, object]) -> None:
         """The task begins at its beginning."""
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """Note why rows cannot be read."""
+        del batch
+        self.refused.extend(map(str, rows.values()))
 
 
 def take_sample(settings: ConnectorSettings, rows: int, deadline: Deadline, *, show_values: bool) -> Sample:
@@ -78,7 +84,7 @@ def take_sample(settings: ConnectorSettings, rows: int, deadline: Deadline, *, s
     for number, config in enumerate(configs):
         task = cast("SourceTask", connector.task(config))
         try:
-            task.open(_Context(settings.name, number))
+            task.open(_Context(settings.name, number, sample.refused))
             _read(task, parts, sample, rows, deadline, show_values=show_values)
         finally:
             task.close()

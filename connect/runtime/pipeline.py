@@ -111,6 +111,16 @@ class SourcePipeline:
         made = self._convert(batch, bad.extend)
         return Encoded(made) if not bad else self._set_aside(batch, self._letters)
 
+    def reject(self, component: str, batch: Batch, rows: Mapping[int, Exception]) -> list[RawBatch]:
+        """The dead letters of rows that the source, `component`, gave up. Raises what `give_up` raises."""
+        bad = bad_rows(Stage.TASK_POLL, component, Origin(batch.topic, polled=list(range(len(batch)))), rows)
+        if self._letters is None:
+            self._give_up(bad)
+            return []
+        self._letters.current = batch
+        self._give_up(bad)
+        return self._letters.take()
+
     def _convert(self, batch: Batch, give_up: GiveUp) -> list[RawBatch]:
         rejects = _Rejects(give_up)
         made: list[RawBatch] = []

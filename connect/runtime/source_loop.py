@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -96,8 +96,11 @@ class SourceLoop:
         tolerance: Tolerance,
         retries: RetryBudget,
         conditions: Conditions | None = None,
+        task_class: str = "",
     ) -> None:
+        """`task_class`: what dead letters name where the source itself gave up rows."""
         self._task = task
+        self._task_class = task_class
         self._pipeline = pipeline
         self._delivery = delivery
         self._figures = figures
@@ -111,6 +114,7 @@ class SourceLoop:
         self._conditions = conditions or Conditions(lambda _: None)
         self._doing = (Step.POLL, "source")
         self._pending: Batch | None = None
+        self._rejected: list[RawBatch] = []
         self._next_flush_s = 0.0
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
@@ -140,6 +144,12 @@ class SourceLoop:
                 self._flush_if_due(polled=False)
                 control.bell.wait(delay_s)
         self._flush(self._delivery.drain)
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """The source gives up rows. Invariant 3: their letters go with the batch whose position is behind them."""
+        self._figures.add("polled_rows_total", len(rows))
+        self._tolerance.saw(len(rows))
+        self._rejected += self._pipeline.reject(self._task_class, batch, rows)
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         on_paused(True)
@@ -198,7 +208,8 @@ class SourceLoop:
             # Dead letters go with the rows: acknowledged before the offset is stored, or in the same transaction.
             rows = [self._figures.stamped(raw) for raw in encoded.rows]
             meanwhile = partial(self._flush_if_due, polled=False)
-            self._delivery.send([*rows, *encoded.letters], batch.position, unbounded, meanwhile)
+            self._delivery.send([*rows, *self._rejected, *encoded.letters], batch.position, unbounded, meanwhile)
+        self._rejected = []
         self._figures.add("batches_total")
         for raw in encoded.rows:
             self._used_topics.add(raw.topic)

@@ -81,6 +81,7 @@ class TaskContext:
     transactions: ConnectorTransactions | None = None
     config: Mapping[str, str] = field(default_factory=dict)
     sink_loop: SinkLoop | None = field(default=None, init=False)
+    source_loop: SourceLoop | None = field(default=None, init=False)
 
     def gauge(self, name: str, value: float) -> None:
         """Set a metric of this task."""
@@ -92,9 +93,10 @@ class TaskContext:
         return self.offsets.get(partition)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Give up rows of a batch that was put before."""
-        assert self.sink_loop is not None
-        self.sink_loop.reject(batch, rows)
+        """Give up rows of a batch that was put before, or that no record can hold."""
+        loop = self.sink_loop or self.source_loop
+        assert loop is not None
+        loop.reject(batch, rows)
 
     def request_flush(self, within_s: float = 0.0) -> None:
         """Ask for a flush in at most so many seconds."""
@@ -266,13 +268,15 @@ class TaskRun:
         stack.callback(delivery.close)
         task = cast("SourceTask", connector.task(task_config))
         stack.callback(self._close, task)
+        context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures, offsets, transactions)
         with self.figures.timed("open_s_total"):
-            task.open(TaskContext(self.id.connector, self.id.task, self._clients, self.figures, offsets, transactions))
+            task.open(context)
         loop = SourceLoop(
             task,
             pipeline,
             delivery,
             self.figures,
+            task_class=str(resolved.get("connector.class", "")),
             flush_interval_s=flush_interval_s,
             flush_timeout_s=self._clients.flush_timeout_s(exactly_once),
             retry_delay_max_s=self._clients.retry_delay_max_s(config),
@@ -282,6 +286,7 @@ class TaskRun:
             retries=RetryBudget(config.errors_retry_timeout_ms),
             conditions=self._conditions,
         )
+        context.source_loop = loop
         self._say_running()
         with sizes.explaining():
             loop.run(self._control, self._say_paused)

@@ -85,6 +85,14 @@ class Deletes(Protocol):
 
 
 @runtime_checkable
+class UnreadableRows(Protocol):
+    """A source driver whose system can hold what no record can, such as text in another encoding."""
+
+    def insert_unreadable(self, row: Row) -> None:
+        """Add a row as `insert` does, but for what makes it unreadable; it is not in `expected`."""
+
+
+@runtime_checkable
 class Breakable(Protocol):
     """A driver that can cut the way to the external system."""
 

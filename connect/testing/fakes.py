@@ -75,23 +75,37 @@ class FakeTaskContext:
         self.gauges[name] = value
 
 
+class Rejected(NamedTuple):
+    """A row that a plug-in gave up, and why."""
+
+    record: Record
+    reason: Exception
+
+
+def rejected_of(batch: Batch, rows: Mapping[int, Exception]) -> list[Rejected]:
+    """The rows of a batch that a plug-in gave up."""
+    assert rows, "reject was called without a row."
+    beyond = [i for i in rows if not 0 <= i < len(batch)]
+    assert not beyond, f"reject names the rows {beyond} of a batch of {len(batch)}."
+    records = batch.rows()
+    return [Rejected(records[i], reason) for i, reason in rows.items()]
+
+
 @dataclass
 class FakeSourceContext(FakeTaskContext):
-    """A SourceContext over an OffsetStore."""
+    """A SourceContext over an OffsetStore; it keeps the rejected rows."""
 
     store: OffsetStore = field(default_factory=OffsetStore)
     transactions: TransactionContext | None = None
+    rejected: list[Rejected] = field(default_factory=list)
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this partition."""
         return self.store.stored_offset(partition)
 
-
-class Rejected(NamedTuple):
-    """A row given up by a sink, and why."""
-
-    record: Record
-    reason: Exception
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """Keep the rows and their reasons."""
+        self.rejected.extend(rejected_of(batch, rows))
 
 
 @dataclass
@@ -106,8 +120,7 @@ class FakeSinkContext(FakeTaskContext):
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Keep the rows and their reasons."""
-        records = batch.rows()
-        self.rejected.extend(Rejected(records[i], reason) for i, reason in rows.items())
+        self.rejected.extend(rejected_of(batch, rows))
 
     def request_flush(self, within_s: float = 0.0) -> None:
         """Count it."""

@@ -11,7 +11,7 @@ from connect.api.errors import RetriableError
 from connect.api.plugin import Capability
 from connect.api.records import Batch
 from connect.testing.child import offsets_of, read_journal, records_of, start_child
-from connect.testing.drivers import SourceDriver
+from connect.testing.drivers import SourceDriver, UnreadableRows
 from connect.testing.fakes import OffsetStore
 from connect.testing.rows import ids_of, make_rows, missing, repeated
 from connect.testing.source_run import SourceRun
@@ -117,6 +117,31 @@ class SourceRestarts(ConnectorSuite):
             run.read_until(lambda: wanted <= set(ids_of(system, run.batches)), within_s=self.patience_s)
             lost = sorted(wanted - set(ids_of(system, run.batches)))
         assert not lost, f"A kill -9 lost the rows with ids {lost}; stored were {store.offsets}"
+
+    @requires(UnreadableRows)
+    def test_unreadable_rows_are_rejected_and_passed(self, system: Any) -> None:
+        for start in (0, 8):
+            system.insert(make_rows(7, start=start))
+            system.insert_unreadable(make_rows(1, start=start + 7)[0])
+        rejected = list[int]()
+        with self.run_of(system) as first:
+            deadline = Deadline.after(self.patience_s)
+            while (missing(system, first.batches) or len(first.rejected) < 2) and not deadline.expired:
+                first.poll()
+                rejected += [len(first.rejected)] * (len(first.batches) - len(rejected))
+            lost = missing(system, first.batches)
+        assert not lost, f"Rows beside unreadable ones were lost: ids {lost}"
+        assert len(first.rejected) == 2, f"2 rows are unreadable; reject was called for {len(first.rejected)}."
+        for stored, before in enumerate([0, *rejected]):
+            store = OffsetStore()
+            store.store([b.position for b in first.batches[:stored] if b.position is not None])
+            with self.run_of(system, store) as second:
+                second.read_until(lambda: False, within_s=self.quiet_s)
+            found = before + len(second.rejected)
+            assert found == 2, (
+                f"A restart behind {stored} of {len(rejected)} batches makes {found} rejected rows of 2 unreadable "
+                "ones: the batch that `poll` returns next has a position behind them."
+            )
 
     def read_all(self, run: SourceRun, system: SourceDriver, *, retry: bool = False) -> None:
         """Poll until every row is read; AssertionError names those that never came."""

@@ -13,7 +13,7 @@ from connect.api.deadline import Deadline
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, SourcePosition
 from connect.testing.bounded import CALL_LIMIT_S, TaskThread
-from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connect.testing.fakes import FakeSourceContext, OffsetStore, Rejected
 
 POLL_S = 1.0
 DEADLINE_FIX = "Give the deadline to every wait, query and request."
@@ -30,13 +30,14 @@ def build_connector(plugin: Plugin, config: Mapping[str, str]) -> Connector:
 
 @dataclass
 class SourceRun:
-    """The tasks of a source on one thread, over an offset store. Batches are kept in the order polled."""
+    """The tasks of a source on one thread, over an offset store. Batches and rejected rows are kept in their order."""
 
     plugin: Plugin
     config: Mapping[str, str]
     store: OffsetStore = field(default_factory=OffsetStore)
     max_tasks: int = 1
     batches: list[Batch] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.thread = TaskThread("source")
@@ -55,7 +56,7 @@ class SourceRun:
         for number, config in enumerate(self._call("task_configs", lambda: connector.task_configs(self.max_tasks))):
             task = cast("SourceTask", self._call("task", partial(connector.task, config)))
             self.tasks.append(task)
-            context = FakeSourceContext(task=number, store=self.store)
+            context = FakeSourceContext(task=number, store=self.store, rejected=self.rejected)
             try:
                 self._call("open", partial(task.open, context))
             except BaseException:

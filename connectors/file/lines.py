@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -14,10 +15,14 @@ _LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines of a block. `ends` (int64): for each the bytes from the block's start to behind its terminator."""
+    """The lines of a block. `ends` (int64): for each the bytes from the block's start to behind its terminator.
+
+    `bad`: the bytes of lines that are not UTF-8, by index; their text is empty.
+    """
 
     texts: pa.StringArray
     ends: pa.Int64Array
+    bad: Mapping[int, bytes] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -34,21 +39,34 @@ def complete_size(data: bytes | bytearray, scanned: int = 0) -> int:
 
 
 def split_lines(block: bytes) -> Lines:
-    """The lines of a block that ends with a terminator, at most 2 GiB. UnicodeDecodeError where it is not UTF-8."""
+    """The lines of a block that ends with a terminator, at most 2 GiB."""
     returns = block.count(b"\r")
     if returns != block.count(b"\r\n"):
         # A newline for each lone return: no position moves, and every return left stands before a newline.
         block = _LONE_RETURN.sub(b"\n", block)
-    text = _text(block)
-    pieces = pc.split_pattern(text, "\n").flatten()
+    pieces = pc.split_pattern(pa.array([block], pa.binary()), "\n").flatten()
     texts = pieces.slice(0, len(pieces) - 1)
     ends = pc.cumulative_sum(pc.add(pc.binary_length(texts).cast(pa.int64()), 1))
-    return Lines(pc.utf8_rtrim(texts, "\r") if returns else texts, ends)
+    texts, bad = _decoded(texts)
+    if returns:
+        texts, bad = pc.utf8_rtrim(texts, "\r"), {i: line.rstrip(b"\r") for i, line in bad.items()}
+    return Lines(texts, ends, bad)
 
 
-def _text(block: bytes) -> pa.StringArray:
+def _decoded(lines: pa.BinaryArray) -> tuple[pa.StringArray, Mapping[int, bytes]]:
+    """Lines as text, and those that are none; only where there are such is each line looked at."""
     try:
-        return pa.array([block], pa.binary()).cast(pa.string())
+        return lines.cast(pa.string()), {}
     except pa.ArrowInvalid:
-        block.decode()  # says where, which Arrow does not
-        raise
+        bad = {i: line for i, line in enumerate(lines.to_pylist()) if not is_text(line)}
+        good = pa.array([i not in bad for i in range(len(lines))])
+        return pc.if_else(good, lines, pa.scalar(b"", pa.binary())).cast(pa.string()), bad
+
+
+def is_text(line: bytes) -> bool:
+    """It is UTF-8."""
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -79,9 +79,11 @@ class FileStreamSourceTask:
         self._lines: Lines | None = None  # split, their ends counted from the file's start
         self._given = 0
         self._idle_s = IDLE_S
+        self._context: SourceContext | None = None
 
     def open(self, ctx: SourceContext) -> None:
         """Resume at the stored byte."""
+        self._context = ctx
         if self._file:
             self._position = position_of(ctx.stored_offset({FILENAME: self._file}))
         else:
@@ -126,15 +128,8 @@ class FileStreamSourceTask:
             self._scanned = len(self._pending)
             self._refuse_long_line()
             return False
-        block = bytes(self._pending[:size])
-        try:
-            lines = split_lines(block)
-        except UnicodeDecodeError as error:
-            size = complete_size(block[: error.start])
-            if not size:
-                raise self._undecodable(error) from None  # its text would hold the whole block
-            lines = split_lines(block[:size])
-        self._lines = Lines(lines.texts, pc.add(lines.ends, self._position))
+        lines = split_lines(bytes(self._pending[:size]))
+        self._lines = Lines(lines.texts, pc.add(lines.ends, self._position), lines.bad)
         self._given = 0
         self._position += size
         del self._pending[:size]
@@ -142,20 +137,33 @@ class FileStreamSourceTask:
         return True
 
     def _next_batch(self) -> Batch:
-        assert self._lines is not None
-        start, stop = self._given, min(self._given + self._batch_rows, len(self._lines))
-        texts = self._lines.texts.slice(start, stop - start)
-        end: int = self._lines.ends[stop - 1].as_py()
+        lines = self._lines
+        assert lines is not None
+        start, stop = self._given, min(self._given + self._batch_rows, len(lines))
+        end: int = lines.ends[stop - 1].as_py()
+        position = source_position(self._file, end) if self._file else None
+        texts = lines.texts.slice(start, stop - start)
+        if bad := [i for i in range(start, stop) if i in lines.bad]:
+            self._reject(lines, bad, position)
+            texts = texts.take(pa.array([i - start for i in range(start, stop) if i not in lines.bad], pa.int64()))
         self._given = stop
-        if stop == len(self._lines):
+        if stop == len(lines):
             self._lines = None
         now_ms = pa.scalar(time.time_ns() // 1_000_000, pa.int64())
         return Batch(
             self._topic,
             Column.from_arrow(texts, s.STRING),
             timestamps_ms=pa.repeat(now_ms, len(texts)),
-            position=source_position(self._file, end) if self._file else None,
+            position=position,
         )
+
+    def _reject(self, lines: Lines, bad: Sequence[int], position: SourcePosition | None) -> None:
+        """Give up lines that are no text; their bytes are what is kept of them."""
+        assert self._context is not None
+        ends = lines.ends.take(pa.array(bad, pa.int64())).to_pylist()
+        values = Column.from_rows([lines.bad[i] for i in bad], s.BYTES)
+        reasons = [self._undecodable(lines.bad[i], end) for i, end in zip(bad, ends, strict=True)]
+        self._context.reject(Batch(self._topic, values, position=position), dict(enumerate(reasons)))
 
     def _refuse_long_line(self) -> None:
         if len(self._pending) > LINE_MAX_BYTES:
@@ -166,10 +174,10 @@ class FileStreamSourceTask:
                 fix="End the line, or set the connector's offset behind it.",
             )
 
-    def _undecodable(self, error: UnicodeDecodeError) -> SchemaError:
+    def _undecodable(self, line: bytes, end: int) -> SchemaError:
         return SchemaError(
-            f"Byte {self._position + error.start} of {self._file or 'standard input'}, in the line at byte "
-            f"{self._position}, is not UTF-8 ({error.reason}), so the line has no lossless string form.",
+            f"The line of {len(line)} bytes that ends at byte {end} of {self._file or 'standard input'} is not UTF-8, "
+            "so it has no lossless string form.",
             key="file",
-            fix="Convert the file to UTF-8, or set the connector's offset behind the line.",
+            fix="Convert the file to UTF-8.",
         )

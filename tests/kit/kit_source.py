@@ -146,6 +146,21 @@ class DiesOfALostConnectionTask(TableSource):
             raise
 
 
+class DropsUnreadableRowsTask(TableSource):
+    def readable(self, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+        return [row for row in rows if not isinstance(row["text"], bytes)]
+
+
+class StaysAtUnreadableRowsTask(TableSource):
+    """Its place is the last row that it could read."""
+
+    def readable(self, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+        good = super().readable(rows)
+        if good and good[-1] is not rows[-1]:
+            self.place = {"tie": good[-1]["tie"], "id": good[-1]["id"]}
+        return good
+
+
 class BadOffsetsTask(TableSource):
     def batch(self, rows: Sequence[dict[str, Any]]) -> Batch:
         batch = super().batch(rows)
@@ -271,6 +286,14 @@ class SwallowsDeletes(TableConnector):
 
 class DiesOfALostConnection(TableConnector):
     task_class = DiesOfALostConnectionTask
+
+
+class DropsUnreadableRows(TableConnector):
+    task_class = DropsUnreadableRowsTask
+
+
+class StaysAtUnreadableRows(TableConnector):
+    task_class = StaysAtUnreadableRowsTask
 
 
 class BadOffsets(TableConnector):

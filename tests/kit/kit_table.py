@@ -12,7 +12,7 @@ from connect.api import schema as s
 from connect.api.config import ConnectorConfig, Int, Password, String, at_least, key
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import RetriableError, SchemaError
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.api.records import Batch, Column, Record, SourcePosition
 from connect.testing.drivers import ROW_SCHEMA, Row
@@ -48,8 +48,10 @@ class TableSource:
     def __init__(self, config: TableConfig) -> None:
         self.config = config
         self.place: Mapping[str, Any] = START
+        self.ctx: SourceContext
 
     def open(self, ctx: SourceContext) -> None:
+        self.ctx = ctx
         with reached(self.config.database):
             self.place = ctx.stored_offset(PARTITION) or START
 
@@ -58,7 +60,16 @@ class TableSource:
             if not self.wait(deadline):
                 return None
         self.place = {"tie": rows[-1]["tie"], "id": rows[-1]["id"]}
-        return self.batch(rows)
+        return self.batch(self.readable(rows))
+
+    def readable(self, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+        """The rows that a record can hold; the others are given up, as they are."""
+        bad = [row for row in rows if isinstance(row["text"], bytes)]
+        if bad:
+            reasons = {i: SchemaError("It is no UTF-8.", field="text") for i in range(len(bad))}
+            values = Column.from_rows([row["text"] for row in bad], s.BYTES)
+            self.ctx.reject(Batch("rows", values, position=SourcePosition(PARTITION, dict(self.place))), reasons)
+        return [row for row in rows if row not in bad]
 
     def wait(self, deadline: Deadline) -> bool:
         return deadline.wait(0.02)
@@ -129,6 +140,9 @@ class TableDriver:
     def insert(self, rows: Sequence[Row]) -> None:
         self._run("INSERT INTO rows (id, tie, text, whole, number) VALUES (:id, :tie, :text, :whole, :number)", rows)
 
+    def insert_unreadable(self, row: Row) -> None:
+        self.insert([{**row, "text": b"\xff"}])
+
     def update(self, rows: Sequence[Row]) -> None:
         self._run("UPDATE rows SET tie = :tie, text = :text, pruned = 0 WHERE id = :id", rows)
 
@@ -140,7 +154,10 @@ class TableDriver:
         try:
             connection.row_factory = sqlite3.Row
             return [
-                dict(r) for r in connection.execute("SELECT id, tie, text, whole, number FROM rows WHERE NOT deleted")
+                dict(r)
+                for r in connection.execute(
+                    "SELECT id, tie, text, whole, number FROM rows WHERE NOT deleted AND typeof(text) <> 'blob'"
+                )
             ]
         finally:
             connection.close()

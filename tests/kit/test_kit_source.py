@@ -34,6 +34,7 @@ REPEATS = "test_resuming_repeats_no_row"
 RESUMES = "test_resumes_at_the_stored_offset"
 SECRET = "test_no_secret_in_any_output"
 TIE = "test_rows_sharing_a_tie_across_a_batch_edge_are_all_read"
+UNREADABLE = "test_unreadable_rows_are_rejected_and_passed"
 VALUES = "test_every_row_is_read_value_by_value"
 
 EXACTLY = {
@@ -44,6 +45,7 @@ EXACTLY = {
     "CopiesTheRows": {"test_tasks_share_the_rows"},
     "DiesOfALostConnection": {"test_a_lost_connection_heals"},
     "DropsNone": {VALUES},
+    "DropsUnreadableRows": {UNREADABLE},
     "ForgetsTheOffset": {RESUMES, TIE, REPEATS, CLEAN},
     "IgnoresStop": {"test_stop_ends_a_poll_early"},
     "IgnoresTheDeadline": {"test_poll_returns_by_its_deadline"},
@@ -58,6 +60,7 @@ EXACTLY = {
     "RepeatsAfterARestart": {REPEATS, CLEAN},
     "Reverses": {"test_order_is_kept_within_a_partition"},
     "Spins": {IDLE},
+    "StaysAtUnreadableRows": {UNREADABLE},
     "SwallowsDeletes": {"test_deletes_become_tombstones"},
 }
 """Connector -> the tests that fail, and no others of the suite, COSTLY ones left out."""

@@ -42,9 +42,13 @@ class SourceFile:
         with self._path.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
+    def insert_unreadable(self, row: Row) -> None:
+        with self._path.open("ab") as file:
+            file.write(b"\xff" + json.dumps(row).encode() + b"\n")
+
     def expected(self) -> Sequence[Row]:
-        lines = self._path.read_text(encoding="utf-8").split("\n") if self._path.exists() else [""]
-        return [json.loads(line) for line in lines[:-1]]
+        lines = self._path.read_bytes().split(b"\n") if self._path.exists() else [b""]
+        return [json.loads(line) for line in lines[:-1] if not line.startswith(b"\xff")]
 
     def row_of(self, record: Record) -> Row:
         row: Row = json.loads(record.value)

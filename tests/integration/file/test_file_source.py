@@ -27,7 +27,8 @@ class Life:
         self.store = store or OffsetStore()
         given = {"file": str(path), "topic": "lines", **{k.replace("_", "."): v for k, v in config.items()}}
         self.task = FileStreamSourceTask(FileStreamSourceConfig.parse(given))
-        self.task.open(FakeSourceContext(store=self.store))
+        self.context = FakeSourceContext(store=self.store)
+        self.task.open(self.context)
         self.batches: list[Batch] = []
 
     def poll(self, timeout_s: float = 0.0) -> list[str] | None:
@@ -170,13 +171,23 @@ def test_a_replaced_file_is_named_and_the_open_one_read_on(
     assert [f"File {path} was replaced by another" in r.getMessage() for r in caplog.records] == [True]
 
 
-def test_a_line_that_is_not_utf8_is_refused_behind_the_good_ones(path: Path, life: Life) -> None:
-    append(path, b"good\nb\xffd\nlater\n")
-    assert life.poll() == ["good"]
-    for _ in range(2):
-        with pytest.raises(SchemaError, match=rf"Byte 6 of {path}, in the line at byte 5, is not UTF-8"):
-            life.poll()
-    assert life.position() == {"position": 5}
+def test_a_line_that_is_not_utf8_is_given_up_with_its_bytes(path: Path, life: Life) -> None:
+    append(path, b"good\nb\xffd\r\nlater\n")
+    assert life.read() == ["good", "later"]
+    ((record, reason),) = life.context.rejected
+    assert record.value == b"b\xffd"
+    assert isinstance(reason, SchemaError)
+    assert f"The line of 3 bytes that ends at byte 10 of {path} is not UTF-8" in str(reason)
+    assert life.position() == {"position": 16}
+
+
+def test_lines_of_which_none_is_utf8_move_the_position_all_the_same(path: Path) -> None:
+    life = Life(path, batch_size="2")
+    append(path, b"\xff1\n\xff2\n\xff3\n")
+    assert life.read() == []
+    assert [record.value for record, _ in life.context.rejected] == [b"\xff1", b"\xff2", b"\xff3"]
+    assert [batch.position.offset for batch in life.batches if batch.position] == [{"position": 6}, {"position": 9}]
+    life.task.close()
 
 
 def test_long_lines_are_read_and_endless_ones_refused(path: Path, life: Life, monkeypatch: pytest.MonkeyPatch) -> None:

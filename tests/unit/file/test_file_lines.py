@@ -61,7 +61,8 @@ def test_what_was_scanned_need_not_be_scanned_again(text: str, cut: int) -> None
         assert complete_size(data, cut) == complete_size(data)
 
 
-def test_bytes_that_are_not_utf8_are_located() -> None:
-    with pytest.raises(UnicodeDecodeError) as caught:
-        split_lines(b"good\nb\xffd\n")
-    assert caught.value.start == 6
+def test_lines_that_are_not_utf8_are_kept_as_they_are() -> None:
+    lines = split_lines(b"good\nb\xffd\r\n\xc3\xa9\r\xc3\n\n")
+    assert lines.texts.to_pylist() == ["good", "", "é", "", ""]
+    assert lines.ends.to_pylist() == [5, 10, 13, 15, 16]
+    assert lines.bad == {1: b"b\xffd", 3: b"\xc3"}

@@ -141,6 +141,24 @@ def test_a_row_without_a_json_form_is_kept_as_text():
     assert dict(letter.headers[0])["__connect.errors.source.format"] == b"text"
 
 
+LINES = Batch("orders", Column.from_rows([b"a\xff", b"b\xff"], s.BYTES), position=SourcePosition({"f": "x"}, {"at": 9}))
+
+
+def test_what_the_source_gives_up_is_kept_as_it_gave_it():
+    (letter,) = pipeline().reject("FileStreamSource", LINES, {1: ValueError("It is no text.")})
+    assert [json.loads(value)["payload"] for value in letter.values.to_pylist()] == ["Yv8="]
+    headers = dict(letter.headers[0])
+    assert headers["__connect.errors.stage"] == b"TASK_POLL"
+    assert headers["__connect.errors.class.name"] == b"FileStreamSource"
+    assert headers["__connect.errors.exception.message"] == b"It is no text."
+    assert headers["__connect.errors.source.offset"] == b'{"at": 9}'
+
+
+def test_what_the_source_gives_up_ends_the_task_without_tolerance():
+    with pytest.raises(ToleranceExceededError, match="TASK_POLL by FileStreamSource failed for orders: ValueError: no"):
+        pipeline(**{"errors.tolerance": "none"}).reject("FileStreamSource", LINES, {0: ValueError("no text")})
+
+
 def test_without_tolerance_nothing_is_sent():
     with pytest.raises(ToleranceExceededError, match="Cast"):
         pipeline(**{"errors.tolerance": "none"}).encode(batch("1", "x"))

@@ -213,3 +213,49 @@ def test_the_next_batch_is_read_and_converted_while_the_last_one_is_committed():
     assert task.given == 2
     assert kafka.records["t"][:1] == [b"1"]
     assert task.heard
+
+
+class GivesUp(Task):
+    """Cannot read what was before its first batch, and comes to it one poll late."""
+
+    def __init__(self):
+        super().__init__()
+        self.polls = 0
+
+    def poll(self, deadline):
+        self.polls += 1
+        if self.polls == 1:
+            self.loop.reject(Batch("t", Column.from_rows([b"?"], s.BYTES)), {0: ValueError("no text")})
+            return None
+        return super().poll(deadline)
+
+
+class AwayAtFirst(AwayOnce):
+    """The registry is away at the first batch."""
+
+    def __init__(self, control):
+        super().__init__(None, None)
+        self.control = control
+        self.tries = 0
+
+    def encode(self, batch):
+        self.tries += 1
+        if self.tries == 1:
+            raise RetriableError("The schema registry does not answer.")
+        self.control.ask_to_stop()
+        return super().encode(batch)
+
+    def reject(self, component, batch, rows):
+        return [RawBatch("dlq", pa.array([b"letter"], pa.binary()))]
+
+
+@pytest.mark.parametrize("boundary", [None, Boundary.POLL])
+def test_letters_of_what_the_source_gave_up_go_with_the_batch_behind_it_once(boundary):
+    kafka, control, task = FakeKafka(), Control(), GivesUp()
+    delivery = at_least_once(kafka)
+    if boundary is not None:
+        delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), boundary)
+    loop = task.loop = loop_of(task, AwayAtFirst(control), delivery, 60_000, Topic())
+    loop.run(control, lambda paused: None)
+    assert (kafka.records["t"], kafka.records["dlq"]) == ([b"1"], [b"letter"])
+    assert [position.offset for position in task.heard] == [{"n": 1}]
