@@ -44,7 +44,7 @@ from connectors.s3.classes import (
     TIME_PARTITIONER,
     TIME_PARTITIONERS,
 )
-from connectors.s3.limits import WITHOUT_EFFECT, english, key_part, off_or_positive, only, refuse, timezone_name
+from connectors.s3.limits import WITHOUT_EFFECT, key_part, off_or_positive, only, refuse, timezone_name
 from connectors.s3.path_format import PathFormat
 
 
@@ -102,6 +102,12 @@ class S3SinkConfig(ConnectorConfig):
     )
     request_timeout_ms: Annotated[Long, at_least(1)] = key(
         "s3.request.timeout.ms", 30_000, doc="Limit of one request, its body included.", importance="low", group="S3"
+    )
+    proxy_user: String = key(
+        "s3.proxy.user", "", doc="User of s3.proxy.url.", importance="low", group="S3"
+    )  # fmt: skip
+    proxy_password: Password = key(
+        "s3.proxy.password", SecretStr(""), doc="Password of s3.proxy.user.", importance="low", group="S3"
     )
     proxy_url: Url = key(
         "s3.proxy.url", UrlText(""), doc="HTTP proxy for requests to S3.", importance="low", group="S3"
@@ -247,8 +253,8 @@ class S3SinkConfig(ConnectorConfig):
         doc="TimeBasedPartitioner: path by the letters of Joda-Time, such as 'year'=YYYY/'month'=MM/'day'=dd.",
         group="Partitioner",
     )
-    locale: Annotated[String, english] = key(
-        "locale", "", doc="Accepted when empty or English: names of months and days are English.", importance="low",
+    locale: String = key(
+        "locale", "", doc="Counts where path.format has names of months or days, which are English.", importance="low",
         group="Partitioner",
     )  # fmt: skip
     timezone: Annotated[String, timezone_name] = key(
@@ -264,7 +270,7 @@ class S3SinkConfig(ConnectorConfig):
     )
 
     topics_dir: Annotated[String, key_part] = key(
-        "topics.dir", "topics", doc="First part of every object key.", group="Names"
+        "topics.dir", "topics", doc="First part of every object key; empty: keys begin with the topic.", group="Names"
     )
     directory_delim: Annotated[String, non_empty] = key(
         "directory.delim", "/", doc="Between the directories of a key.", group="Names"
@@ -370,6 +376,10 @@ class S3SinkConfig(ConnectorConfig):
             yield ConfigProblem("partition.duration.ms", f"{name} needs partition.duration.ms.")
         if not self.path_format:
             yield ConfigProblem("path.format", f"{name} needs path.format, such as 'year'=YYYY.")
+        if PathFormat(self.path_format).has_names and self.locale.lower()[:2] not in {"", "en", "us"}:
+            yield ConfigProblem(
+                "locale", f"Names of months and days are English only, not {self.locale}; use numbers in path.format."
+            )
 
     def _delivery_problems(self) -> Iterator[ConfigProblem]:
         for weakness in self.weaknesses() if self.exactly_once else ():

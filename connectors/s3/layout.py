@@ -116,7 +116,8 @@ class Layout:
         The file bears the topic that was read, so that topics routed into one never meet on a key.
         """
         name = self.file_delim.join((partition.topic, str(partition.partition), ""))
-        stem = self.directory_delim.join((self.topics_dir, place.topic, place.path, name))
+        folders = (self.topics_dir, place.topic) if self.topics_dir else (place.topic,)
+        stem = self.directory_delim.join((*folders, place.path, name))
         return Chain(stem, self.pad_width, self.extension)
 
     def key(self, place: Place, partition: TopicPartition, start_offset: int) -> str:

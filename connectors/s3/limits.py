@@ -66,23 +66,15 @@ def _check_off_or_positive(value: int) -> int:
     return value
 
 
-def _check_english(value: str) -> str:
-    if value and not value.lower().startswith("en"):
-        raise ValueError("Only English names of months and days are known; use en, or numbers in path.format")
-    return value
-
-
 def _check_key_part(value: str) -> str:
-    if any(part in {"", ".", ".."} for part in value.split("/")):
+    if value and any(part in {"", ".", ".."} for part in value.split("/")):
         raise ValueError("Give directories without a / at either end, and none that is empty, . or ..")
     return value
 
 
 key_part: Final = AfterValidator(_check_key_part)
-"""Accept what can begin an object key."""
+"""Accept what can begin an object key, and nothing at all."""
 timezone_name: Final = AfterValidator(_check_timezone)
 """Accept IANA names, and an empty text for UTC."""
 off_or_positive: Final = AfterValidator(_check_off_or_positive)
 """Accept -1 for off, and whole numbers from 1."""
-english: Final = AfterValidator(_check_english)
-"""Accept English locales, and an empty text."""

@@ -13,6 +13,9 @@ from datetime import datetime
 
 _TOKEN = re.compile(r"''|'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 
+_NAMES = frozenset("Ea")
+_NAMED_MONTH = 3
+
 
 def _number(of: Callable[[datetime], int]) -> Callable[[datetime, int], str]:
     return lambda at, width: str(of(at)).zfill(width)
@@ -63,9 +66,13 @@ _LETTERS: Mapping[str, Callable[[datetime, int], str]] = {
 
 
 class PathFormat:
-    """A compiled pattern. ValueError for a letter that is not known or a quote that is not closed."""
+    """A compiled pattern. ValueError for a letter that is not known or a quote that is not closed.
+
+    `has_names`: its text has words, which are English.
+    """
 
     def __init__(self, pattern: str) -> None:
+        self.has_names = False
         self._parts: list[Callable[[datetime], str]] = []
         position = 0
         while position < len(pattern):
@@ -75,8 +82,7 @@ class PathFormat:
             self._parts.append(self._part(token))
             position = token.end()
 
-    @staticmethod
-    def _part(token: re.Match[str]) -> Callable[[datetime], str]:
+    def _part(self, token: re.Match[str]) -> Callable[[datetime], str]:
         text = token.group()
         letter = token.group(2)
         if letter is None:
@@ -87,6 +93,7 @@ class PathFormat:
         if form is None:
             raise ValueError(f"Letter {letter!r} is not known; known are {' '.join(_LETTERS)}, and text in quotes")
         width = len(text)
+        self.has_names = self.has_names or letter in _NAMES or (letter == "M" and width >= _NAMED_MONTH)
         return lambda at: form(at, width)
 
     def format(self, at: datetime) -> str:

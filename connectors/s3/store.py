@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -105,7 +106,7 @@ class Bucket:
         self._one(self._listing(prefix), deadline)
         if self._mode == "overwrite":
             return
-        probe = Upload(f"{prefix}/.kconnect-probe-{uuid.uuid4().hex}", b"probe", {}, "text/plain")
+        probe = Upload(f"{_probe_stem(prefix)}-{uuid.uuid4().hex}", b"probe", {}, "text/plain")
         try:
             first = self._one(self._creating(probe), deadline)
             second = self._one(self._creating(probe), deadline)
@@ -162,7 +163,7 @@ class Bucket:
 
     def _listing(self, prefix: str) -> Callable[[], Awaitable[None]]:
         async def call() -> None:
-            await self._store.list_with_delimiter_async(f"{prefix}/.kconnect-probe")
+            await self._store.list_with_delimiter_async(_probe_stem(prefix))
 
         return call
 
@@ -262,7 +263,7 @@ def _open_store(config: S3SinkConfig) -> Any:
         "timeout": timeout,
         "connect_timeout": min(timeout, timedelta(seconds=10)),
         "allow_http": config.store_url.startswith("http://"),
-        "proxy_url": config.proxy_url or None,
+        "proxy_url": _proxy_url(config),
     }
     return S3Store(
         config.bucket,
@@ -274,6 +275,19 @@ def _open_store(config: S3SinkConfig) -> Any:
             "backoff": {"init_backoff": timedelta(milliseconds=config.retry_backoff_ms)},
         },
     )
+
+
+def _probe_stem(prefix: str) -> str:
+    return "/".join(part for part in (prefix, ".kconnect-probe") if part)
+
+
+def _proxy_url(config: S3SinkConfig) -> str | None:
+    """With the user in it, as HTTP clients want it."""
+    if not config.proxy_url or not config.proxy_user:
+        return config.proxy_url or None
+    user, password = (quote(text, safe="") for text in (config.proxy_user, config.proxy_password.get_secret_value()))
+    scheme, _, rest = config.proxy_url.rpartition("://")
+    return f"{scheme or 'http'}://{user}:{password}@{rest.rpartition('@')[2]}"
 
 
 def _given(settings: dict[str, Any]) -> Any:

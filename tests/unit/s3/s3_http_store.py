@@ -29,6 +29,7 @@ class Store(ThreadingHTTPServer):
         self.faults: list[str] = []
         self.keys: list[str] = []
         self.puts = 0
+        self.proxy_authorizations: set[str | None] = set()
         self.lists = 0
         self.released = threading.Event()
         self.ended = threading.Event()
@@ -97,6 +98,7 @@ class Requests(BaseHTTPRequestHandler):
         self.answer(200, b"<DeleteResult></DeleteResult>")
 
     def answer(self, status: int, body: bytes = b"") -> None:
+        self.server.proxy_authorizations.add(self.headers.get("Proxy-Authorization"))
         self.send_response(status)
         self.send_header("ETag", '"e"')
         self.send_header("Content-Length", str(len(body)))

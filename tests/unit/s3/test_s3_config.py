@@ -65,7 +65,6 @@ def test_three_keys_are_required_and_all_are_named_at_once():
         ("path_format", "'year=YYYY", "A quote is not closed"),
         ("topics_dir", "/topics", "Give directories without a / at either end"),
         ("rotate_schedule_interval_ms", "0", "Value must be at least 1, or -1 for off"),
-        ("locale", "de_DE", "Only English names"),
         ("s3_compression_type", "gzip", "is for JSON and byte files"),
         ("aws_access_key_id", "id", "go together"),
         ("partitioner_class", FIELD_PARTITIONER, "needs partition.field.name"),
@@ -73,6 +72,17 @@ def test_three_keys_are_required_and_all_are_named_at_once():
 )
 def test_what_the_sink_cannot_honour_is_refused_in_words(key, value, message):
     assert any(message in text for text in messages(**{key: value}))
+
+
+@pytest.mark.parametrize(("locale", "path"), [("de_DE", "YYYY/MM/dd"), ("US", "MMM"), ("en-GB", "EEE"), ("", "MMMM")])
+def test_a_locale_counts_only_where_the_path_has_names(locale, path):
+    timed = {
+        **SMALL, "partitioner.class": TIME_PARTITIONER, "timestamp.extractor": "Record", "path.format": path,
+        "partition.duration.ms": "1000",
+    }  # fmt: skip
+    assert S3SinkConfig.parse({**timed, "locale": locale}).locale == locale
+    with pytest.raises(ConfigError, match="Names of months and days are English only, not pt_BR"):
+        S3SinkConfig.parse({**timed, "locale": "pt_BR", "path.format": "MMM"})
 
 
 def test_a_time_partitioner_needs_a_duration_and_a_format():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import threading
 import time
@@ -207,6 +208,28 @@ def test_revoked_rows_are_never_written(store):
     assert (store.objects, store.puts) == ({}, 1)
     task.close()
     task.close()
+
+
+def test_a_proxy_is_given_its_user_and_password(store):
+    proxy = {
+        "s3_proxy_url": f"http://127.0.0.1:{store.server_port}",
+        "s3_proxy_user": "me",
+        "s3_proxy_password": "p@:/",
+    }
+    task = open_task(store, store_url="http://s3.invalid", **proxy)
+    task.put(rows(0, 2), Deadline.after(10))
+    assert task.flush(Deadline.after(10)) == {TP: 2}
+    task.close()
+    assert store.proxy_authorizations == {"Basic " + base64.b64encode(b"me:p@:/").decode()}
+
+
+def test_keys_may_begin_with_the_topic(store):
+    S3SinkConnector(config(store, topics_dir="")).check(Deadline.after(10))
+    task = open_task(store, topics_dir="")
+    task.put(rows(0, 2), Deadline.after(10))
+    assert task.flush(Deadline.after(10)) == {TP: 2}
+    task.close()
+    assert list(store.objects) == ["/bucket/t/partition%3D0/t%2B0%2B0000000000.bin"]
 
 
 def test_no_thread_is_left_after_close(store):
