@@ -15,7 +15,6 @@ from connect.api.config import (
     Boolean,
     ClassName,
     ConfigType,
-    ConnectorConfig,
     Int,
     ListOf,
     Long,
@@ -28,7 +27,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
-from connect.api.url import Url, UrlText
+from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
@@ -54,76 +53,14 @@ def _check_no_customer_key(value: SecretStr) -> SecretStr:
     return value
 
 
-def _check_tag_pairs(value: tuple[str, ...]) -> tuple[str, ...]:
-    wrong = next((pair for pair in value if not all(pair.partition(":")[::2])), None)
-    if wrong is not None:
-        raise ValueError(f"Give tags as key:value, not as {wrong!r}")
-    return value
-
-
 def _check_path_format(value: str) -> str:
     PathFormat(value)
     return value
 
 
-class S3SinkConfig(ConnectorConfig):
+class S3SinkConfig(BucketConfig):
     """Confluent's S3 sink settings, and five of ours: rotate.size.bytes, rotate.idle.ms, buffer.max.bytes,
     exactly.once, s3.request.timeout.ms."""
-
-    bucket: Annotated[String, non_empty] = key(
-        "s3.bucket.name", doc="The bucket, which must exist.", importance="high", group="S3"
-    )
-    region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3")
-    store_url: Url = key(
-        "store.url",
-        UrlText(""),
-        doc="Endpoint of an S3-compatible store, such as http://host:8333; empty: AWS.",
-        group="S3",
-    )
-    path_style: Boolean = key(
-        "s3.path.style.access.enabled", True, doc="Put the bucket into the path, not into the host name.", group="S3"
-    )
-    access_key_id: String = key(
-        "aws.access.key.id",
-        "",
-        doc="Access key. Empty: AWS_* variables, web identity, the container's or the instance's role.",
-        importance="high",
-        group="S3",
-    )
-    secret_access_key: Password = key(
-        "aws.secret.access.key", SecretStr(""), doc="Secret of aws.access.key.id.", importance="high", group="S3"
-    )
-    part_retries: Annotated[Int, at_least(0)] = key(
-        "s3.part.retries", 3, doc="Attempts after the first of one request that met a 5xx or a lost connection.",
-        group="S3",
-    )  # fmt: skip
-    retry_backoff_ms: Annotated[Long, at_least(0)] = key(
-        "s3.retry.backoff.ms", 200, doc="First wait between these attempts; it doubles.", importance="low", group="S3"
-    )
-    request_timeout_ms: Annotated[Long, at_least(1)] = key(
-        "s3.request.timeout.ms", 30_000, doc="Limit of one request, its body included.", importance="low", group="S3"
-    )
-    proxy_user: String = key(
-        "s3.proxy.user", "", doc="User of s3.proxy.url.", importance="low", group="S3"
-    )  # fmt: skip
-    proxy_password: Password = key(
-        "s3.proxy.password", SecretStr(""), doc="Password of s3.proxy.user.", importance="low", group="S3"
-    )
-    proxy_url: Url = key(
-        "s3.proxy.url", UrlText(""), doc="HTTP proxy for requests to S3.", importance="low", group="S3"
-    )
-    sse_name: Annotated[String, one_of("", "AES256", "aws:kms")] = key(
-        "s3.ssea.name", "", doc="Encryption at rest that S3 is asked for.", importance="low", group="S3"
-    )
-    sse_kms_key_id: String = key(
-        "s3.sse.kms.key.id", "", doc="KMS key for s3.ssea.name=aws:kms.", importance="low", group="S3"
-    )
-    conditional_writes: Boolean = key(
-        "enable.conditional.writes",
-        True,
-        doc="Create objects with If-None-Match, so that a second writer learns what is there already.",
-        group="S3",
-    )
 
     format_class: Annotated[
         ClassName,
@@ -296,14 +233,6 @@ class S3SinkConfig(ConnectorConfig):
     store_headers: Annotated[Boolean, only("false", "record headers are not stored beside the values")] = key(
         "store.kafka.headers", False, doc="Store headers too: not supported.", importance="low", group="Limits"
     )
-    tagging: Boolean = key(
-        "s3.object.tagging", False, doc="Tag objects with startOffset, endOffset and recordCount.", importance="low",
-        group="S3",
-    )  # fmt: skip
-    tag_pairs: Annotated[ListOf, AfterValidator(_check_tag_pairs)] = key(
-        "s3.object.tagging.key.value.pairs", (), doc="Further tags with s3.object.tagging=true: key:value,key:value.",
-        importance="low", group="S3",
-    )  # fmt: skip
     acl_canned: Annotated[String, only("", "objects belong to the bucket's owner; use a bucket policy")] = key(
         "s3.acl.canned", "", doc="Canned ACL: not supported.", importance="low", group="Limits"
     )
@@ -331,11 +260,6 @@ class S3SinkConfig(ConnectorConfig):
     def is_time_partitioned(self) -> bool:
         """Paths depend on the time of a record."""
         return self.partitioner_class in TIME_PARTITIONERS
-
-    @property
-    def tags(self) -> dict[str, str] | None:
-        """Tags that all objects have; None: objects have no tags."""
-        return dict(pair.split(":", 1) for pair in self.tag_pairs) if self.tagging else None
 
     @property
     def open_bytes_max(self) -> int | None:

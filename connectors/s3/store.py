@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.chain import PAGE, Chain
-from connectors.s3.config import S3SinkConfig
 
 T = TypeVar("T")
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
@@ -50,7 +50,7 @@ class Bucket:
     The client sends and receives in threads of its own, so what was started goes on while nobody runs the loop.
     """
 
-    def __init__(self, config: S3SinkConfig) -> None:
+    def __init__(self, config: BucketConfig) -> None:
         self.name = config.bucket
         self._endpoint = config.store_url.shown or f"AWS, region {config.region}"
         self._mode = "create" if config.conditional_writes else "overwrite"
@@ -246,7 +246,7 @@ class Bucket:
         return RetriableError(f"{where} is not reachable or has a fault of its own ({what}).")
 
 
-def _open_store(config: S3SinkConfig) -> Any:
+def _open_store(config: BucketConfig) -> Any:
     from obstore.store import S3Store
 
     timeout = timedelta(milliseconds=config.request_timeout_ms)
@@ -281,7 +281,7 @@ def _probe_stem(prefix: str) -> str:
     return "/".join(part for part in (prefix, ".kconnect-probe") if part)
 
 
-def _proxy_url(config: S3SinkConfig) -> str | None:
+def _proxy_url(config: BucketConfig) -> str | None:
     """With the user in it, as HTTP clients want it."""
     if not config.proxy_url or not config.proxy_user:
         return config.proxy_url or None
