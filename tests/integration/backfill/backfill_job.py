@@ -93,32 +93,36 @@ class Table:
 
     def records(self, topic: str | None = None) -> list[Message]:
         """Every committed record of the topic as a plain client gets it; none where there is no topic."""
-        name = topic or self.topic
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.kafka.bootstrap_servers, "group.id": f"{self.name}-reader",
-                "isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest",
-            }
-        )  # fmt: skip
-        found: list[Message] = []
-        try:
-            known = consumer.list_topics(timeout=10).topics.get(name)
-            partitions = () if known is None else known.partitions
-            consumer.assign([TopicPartition(name, partition, 0) for partition in partitions])
-            left = set(partitions)
-            while left:
-                for message in consumer.consume(5000, 0.2):
-                    if message.error() is None:
-                        found.append(message)
-                    else:
-                        left.discard(message.partition() or 0)
-        finally:
-            consumer.close()
-        return found
+        return messages(self.kafka, topic or self.topic)
 
     def ids(self) -> list[int]:
         """The ids of all committed records."""
         return [json.loads(message.value())["payload"]["id"] for message in self.records()]
+
+
+def messages(kafka: KafkaEndpoint, topic: str) -> list[Message]:
+    """Every committed record of a topic as a plain client gets it; none where there is no topic."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers, "group.id": f"{topic}-reader",
+            "isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest",
+        }
+    )  # fmt: skip
+    found: list[Message] = []
+    try:
+        known = consumer.list_topics(timeout=10).topics.get(topic)
+        partitions = () if known is None else known.partitions
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+        left = set(partitions)
+        while left:
+            for message in consumer.consume(5000, 0.2):
+                if message.error() is None:
+                    found.append(message)
+                else:
+                    left.discard(message.partition() or 0)
+    finally:
+        consumer.close()
+    return found
 
 
 class OneAfterTheOther:
@@ -155,6 +159,20 @@ class KillEachStepOnce:
     @property
     def killed_at(self) -> set[str]:
         return {note.name for note in self.notes.iterdir()}
+
+
+@dataclass(frozen=True)
+class KillOnce:
+    """Kills a lane of a streaming sink once, at a step."""
+
+    note: Path
+    step: Step
+
+    def __call__(self, step: Step, _lane: int, _batch: int) -> None:
+        if step is not self.step or self.note.exists():
+            return
+        self.note.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def executor_pid() -> int:

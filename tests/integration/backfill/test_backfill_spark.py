@@ -19,14 +19,14 @@ from connect.backfill.spec import Engine
 from connect.backfill.verify import verify
 
 ROWS = 4000
+HERE = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent)}
+"""Where Spark's Python workers find this test's modules."""
 
 
-def test_lanes_whose_python_workers_are_killed_are_run_again_by_spark(table: Table, tmp_path, monkeypatch):
-    # Where Spark's Python workers find this test's module.
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+def test_lanes_whose_python_workers_are_killed_are_run_again_by_spark(table: Table, tmp_path):
     table.fill(ROWS)
     kills = KillEachStepOnce(tmp_path, steps=(Step.MARKER_SENT, Step.COMMITTED))
-    with table.driver(engine={"type": "spark", "master": "local[2,4]"}) as driver:
+    with table.driver(engine={"type": "spark", "master": "local[2,4]", "conf": HERE}) as driver:
         job = driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills))
         assert job.state is JobState.COPIED
         assert kills.killed_at == {"MARKER_SENT", "COMMITTED"}
@@ -43,7 +43,7 @@ def test_an_executor_that_is_killed_in_the_middle_of_a_chunk_repeats_no_row(tabl
         if master == "standalone":
             master = stack.enter_context(standalone_cluster(tmp_path))
         conf = {
-            "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent), "spark.executor.memory": "512m",
+            **HERE, "spark.executor.memory": "512m",
             "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
         }  # fmt: skip
         driver = stack.enter_context(table.driver(engine={"type": "spark", "master": master, "conf": conf}))

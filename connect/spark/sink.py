@@ -1,0 +1,185 @@
+"""Structured Streaming into Kafka, each batch once: a sink for `foreachBatch`, where Spark's own repeats rows.
+
+    query = frame.writeStream.foreachBatch(kafka_sink("totals", "localhost:9092", topic="totals")).start()
+
+Rows are shared out among lanes by their key and value alone, so that a batch that is replayed gives each lane the same
+rows. A lane writes them and the batch's number in one transaction of the id `<name>-<lane>`; a batch that it has
+already is skipped. So a name belongs to one query with one checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connect.backfill.chunk import Step
+from connect.backfill.markers import compact, parsed
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.producer import BatchProducer
+from connect.kafka.raw import RawBatch
+from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.topics import TopicAdmin
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_KAFKA_S: Final = 60.0
+
+
+def _nothing(_step: Step, _lane: int, _batch: int) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSink:
+    """Called by `foreachBatch` with a frame and the batch's number.
+
+    name: of the sink, for good: part of its transactional ids and of its marker topic. The frame has a column `value`
+    (text or bytes, null is a tombstone) and may have `key` and `topic`, which counts before `topic` here. client:
+    Java's producer and consumer settings, for instance `security.protocol`. lanes: at most so many transactions at a
+    time.
+    """
+
+    name: str
+    bootstrap_servers: str
+    topic: str | None = None
+    lanes: int = 4
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    on_step: Callable[[Step, int, int], None] = _nothing
+    """Hears each step with its lane and batch, in the process of the task."""
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        """Write the batch; returns when all of it can be read. ConnectError: it cannot be written, or is an old one."""
+        self._make_markers()
+        lanes, sink = self.lanes, self
+        columns = [name for name in ("key", "value", "topic") if name in frame.columns]
+        shared_out = frame.select(*columns).repartition(lanes, *columns)
+
+        def write(parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            assert context is not None
+            yield sink.write_lane(context.partitionId(), batch, parts)
+
+        shared_out.mapInArrow(write, "lane int, rows long").collect()
+
+    def write_lane(self, lane: int, batch: int, parts: Iterable[Any]) -> Any:
+        """One lane of a batch, in the process of a task: fence, look, work."""
+        import pyarrow as pa
+
+        producer = BatchProducer(
+            producer_settings(
+                self.client_settings, {}, client_id=self._id(lane), transactional_id=self._id(lane)
+            ).properties
+        )
+        try:
+            producer.init_transactions(Deadline.after(_KAFKA_S))
+            self.on_step(Step.FENCED, lane, batch)
+            last = self._last_batch(lane)
+            self.on_step(Step.MARKERS_READ, lane, batch)
+            rows = 0
+            if last is not None and batch < last:
+                raise ConnectError(
+                    f"Sink {self.name} has batch {last} already, and is given batch {batch}.",
+                    fix="A new checkpoint begins at batch 0: give the sink another name with it.",
+                )
+            if last != batch:
+                rows = self._commit(producer, lane, batch, parts)
+        finally:
+            producer.close()
+        return pa.record_batch([pa.array([lane], pa.int32()), pa.array([rows], pa.int64())], names=["lane", "rows"])
+
+    def _commit(self, producer: BatchProducer, lane: int, batch: int, parts: Iterable[Any]) -> int:
+        deadline, rows = Deadline.after(_KAFKA_S), 0
+        producer.begin()
+        for part in parts:
+            for raw in records_of(part, self.topic):
+                producer.send(raw, deadline)
+                rows += len(raw)
+        self.on_step(Step.ROWS_SENT, lane, batch)
+        producer.send(self._marker(lane, batch), deadline)
+        producer.commit(deadline)
+        self.on_step(Step.COMMITTED, lane, batch)
+        return rows
+
+    def _marker(self, lane: int, batch: int) -> RawBatch:
+        import pyarrow as pa
+
+        key, value = compact({"lane": lane}), compact({"batch": batch})
+        return RawBatch(self._markers, pa.array([value], pa.binary()), pa.array([key], pa.binary()), partition=lane)
+
+    def _last_batch(self, lane: int) -> int | None:
+        """The newest batch that the lane has committed. After fencing nothing can be committed behind this look."""
+        place = TopicPartition(self._markers, lane)
+        deadline = Deadline.after(_KAFKA_S)
+        end = self._admin().end_offsets([place], deadline)[place]
+        settings = consumer_settings(self.client_settings, {}, client_id=self._id(lane)).properties
+        found = [
+            int(parsed(value)["batch"])
+            for raw in read_spans(settings, {place: Span(0, end)}, deadline)
+            for value in raw.values.to_pylist()
+        ]
+        return found[-1] if found else None
+
+    def _make_markers(self) -> None:
+        deadline = Deadline.after(_KAFKA_S)
+        admin = self._admin()
+        admin.create(self._markers, partitions=self.lanes, configs={"cleanup.policy": "compact"}, deadline=deadline)
+        found = admin.partition_counts([self._markers], deadline).get(self._markers, self.lanes)
+        if found != self.lanes:
+            raise ConnectError(
+                f"Sink {self.name} began with {found} lanes and is given {self.lanes}: rows of a batch that is "
+                "replayed would come to other lanes, which do not have it.",
+                fix=f"Set lanes={found}, or give the sink another name with a new checkpoint.",
+            )
+
+    def _admin(self) -> TopicAdmin:
+        return TopicAdmin(admin_settings(self.client_settings, {}, f"{self.name}-admin").properties)
+
+    def _id(self, lane: int) -> str:
+        return f"{self.name}-{lane}"
+
+    @property
+    def _markers(self) -> str:
+        return f"{self.name}-markers"
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """As a worker's file has such settings. May hold secrets."""
+        clients = ("producer", "consumer", "admin")
+        own = {f"{client}.{key}": value for client in clients for key, value in self.client.items()}
+        return {"bootstrap.servers": self.bootstrap_servers, **own}
+
+
+def records_of(rows: pa.RecordBatch, topic: str | None) -> Iterator[RawBatch]:
+    """Rows of Spark as records, those of one topic together. ConnectError: one has no topic."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = {name: rows.column(name).cast(pa.binary()) for name in rows.schema.names if name != "topic"}
+    own = rows.column("topic") if "topic" in rows.schema.names else pa.nulls(len(rows), pa.string())
+    for name in pc.unique(own).to_pylist():
+        chosen = pc.is_null(own) if name is None else pc.fill_null(pc.equal(own, name), False)
+        found = {key: column.filter(chosen) for key, column in columns.items()}
+        target = topic if name is None else name
+        if target is None:
+            raise ConnectError("The sink is given rows without a topic.", fix="Name one by topic=, or in each row.")
+        yield RawBatch(target, found["value"], found.get("key"))
+
+
+def kafka_sink(
+    name: str,
+    bootstrap_servers: str,
+    *,
+    topic: str | None = None,
+    lanes: int = 4,
+    client: Mapping[str, str] | None = None,
+) -> KafkaSink:
+    """A sink for `foreachBatch` that writes each batch once; see `KafkaSink`."""
+    return KafkaSink(name, bootstrap_servers, topic, lanes, dict(client or {}))
