@@ -32,6 +32,8 @@ _INTEGRATION = Path(__file__).parent / "integration"
 _QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")
 _LONG = (
     "test_conformance",
+    "test_backfill_spark",
+    "test_backfill_local",
     "test_e2e_demo",
     "test_e2e_outage",
     "test_kit_source",

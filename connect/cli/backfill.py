@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from connect.client.rest import ConnectClient
 
 _READ_S = 60.0
+_FEW_ROWS = 5_000_000
 
 
 @click.group()
@@ -76,6 +77,8 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
         click.echo(f"reads by: {statement}")
     for warning in found.warnings:
         click.echo(f"warning: {warning}")
+    if engine.type == "spark" and engine.master.startswith("local") and rows < _FEW_ROWS:
+        click.echo("advice: engine: {type: local} moves so few rows sooner than Spark takes to start")
 
 
 @_command(*CLUSTER_OPTIONS)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from aiohttp import web
 
-from connect.backfill.child import BackfillChildren
-from connect.backfill.service import BackfillService, NoSuchBackfillError
 from connect.cluster.operations import NotFoundError, Operations, RequestError, TargetState
 from connect.rest.answers import empty_answer, json_answer
 from connect.rest.context import CONTEXT, context_of, remaining_s
 from connect.rest.json_body import read_json
 from connect.rest.routing import Route, name_of
+from connect.runtime.worker_config import WorkerConfig
+
+if TYPE_CHECKING:
+    from connect.backfill.service import BackfillService
 
 T = TypeVar("T")
-BACKFILLS: Final = web.AppKey("backfills", BackfillService)
 
 
 async def get_backfills(request: web.Request) -> web.Response:
@@ -93,20 +95,51 @@ class _OwnCluster:
         self._operations.set_target(name, TargetState.STARTED).result(self._timeout_s)
 
 
+class _Service:
+    """Made with the first request for it: most workers run no backfill, and start without its modules."""
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        self._worker = worker
+        self._made: BackfillService | None = None
+        self._making = threading.Lock()  # requests are answered on several threads
+
+    def answer(self, ask: Callable[[BackfillService], T]) -> T:
+        """What the service answers. RequestError 404: there is no such job."""
+        from connect.backfill.service import NoSuchBackfillError
+
+        try:
+            return ask(self._service())
+        except NoSuchBackfillError as error:
+            raise RequestError(404, str(error)) from error
+
+    def close(self) -> None:
+        """End its processes."""
+        if self._made is not None:
+            self._made.close()
+
+    def _service(self) -> BackfillService:
+        from connect.backfill.child import BackfillChildren
+        from connect.backfill.service import BackfillService
+
+        with self._making:
+            if self._made is None:
+                self._made = BackfillService(self._worker, BackfillChildren(self._worker.originals))
+        return self._made
+
+
+BACKFILLS: Final = web.AppKey("backfills", _Service)
+
+
 async def backfill_service(app: web.Application) -> AsyncIterator[None]:
     """The service as long as the application is served."""
-    worker = app[CONTEXT].worker
-    app[BACKFILLS] = BackfillService(worker, BackfillChildren(worker.originals))
+    app[BACKFILLS] = _Service(app[CONTEXT].worker)
     yield
     await asyncio.to_thread(app[BACKFILLS].close)
 
 
 async def _asked(request: web.Request, ask: Callable[[BackfillService], T]) -> T:
     """Off the event loop: Kafka is waited for."""
-    try:
-        return await asyncio.to_thread(ask, request.app[BACKFILLS])
-    except NoSuchBackfillError as error:
-        raise RequestError(404, str(error)) from error
+    return await asyncio.to_thread(request.app[BACKFILLS].answer, ask)
 
 
 ROUTES = (
