@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from connect.api.config import ConnectorConfig, Int, ListOf, Password, String, between, key, non_empty, one_of
+from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, between, key, non_empty, one_of
 
 CONSISTENCY_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORUM", "EACH_QUORUM", "ALL")
 CONTACT = "Cassandra"
@@ -22,6 +22,26 @@ class ContactKeys(ConnectorConfig):
     )  # fmt: skip
     username: String = key("username", "", group=CONTACT, doc="The user; empty: the cluster asks for none.")
     password: Password = key("password", "", group=CONTACT, doc="The user's password.")
+    ssl_enabled: Boolean = key(
+        "ssl.enabled", False, group=CONTACT, doc="Encrypt connections; the nodes' certificates are checked."
+    )  # fmt: skip
+    ssl_ca_file: String = key(
+        "ssl.ca.file", "", group=CONTACT, doc="PEM file of the authorities to trust; empty: those the system trusts."
+    )  # fmt: skip
+    ssl_certificate_file: String = key(
+        "ssl.certificate.file", "", group=CONTACT, doc="PEM file of this client's certificate, where nodes ask for one."
+    )  # fmt: skip
+    ssl_key_file: String = key(
+        "ssl.key.file", "", group=CONTACT, doc="PEM file of its key; empty: it is in the certificate's file."
+    )  # fmt: skip
+    ssl_verify_hostname: Boolean = key(
+        "ssl.verify.hostname", True, group=CONTACT, importance="low",
+        doc="Refuse a node whose certificate is not for its address.",
+    )  # fmt: skip
+    protocol_version: Annotated[Int, between(3, 5)] = key(
+        "protocol.version", 5, group=CONTACT, importance="low",
+        doc="Version of the CQL protocol: 5 for Cassandra 4.0 and later, 4 for older ones and ScyllaDB.",
+    )  # fmt: skip
     local_datacenter: String = key(
         "local.datacenter", "", group=CONTACT,
         doc="The data centre whose nodes are asked; empty: that of the first contact point.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -183,8 +184,23 @@ class Database:
                 control_connection_timeout=config.connect_timeout_ms / 1000,
                 # Types and tables are read from system_schema as they are; the driver's view of them is not used.
                 schema_metadata_enabled=False,
+                protocol_version=config.protocol_version,
+                ssl_context=_ssl_context(config),
             )
         return self._cluster
+
+
+def _ssl_context(config: ContactKeys) -> ssl.SSLContext | None:
+    if not config.ssl_enabled:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=config.ssl_ca_file or None)
+        if config.ssl_certificate_file:
+            context.load_cert_chain(config.ssl_certificate_file, config.ssl_key_file or None)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"The files of ssl.* cannot be used: {error}.", key="ssl.ca.file") from error
+    context.check_hostname = config.ssl_verify_hostname
+    return context
 
 
 class PageAnswer:

@@ -1,0 +1,134 @@
+"""A cluster that asks for TLS, a user and rights: who may not read is told what to change, and the others are read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, NoHostAvailable, Session
+from e2e_worker import wait_for
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, RetriableError
+from connect.services.cassandra import CassandraEndpoint, CassandraService
+from connect.testing.fakes import FakeSourceContext
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.source import CassandraSourceConnector
+
+PEM = "org.apache.cassandra.security.PEMBasedSslContextFactory"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an authority's certificate, `ca.pem`, and a node's key and certificate, `node.pem`."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    issued = authority.issue_cert("127.0.0.1")
+    (folder / "node.pem").write_bytes(issued.private_key_and_cert_chain_pem.bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def guarded(authority: Path) -> Iterator[CassandraEndpoint]:
+    """A node that takes encrypted connections of users with a password, and looks at their rights."""
+    encryption = {
+        "enabled": True, "optional": False, "keystore": str(authority / "node.pem"),
+        "ssl_context_factory": {"class_name": PEM, "parameters": {}},
+    }  # fmt: skip
+    settings = {
+        "authenticator": "PasswordAuthenticator", "authorizer": "CassandraAuthorizer",
+        "client_encryption_options": encryption, "permissions_validity": "0ms",
+    }  # fmt: skip
+    with CassandraService(settings=settings) as service:
+        yield service.endpoint
+
+
+@pytest.fixture(scope="module")
+def tables(guarded: CassandraEndpoint, authority: Path) -> Iterator[None]:
+    """Tables `open` and `closed` in keyspace `shop`, and a user `reader` who may read the first."""
+    cluster: list[Cluster] = []
+
+    def connected() -> Session | None:
+        import ssl
+
+        context = ssl.create_default_context(cafile=str(authority / "ca.pem"))
+        cluster.append(
+            Cluster(
+                [guarded.host], port=guarded.port, ssl_context=context, protocol_version=5, connect_timeout=30,
+                auth_provider=PlainTextAuthProvider("cassandra", "cassandra"),
+            )
+        )  # fmt: skip
+        try:
+            return cluster[-1].connect()
+        except NoHostAvailable:  # the first user is made a moment after the port is open
+            cluster.pop().shutdown()
+            return None
+
+    session = wait_for(connected, 60, "the first user")
+    for statement in (
+        "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE shop.open (k int PRIMARY KEY)",
+        "CREATE TABLE shop.closed (k int PRIMARY KEY)",
+        "INSERT INTO shop.open (k) VALUES (1)",
+        "INSERT INTO shop.closed (k) VALUES (1)",
+        "CREATE ROLE reader WITH PASSWORD = 'right' AND LOGIN = true",
+        "GRANT SELECT ON shop.open TO reader",
+    ):
+        session.execute(statement, timeout=60)
+    yield
+    for one in cluster:
+        one.shutdown()
+
+
+@pytest.fixture
+def settings(guarded: CassandraEndpoint, authority: Path, tables: None) -> dict[str, str]:
+    return {
+        "contact.points": guarded.host, "port": str(guarded.port), "keyspace": "shop", "consistency.level": "ONE",
+        "username": "reader", "password": "right", "ssl.enabled": "true", "ssl.ca.file": str(authority / "ca.pem"),
+        "table.splits": "2",
+    }  # fmt: skip
+
+
+def connector(settings: dict[str, str]) -> CassandraSourceConnector:
+    return CassandraSourceConnector(CassandraSourceConfig.parse(settings))
+
+
+def test_a_table_that_may_not_be_read_is_named_and_the_other_one_is_read(
+    settings: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    source = connector(settings)
+    source.check(Deadline.after(20))
+    (task,) = (source.task(share) for share in source.task_configs(1))
+    context = FakeSourceContext()
+    task.open(context)
+    topics: list[str] = []
+    with caplog.at_level(logging.ERROR):
+        while context.gauges.get("splits_left") != 0:
+            batch = task.poll(Deadline.after(5))
+            topics += [batch.topic] * len(batch) if batch is not None else []
+    task.close()
+    assert topics == ["shop.open"]
+    assert caplog.text.count("Table shop.closed is left aside from here on: ") == 1
+    assert "Grant the user SELECT on it." in caplog.text
+
+
+def test_a_wrong_password_names_its_key_and_is_not_shown(settings: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="does not take this user and password") as raised:
+        connector({**settings, "password": "wrong-canary"}).check(Deadline.after(20))
+    assert raised.value.key == "username"
+    assert "canary" not in str(raised.value)
+
+
+def test_a_certificate_that_is_not_trusted_is_refused(settings: dict[str, str]) -> None:
+    with pytest.raises(RetriableError, match="CERTIFICATE_VERIFY_FAILED"):
+        connector({**settings, "ssl.ca.file": ""}).check(Deadline.after(20))
+
+
+def test_files_that_are_not_there_are_said(settings: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"files of ssl\.\* cannot be used: .*No such file"):
+        connector({**settings, "ssl.ca.file": "/nowhere.pem"}).check(Deadline.after(20))
