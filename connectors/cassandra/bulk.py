@@ -14,8 +14,8 @@ from connect.api.records import Batch, SourcePosition
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.estimates import Estimate, estimate_of
+from connectors.cassandra.page_rows import page_rows
 from connectors.cassandra.page_size import PageSize
-from connectors.cassandra.rows import TableRows
 from connectors.cassandra.schema_reader import Schemas, read_schemas
 from connectors.cassandra.session import Database
 from connectors.cassandra.split_reader import SplitReader
@@ -82,8 +82,9 @@ class CassandraBulkReader:
     def read(self, split: BulkSplit, after: Mapping[str, object] | None) -> Iterator[Batch]:
         """Pages of the split, each with its place; the last one may have no rows."""
         wanted = self._of(split)
-        rows = TableRows(wanted.table, self._config)
-        reader = self._reader(wanted, progress_of(wanted, after))
+        rows = page_rows([wanted.table], self._config, self._database)[wanted.table]
+        size = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
+        reader = SplitReader(self._database, wanted, progress_of(wanted, after), size, more=rows.more)
         while not reader.finished:
             page = reader.next(Deadline.after(_READ_S))
             if page is None:
@@ -105,10 +106,6 @@ class CassandraBulkReader:
     def close(self) -> None:
         """Close the connections."""
         self._database.close()
-
-    def _reader(self, split: Split, progress: Progress) -> SplitReader:
-        size = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
-        return SplitReader(self._database, split, progress, size)
 
     def _of(self, split: BulkSplit) -> Split:
         if self._schemas is None:

@@ -38,6 +38,11 @@ class CassandraSourceConfig(ContactKeys):
         "topic.prefix", "", importance="high", group=READ,
         doc="A table's topic is this prefix, the keyspace, a dot and the table.",
     )  # fmt: skip
+    output: Annotated[String, one_of("rows", "events")] = key(
+        "output", "rows", group=READ,
+        doc="rows: as SELECT * gives them. events: as the agent's events, each value with its writetime and time to "
+        "live, so that they and the changes since merge in one topic by the newest writetime, in whatever order.",
+    )  # fmt: skip
     table_topics: ListOf = key(
         "table.topics", (), group=READ, doc="table:topic for tables whose topic has another name."
     )  # fmt: skip
@@ -92,6 +97,10 @@ class CassandraSourceConfig(ContactKeys):
         for given, values in (("table.topics", self.table_topics), ("table.columns", self.table_columns)):
             if wrong := [value for value in values if not all(value.partition(":")[::2])]:
                 yield ConfigProblem(given, f"{given} holds {wrong[0]!r}: write table:value.")
+        if self.output == "events" and (self.is_incremental or self.table_columns):
+            yield ConfigProblem(
+                "output", "output=events is of whole rows: use mode=snapshot or bulk, and no table.columns."
+            )
         if self.is_incremental and not self.incremental_columns:
             yield ConfigProblem(
                 "incremental.columns",
@@ -107,6 +116,10 @@ class CassandraSourceConfig(ContactKeys):
     def topics(self) -> Mapping[str, str]:
         """The topics of tables that have another than the usual one."""
         return dict(value.partition(":")[::2] for value in self.table_topics)
+
+    def topic_of(self, table: Table) -> str:
+        """The topic of a table."""
+        return self.topics.get(table.name, f"{self.topic_prefix}{table.title}")
 
     @property
     def sweep_mode(self) -> Mode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +22,25 @@ from connectors.cassandra.tables import Table
 _TOKEN: Final = CqlType("bigint")
 
 
-class TableRows:
+class PageRows(Protocol):
     """Makes batches of a table's pages, whose first column is the token."""
+
+    more: str
+    """What is selected behind the table's columns."""
+
+    def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
+        """What a page becomes, with the place behind it; a page that tells no place has no position. SchemaError."""
+
+
+class TableRows:
+    """Rows as `SELECT *` gives them."""
+
+    more: str = ""
 
     def __init__(self, table: Table, config: CassandraSourceConfig) -> None:
         """ConfigError: a column that is wanted is not there."""
         self._table = table
-        self._topic = config.topics.get(table.name, f"{config.topic_prefix}{table.title}")
+        self._topic = config.topic_of(table)
         self._time = config.time_column_of(table)
         self._key_schema = key_schema(table)
         wanted = config.columns_of(table)
@@ -43,7 +55,7 @@ class TableRows:
         SchemaError names a column whose value has no form.
         """
         token, *cells = split_columns(page)
-        progress = Progress(split.upto, finished=True) if is_last else self._behind(token, cells, page.rows)
+        progress = Progress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
         if sweep.window is not None and self._time_place is not None:
             assert self._time is not None
             at_ms = moments_ms(cells[self._time_place], self._time.type)
@@ -62,17 +74,18 @@ class TableRows:
             position=position,
         )
 
-    def _behind(self, token: Cells, cells: Sequence[Cells], rows: int) -> Progress | None:
-        """Behind the last row of a page."""
-        if not rows:
-            return None
-        (last,) = decode_column(token.row(rows - 1), _TOKEN, "token").to_pylist()
-        values = [found.value(rows - 1) for found in cells[: len(self._table.primary_key)]]
-        key = tuple(value for value in values[: len(self._table.partition_key)] if value is not None)
-        clustering = tuple(value for value in values[len(key) :] if value is not None)
-        # A row with static values alone is its partition's only one, and has no clustering columns.
-        whole = len(clustering) < len(self._table.clustering) or not clustering
-        return Progress(last, key, None if whole else clustering)
+
+def behind(table: Table, token: Cells, cells: Sequence[Cells], rows: int) -> Progress | None:
+    """Behind the last row of a page; None: it has no rows."""
+    if not rows:
+        return None
+    (last,) = decode_column(token.row(rows - 1), _TOKEN, "token").to_pylist()
+    values = [found.value(rows - 1) for found in cells[: len(table.primary_key)]]
+    key = tuple(value for value in values[: len(table.partition_key)] if value is not None)
+    clustering = tuple(value for value in values[len(key) :] if value is not None)
+    # A row with static values alone is its partition's only one, and has no clustering columns.
+    whole = len(clustering) < len(table.clustering) or not clustering
+    return Progress(last, key, None if whole else clustering)
 
 
 def _struct(arrays: list[pa.Array], schema: Schema) -> Column:

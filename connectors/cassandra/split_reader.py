@@ -41,8 +41,10 @@ class Server(Protocol):
 class SplitReader:
     """Owned by the task thread; the driver's thread only rings the bell."""
 
-    def __init__(self, server: Server, split: Split, progress: Progress, size: PageSize) -> None:
+    def __init__(self, server: Server, split: Split, progress: Progress, size: PageSize, *, more: str = "") -> None:
+        """`more`: what is selected behind the table's columns."""
         self.split = split
+        self._more = more
         self._server = server
         self._progress = progress
         self._size = size
@@ -92,10 +94,10 @@ class SplitReader:
 
     def _plan(self) -> list[Query]:
         table, progress = self.split.table, self._progress
-        queries = rest_of_partition(table, progress)
+        queries = rest_of_partition(table, progress, self._more)
         if progress.partition_key is not None:
             last = stored_key(table, progress.partition_key)
             found = self._server.keys(keys_of_token(table, progress.token))
             behind = sorted((stored_key(table, key), key) for key in found)
-            queries += [partition_query(table, key) for stored, key in behind if stored > last]
-        return [*queries, range_query(self.split, progress.token)]
+            queries += [partition_query(table, key, self._more) for stored, key in behind if stored > last]
+        return [*queries, range_query(self.split, progress.token, self._more)]

@@ -22,10 +22,12 @@ class Query:
     parameters: Sequence[bytes]
 
 
-def range_query(split: Split, after: int) -> Query:
-    """The rows of a split whose tokens are above one."""
+def range_query(split: Split, after: int, more: str = "") -> Query:
+    """The rows of a split whose tokens are above one. `more`: what is selected behind the columns."""
     token = _token(split.table)
-    return Query(f"{_select(split.table)} WHERE {token} > ? AND {token} <= ?", [as_long(after), as_long(split.upto)])
+    return Query(
+        f"{_select(split.table, more)} WHERE {token} > ? AND {token} <= ?", [as_long(after), as_long(split.upto)]
+    )
 
 
 def count_query(split: Split) -> Query:
@@ -37,7 +39,7 @@ def count_query(split: Split) -> Query:
     return Query(text, [as_long(split.after), as_long(split.upto)])
 
 
-def rest_of_partition(table: Table, progress: Progress) -> list[Query]:
+def rest_of_partition(table: Table, progress: Progress, more: str = "") -> list[Query]:
     """The rows behind a row in its partition: first those that differ in the last clustering column alone."""
     if progress.partition_key is None or progress.clustering is None:
         return []
@@ -48,7 +50,7 @@ def rest_of_partition(table: Table, progress: Progress) -> list[Query]:
         sign = "<" if last.descending else ">"
         conditions = [*keys, *(f"{quoted(column.name)} = ?" for column in same), f"{quoted(last.name)} {sign} ?"]
         parameters = [*progress.partition_key, *progress.clustering[:depth]]
-        queries.append(Query(f"{_select(table)} WHERE {' AND '.join(conditions)}", parameters))
+        queries.append(Query(f"{_select(table, more)} WHERE {' AND '.join(conditions)}", parameters))
     return queries
 
 
@@ -59,10 +61,10 @@ def keys_of_token(table: Table, token: int) -> Query:
     return Query(text, [as_long(token)])
 
 
-def partition_query(table: Table, key: Sequence[bytes]) -> Query:
+def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query:
     """The rows of a partition."""
     conditions = " AND ".join(f"{quoted(column.name)} = ?" for column in table.partition_key)
-    return Query(f"{_select(table)} WHERE {conditions}", list(key))
+    return Query(f"{_select(table, more)} WHERE {conditions}", list(key))
 
 
 def quoted(name: str) -> str:
@@ -75,10 +77,10 @@ def as_long(value: int) -> bytes:
     return value.to_bytes(8, "big", signed=True)
 
 
-def _select(table: Table) -> str:
+def _select(table: Table, more: str) -> str:
     # Identifiers are quoted, values are bound.
     columns = ", ".join(quoted(column.name) for column in table.columns)
-    return f"SELECT {_token(table)}, {columns} FROM {_name(table)}"  # noqa: S608
+    return f"SELECT {_token(table)}, {columns}{more} FROM {_name(table)}"  # noqa: S608
 
 
 def _token(table: Table) -> str:

@@ -15,8 +15,9 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraTaskConfig
+from connectors.cassandra.page_rows import page_rows
 from connectors.cassandra.page_size import PageSize
-from connectors.cassandra.rows import TableRows
+from connectors.cassandra.rows import PageRows
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
 from connectors.cassandra.split_reader import SplitReader
@@ -50,15 +51,16 @@ class CassandraSourceTask:
         self._database = Database(config)
         self._waiting: deque[_Work] = deque()
         self._reading: tuple[SplitReader, Sweep] | None = None
-        self._rows: dict[Table, TableRows] = {}
+        self._rows: dict[Table, PageRows] = {}
         self._sizes: dict[Table, PageSize] = {}
         self._context: SourceContext | None = None
 
     def open(self, ctx: SourceContext) -> None:
         """Connect, and find where each split stands."""
         self._context = ctx
-        for table in chosen_tables(read_schemas(self._database), self._config):
-            self._rows[table] = TableRows(table, self._config)
+        tables = chosen_tables(read_schemas(self._database), self._config)
+        self._rows = page_rows(tables, self._config, self._database)
+        for table in tables:
             self._sizes[table] = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
             for split in share_of(cut(table, self._config.table_splits), self._config.share, self._config.share_of):
                 stored = ctx.stored_offset(split.partition)
@@ -114,8 +116,8 @@ class CassandraSourceTask:
                 assert work.done is not None
                 sweep = self._mode.next(work.done, _now_ms())
             assert sweep is not None
-            size = self._sizes[work.split.table]
-            self._reading = SplitReader(self._database, work.split, work.progress, size), sweep
+            size, more = self._sizes[work.split.table], self._rows[work.split.table].more
+            self._reading = SplitReader(self._database, work.split, work.progress, size, more=more), sweep
         assert self._context is not None
         self._context.gauge("splits_left", len(self._waiting) + (self._reading is not None))
         return self._reading

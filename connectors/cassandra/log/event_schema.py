@@ -2,7 +2,7 @@
 
 | field | meaning |
 | --- | --- |
-| op | insert, update, delete (a row), static, partition_delete, range_delete |
+| op | insert, update, delete (a row), static, partition_delete, range_delete; snapshot: a row read from its table |
 | writetime_us | the newest writetime in the event, microseconds |
 | key | the primary key; clustering columns are null where the event is of the whole partition or a range |
 | columns | the columns the statement wrote, null for all others |

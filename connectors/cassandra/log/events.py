@@ -52,8 +52,10 @@ class EventShape:
 class Events:
     """Gathers the events of one table. Owned by one thread."""
 
-    def __init__(self, shape: EventShape, node: Node) -> None:
+    def __init__(self, shape: EventShape, node: Node, *, row_op: str | None = None) -> None:
+        """`row_op`: what rows are, where the update does not tell."""
         self._shape = shape
+        self._row_op = row_op
         self._node = node
         table = shape.table
         columns = shape.part("columns")
@@ -91,7 +93,7 @@ class Events:
         begun: Marker | None = None
         for row in update.rows:
             if isinstance(row, Row):
-                self._row(_operation(row), key, row, ids)
+                self._row(self._row_op or _operation(row), key, row, ids)
                 continue
             if begun is not None and row.end is not None:
                 self._range(key, begun, row, ids)

@@ -10,6 +10,7 @@ import pytest
 import trustme
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster, NoHostAvailable, Session
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from e2e_worker import wait_for
 
 from connect.api.deadline import Deadline
@@ -29,7 +30,10 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(folder / "ca.pem")
     issued = authority.issue_cert("127.0.0.1")
-    (folder / "node.pem").write_bytes(issued.private_key_and_cert_chain_pem.bytes())
+    # Cassandra takes keys in the form of PKCS #8 alone.
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "node.pem").write_bytes(b"".join([pkcs8, *(pem.bytes() for pem in issued.cert_chain_pems)]))
     return folder
 
 

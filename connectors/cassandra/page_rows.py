@@ -1,0 +1,40 @@
+"""What the pages of each table become: rows, or events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.log.events import Node
+from connectors.cassandra.rows import PageRows, TableRows
+from connectors.cassandra.snapshot_events import SnapshotEvents
+from connectors.cassandra.tables import Table
+
+
+class Rows(Protocol):
+    """Who answers small queries."""
+
+    def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
+        """The rows of an answer."""
+
+
+def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Rows) -> dict[Table, PageRows]:
+    """By table. ConfigError: a column that is wanted is not there. RetriableError: no node answers."""
+    if config.output == "rows":
+        return {table: TableRows(table, config) for table in tables}
+    # The fence: what is written from here on is in the commit log, whatever is read from here on.
+    fence_us = time.time_ns() // 1000
+    ((cluster, datacenter, release),) = database.rows(
+        "SELECT cluster_name, data_center, release_version FROM system.local", doing="asking for the cluster's name"
+    )
+    node = Node(cluster, datacenter, "")
+    element_times = int(release.partition(".")[0]) >= 5
+    return {
+        table: SnapshotEvents(
+            table, config.topic_of(table), node,
+            element_times=element_times, fence_us=fence_us, now_s=lambda: int(time.time()),
+        )
+        for table in tables
+    }  # fmt: skip

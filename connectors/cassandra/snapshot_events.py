@@ -1,0 +1,155 @@
+"""Pages of a table -> events like the agent's, so that a table that was read and its changes since merge. Pure.
+
+Each value has the writetime that the server tells, so it does not matter which of both comes first: the newest wins.
+What the server does not tell stands at `fence_us`, when the reading began; every later change is in the commit log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+from uuid import UUID
+
+from connect.api.records import Batch, SourcePosition
+from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
+from connectors.cassandra.log.events import Events, EventShape, Node
+from connectors.cassandra.log.mutation import Cell, ComplexColumn, Liveness, PartitionUpdate, Row
+from connectors.cassandra.pages import Cells, Page, split_columns
+from connectors.cassandra.rows import behind
+from connectors.cassandra.splits import Progress, Split, stored_key
+from connectors.cassandra.statements import quoted
+from connectors.cassandra.sweeps import Sweep
+from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.values import parts
+
+SNAPSHOT: Final = "snapshot"
+_UUID_EPOCH: Final = 0x01B21DD213814000
+"""The number of 100 ns from 15 October 1582 to 1970."""
+Times = tuple[int, int | None, int | None]
+"""writetime_us, ttl_s, local_deletion_s."""
+
+
+class SnapshotEvents:
+    """Makes batches of events of a table's pages. Owned by the task thread."""
+
+    def __init__(
+        self, table: Table, topic: str, node: Node, *, element_times: bool, fence_us: int, now_s: Callable[[], int]
+    ) -> None:
+        """`element_times`: the server tells the times of elements, as Cassandra 5.0 does and 4.x does not."""
+        self._table = table
+        self._topic = topic
+        self._node = node
+        self._fence_us = fence_us
+        self._now_s = now_s
+        self._shape = EventShape(table, partition_key_schema(table), event_schema(table))
+        others = [c for c in table.columns if c not in table.primary_key]
+        self._timed = [c for c in others if element_times or not c.type.is_multicell]
+        names = [quoted(column.name) for column in self._timed]
+        self.more = "".join(f", writetime({name}), ttl({name})" for name in names)
+        self._last_key: bytes | None = None
+
+    def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
+        """The events of a page's rows, and how far the split is behind them."""
+        token, *cells = split_columns(page)
+        columns = self._table.columns
+        by_name = {column.name: found for column, found in zip(columns, cells, strict=False)}
+        timed = cells[len(columns) :]
+        times = {column.name: (timed[2 * i], timed[2 * i + 1]) for i, column in enumerate(self._timed)}
+        events = Events(self._shape, self._node, row_op=SNAPSHOT)
+        for number in range(page.rows):
+            events.add(self._update(number, by_name, times), 0, 0)
+        progress = Progress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
+        keys, values = events.columns()
+        position = None
+        if progress is not None:
+            position = SourcePosition(split.partition, {**progress.offset, **sweep.offset})
+        return Batch(self._topic, values, keys=keys, position=position)
+
+    def _update(self, number: int, cells: dict[str, Cells], times: dict[str, tuple[Cells, Cells]]) -> PartitionUpdate:
+        table = self._table
+        key = stored_key(table, [cells[column.name].value(number) or b"" for column in table.partition_key])
+        now_s = self._now_s()
+
+        def row(columns: Sequence[TableColumn], clustering: tuple[bytes | None, ...]) -> Row:
+            found: dict[str, Cell | ComplexColumn] = {}
+            for column in columns:
+                data = cells[column.name].value(number)
+                if data is None:
+                    continue
+                told = times.get(column.name)
+                written, left = (None, None) if told is None else (told[0].value(number), told[1].value(number))
+                if column.type.is_multicell:
+                    elements = _element_times(written, left, self._fence_us, now_s)
+                    found[column.name] = ComplexColumn(None, _elements(column.type, data, elements))
+                else:
+                    writetime_us, ttl_s, local_s = _times(written, left, self._fence_us, now_s)
+                    found[column.name] = Cell(writetime_us, data, ttl_s, local_s)
+            return Row(clustering, None, None, found)
+
+        static = row(table.static, ()) if key != self._last_key else None
+        self._last_key = key
+        clustering = tuple(cells[column.name].value(number) for column in table.clustering)
+        if table.clustering and clustering[0] is None:
+            rows: list[Row] = []  # the partition has nothing but static values
+        else:
+            rows = [self._alive(row(table.regular, clustering))]
+        return PartitionUpdate(table, key, None, static if static is not None and static.columns else None, rows)
+
+    def _alive(self, row: Row) -> Row:
+        """With the mark of an INSERT, which the server does not tell: as old as the row's newest value."""
+        newest: Liveness | None = None
+        for change in row.columns.values():
+            for cell in (change,) if isinstance(change, Cell) else change.cells:
+                if newest is None or cell.writetime_us > newest.writetime_us:
+                    newest = Liveness(cell.writetime_us, cell.ttl_s, cell.local_s)
+        return Row(row.clustering, newest or Liveness(self._fence_us), None, row.columns)
+
+
+def _times(written: bytes | None, left: bytes | None, fence_us: int, now_s: int) -> Times:
+    """The times of a value. The server tells how long it has left, not for how long it was written."""
+    writetime_us = fence_us if written is None else int.from_bytes(written, "big", signed=True)
+    ttl_s = None if left is None else int.from_bytes(left, "big", signed=True)
+    return writetime_us, ttl_s, None if ttl_s is None else now_s + ttl_s
+
+
+def _element_times(written: bytes | None, left: bytes | None, fence_us: int, now_s: int) -> list[Times] | Times:
+    """The times of each element; the same for all where the server does not tell them."""
+    if written is None:
+        return fence_us, None, None
+    writetimes = parts(written, 4)
+    ttls = [None] * len(writetimes) if left is None else parts(left, 4)
+    return [_times(w, ttl, fence_us, now_s) for w, ttl in zip(writetimes, ttls, strict=True)]
+
+
+def _elements(cql: CqlType, data: bytes, times: list[Times] | Times) -> list[Cell]:
+    """The cells of a collection, or of the fields of a type."""
+    if cql.name == "udt":
+        places = [i for i, value in enumerate(parts(data)) if value is not None]
+        pairs: list[tuple[bytes | None, bytes | None]] = [(i.to_bytes(2, "big"), parts(data)[i]) for i in places]
+        told = [times[i] if isinstance(times, list) else times for i in places]
+    else:
+        values = parts(data, 4)
+        count = len(values) // 2 if cql.name == "map" else len(values)
+        told = times if isinstance(times, list) else [times] * count
+        pairs = _pairs(cql, values, told)
+    return [Cell(t[0], value or b"", t[1], t[2], path or b"") for (path, value), t in zip(pairs, told, strict=True)]
+
+
+def _pairs(
+    cql: CqlType, values: Sequence[bytes | None], told: Sequence[Times]
+) -> list[tuple[bytes | None, bytes | None]]:
+    """Path and value of each element."""
+    match cql.name:
+        case "map":
+            return list(zip(values[::2], values[1::2], strict=True))
+        case "set":
+            return [(value, b"") for value in values]
+    return [(_position(times[0], i), value) for i, (value, times) in enumerate(zip(values, told, strict=True))]
+
+
+def _position(writetime_us: int, number: int) -> bytes:
+    """A list's position, which the server does not tell: one of the time at which the element was written."""
+    ticks = max(0, writetime_us * 10 + _UUID_EPOCH) + number
+    low, middle, high = ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 & 0x0FFF
+    return UUID(fields=(low, middle, high | 0x1000, 0x80, 0, 0)).bytes

@@ -1,0 +1,138 @@
+"""Rows of a table as events: each value with the time that the server tells, static ones once in a partition."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from connect.api.errors import ConfigError
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.log.events import Node
+from connectors.cassandra.pages import Page
+from connectors.cassandra.snapshot_events import SnapshotEvents
+from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Split
+from connectors.cassandra.sweeps import Sweep
+from connectors.cassandra.tables import Table, TableColumn
+
+PLACE = user_types_of("ks", {"place": (("street", "number"), ("text", "int"))})
+INT, TEXT = CqlType("int"), CqlType("text")
+FENCE_US, NOW_S = 5_000_000, 1000
+TABLE = Table(
+    UUID(int=1),
+    "ks",
+    "t",
+    [TableColumn("k", INT)],
+    [TableColumn("c", INT)],
+    [TableColumn("s", TEXT)],
+    [
+        TableColumn("l", parse_type("list<int>", {})),
+        TableColumn("m", parse_type("map<text, int>", {})),
+        TableColumn("st", parse_type("set<int>", {})),
+        TableColumn("u", parse_type("place", PLACE)),
+        TableColumn("v", TEXT),
+    ],
+)
+
+
+def cell(data: bytes | None) -> bytes:
+    return b"\xff\xff\xff\xff" if data is None else len(data).to_bytes(4, "big") + data
+
+
+def number(value: int, size: int = 4) -> bytes:
+    return value.to_bytes(size, "big", signed=True)
+
+
+def listed(*values: bytes | None) -> bytes:
+    return number(len(values)) + b"".join(map(cell, values))
+
+
+def events(*rows: dict[str, Any], element_times: bool = True) -> list[dict[str, Any]]:
+    """The events of a page; a row names values by column, and times as writetime(column) and ttl(column)."""
+    maker = SnapshotEvents(
+        TABLE, "topic", Node("c", "d", ""), element_times=element_times, fence_us=FENCE_US, now_s=lambda: NOW_S
+    )
+    expressions = [part.strip() for part in maker.more.split(", ") if part]
+    data = b"".join(
+        cell(number(7, 8))
+        + b"".join(cell(row.get(column.name)) for column in TABLE.columns)
+        + b"".join(cell(row.get(expression.replace('"', ""))) for expression in expressions)
+        for row in rows
+    )
+    page = Page(data, len(rows), 1 + len(TABLE.columns) + len(expressions))
+    batch = maker.batch(Split(TABLE, LEAST_TOKEN, GREATEST_TOKEN), page, Sweep(), is_last=False)
+    assert batch.topic == "topic"
+    return list(batch.values.rows())
+
+
+def at(us: int, ttl_s: int | None = None) -> dict[str, int | None]:
+    return {"writetime_us": us, "ttl_s": ttl_s, "local_deletion_s": None if ttl_s is None else NOW_S + ttl_s}
+
+
+def test_a_value_has_its_writetime_and_the_end_that_is_left_to_it() -> None:
+    row = {"k": number(1), "c": number(2), "v": b"x", "writetime(v)": number(9, 8), "ttl(v)": number(60)}
+    (event,) = events(row)
+    assert (event["op"], event["key"], event["writetime_us"]) == ("snapshot", {"k": 1, "c": 2}, 9)
+    assert event["columns"]["v"] == {"value": "x", **at(9, 60), "deleted": False}
+    assert event["liveness"] == {"writetime_us": 9, "ttl_s": 60, "expires_s": NOW_S + 60}
+    assert [name for name, change in event["columns"].items() if change is not None] == ["v"]
+
+
+def test_elements_have_times_of_their_own() -> None:
+    row = {
+        "k": number(1), "c": number(2),
+        "m": listed(b"a", number(1), b"b", number(2)), "writetime(m)": listed(number(3, 8), number(4, 8)),
+        "ttl(m)": listed(None, number(60)),
+        "st": listed(number(5)), "writetime(st)": listed(number(6, 8)), "ttl(st)": listed(None),
+        "u": cell(None) + cell(number(8)), "writetime(u)": listed(None, number(7, 8)), "ttl(u)": listed(None, None),
+    }  # fmt: skip
+    (event,) = events(row)
+    both = [{"key": "a", "value": 1, **at(3)}, {"key": "b", "value": 2, **at(4, 60)}]
+    assert event["columns"]["m"] == {"cleared_us": None, "set": both, "removed": []}
+    assert event["columns"]["st"]["set"] == [{"element": 5, **at(6)}]
+    field = {"value": 8, **at(7), "deleted": False}
+    assert event["columns"]["u"] == {"cleared_us": None, "fields": {"street": None, "number": field}}
+    assert event["liveness"]["writetime_us"] == 7
+
+
+def test_positions_in_a_list_are_in_its_order() -> None:
+    row = {
+        "k": number(1),
+        "c": number(2),
+        "l": listed(number(1), number(2)),
+        "writetime(l)": listed(number(3, 8), number(3, 8)),
+    }
+    (event,) = events(row)
+    first, second = event["columns"]["l"]["set"]
+    assert (first["value"], second["value"]) == (1, 2)
+    assert UUID(first["position"]).time < UUID(second["position"]).time
+
+
+def test_what_the_server_does_not_tell_stands_at_the_fence() -> None:
+    (event,) = events({"k": number(1), "c": number(2), "st": listed(number(5))}, element_times=False)
+    assert event["columns"]["st"]["set"] == [{"element": 5, **at(FENCE_US)}]
+    (event,) = events({"k": number(1), "c": number(2)})
+    assert event["liveness"] == {"writetime_us": FENCE_US, "ttl_s": None, "expires_s": None}
+
+
+def test_static_values_come_once_in_a_partition_and_alone_where_it_has_no_rows() -> None:
+    static = {"s": b"x", "writetime(s)": number(9, 8)}
+    found = events(
+        {"k": number(1), "c": number(1), **static},
+        {"k": number(1), "c": number(2), **static},
+        {"k": number(2), **static},
+    )
+    assert [(event["op"], event["key"]["k"], event["key"]["c"]) for event in found] == [
+        ("static", 1, None), ("snapshot", 1, 1), ("snapshot", 1, 2), ("static", 2, None)
+    ]  # fmt: skip
+    assert found[0]["columns"]["s"]["value"] == "x"
+    assert found[1]["columns"]["s"] is None
+
+
+def test_events_are_of_whole_rows() -> None:
+    base = {"contact.points": "h", "keyspace": "ks", "output": "events"}
+    for wrong in ({"mode": "timestamp", "incremental.columns": "v"}, {"table.columns": "t:v"}):
+        with pytest.raises(ConfigError, match="output=events is of whole rows"):
+            CassandraSourceConfig.parse({**base, **wrong})
