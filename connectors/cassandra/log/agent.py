@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any, Protocol
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
@@ -56,12 +57,23 @@ class CassandraCdcAgent:
         return CassandraCdcTask(CassandraAgentConfig.parse(config))
 
 
+class NodeDatabase(Protocol):
+    """The node, as far as its agent asks it."""
+
+    def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
+        """The rows of a small answer."""
+
+    def close(self) -> None:
+        """Close the connection. May be called twice."""
+
+
 class CassandraCdcTask:
     """Reads segment after segment. Owned by the task thread."""
 
-    def __init__(self, config: CassandraAgentConfig) -> None:
+    def __init__(self, config: CassandraAgentConfig, database: NodeDatabase | None = None) -> None:
+        """`database`: instead of a connection to the node."""
         self._config = config
-        self._database = Database(config, only_contact_points=True)
+        self._database = database or Database(config, only_contact_points=True)
         self._folder = CdcFolder(Path(config.cdc_raw_folder))
         self._segments = Segments(self._folder)
         self._disk = DiskWatch(self._folder.size_bytes, None)

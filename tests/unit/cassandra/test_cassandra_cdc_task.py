@@ -1,0 +1,142 @@
+"""The agent's task over recorded segments: no position is told before all tables' batches of its mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cdc_fixtures import segment_bytes, tables, updates
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch
+from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connectors.cassandra.log.agent import CassandraCdcTask
+from connectors.cassandra.log.agent_config import CassandraAgentConfig
+
+IDS = {"plain": 1795225529915, "lz4": 1795225910689}
+
+
+class Node:
+    """Answers what the agent asks, for the tables of the recorded segments."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
+        if "system.local" in query:
+            return [("cluster", "datacenter", UUID(int=5))]
+        if "system_views.settings" in query:
+            return [("cdc_total_space", "256MiB"), ("cdc_block_writes", "true")]
+        return _schema(query.partition("system_schema.")[2])
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _schema(name: str) -> list[tuple[Any, ...]]:
+    known = tables().values()
+    match name:
+        case "tables":
+            return [(t.keyspace, t.name, t.id, t.cdc) for t in known]
+        case "types":
+            return [("ks", "addr", ["street", "number"], ["text", "int"])]
+        case "dropped_columns":
+            return [(t.keyspace, t.name, n, c.name) for t in known for n, c in t.dropped.items()]
+    kinds = ("partition_key", "clustering", "static", "regular")
+    return [
+        (t.keyspace, t.name, c.name, kind, i, _text(c.type), "desc" if c.descending else "asc")
+        for t in known
+        for kind, columns in zip(kinds, (t.partition_key, t.clustering, t.static, t.regular), strict=True)
+        for i, c in enumerate(columns)
+    ]
+
+
+def _text(cql: Any) -> str:
+    name = cql.title.partition(".")[2] if cql.name == "udt" else cql.name
+    inner = f"<{', '.join(map(_text, cql.parameters))}>" if cql.parameters and cql.name != "udt" else ""
+    return f"frozen<{name}{inner}>" if cql.frozen and cql.name != "tuple" else f"{name}{inner}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A cdc_raw folder with two completed segments."""
+    raw = tmp_path / "cdc_raw"
+    raw.mkdir()
+    for kind, number in IDS.items():
+        (raw / f"CommitLog-7-{number}.log").write_bytes(segment_bytes(kind))
+        (raw / f"CommitLog-7-{number}_cdc.idx").write_text("1\nCOMPLETED")
+    return raw
+
+
+def opened(folder: Path, store: OffsetStore, **settings: str) -> tuple[CassandraCdcTask, FakeSourceContext]:
+    given = {"cdc.raw.folder": str(folder), "poll.interval.ms": "1", **settings}
+    task = CassandraCdcTask(CassandraAgentConfig.parse(given), Node())
+    context = FakeSourceContext(store=store)
+    task.open(context)
+    return task, context
+
+
+def polled(task: CassandraCdcTask, last: str = "lz4") -> list[Batch]:
+    """All there is, up to the end of the last segment."""
+    found: list[Batch] = []
+    while not found or not is_the_end(found[-1], last):
+        batch = task.poll(Deadline.after(20))
+        assert batch is not None
+        found.append(batch)
+    return found
+
+
+def is_the_end(batch: Batch, last: str) -> bool:
+    offset = batch.position.offset if batch.position is not None else None
+    return offset is not None and offset["segment"] == IDS[last] and offset["finished"] is True
+
+
+def changes(batches: list[Batch]) -> list[tuple[int, int]]:
+    sources = [row["source"] for batch in batches for row in batch.values.rows()]
+    return sorted((source["segment"], source["position"]) for source in sources)
+
+
+def expected(*kinds: str) -> set[tuple[int, int]]:
+    return {(IDS[kind], at) for kind in kinds for at, u in updates(segment_bytes(kind)) if u.table.name != "cnt"}
+
+
+def test_all_changes_come_and_the_segments_go_when_their_ends_are_stored(folder: Path) -> None:
+    task, context = opened(folder, OffsetStore())
+    batches = polled(task)
+    assert set(changes(batches)) == expected("plain", "lz4")
+    assert len(changes(batches)) > 3800
+    assert context.gauges["cdc_raw_bytes"] > 10**6
+    assert context.gauges["cdc_raw_limit_bytes"] == 256 << 20
+    assert len(list(folder.iterdir())) == 4
+    last = [batch.position for batch in batches if batch.position is not None][-1]
+    assert last.offset is not None
+    assert last.offset["finished"] is True
+    task.stored([last])
+    assert list(folder.iterdir()) == []
+    task.close()
+
+
+def test_a_run_that_ends_behind_any_position_loses_nothing(folder: Path) -> None:
+    """Batches of several tables come out of the same mutations: the position is behind the last of them alone."""
+    for path in folder.glob(f"*{IDS['lz4']}*"):
+        path.unlink()
+    reference, _ = opened(folder, OffsetStore(), **{"max.batch.size": "40"})
+    whole = polled(reference, "plain")
+    assert len({batch.topic for batch in whole}) > 5
+    for stop in (1, 2, 3, 5, 8, len(whole)):
+        store = OffsetStore()
+        store.store([batch.position for batch in whole[:stop] if batch.position is not None])
+        task, _ = opened(folder, store, **{"max.batch.size": "1000"})
+        rest = [] if is_the_end(whole[stop - 1], "plain") else polled(task, "plain")
+        assert set(changes(whole[:stop])) | set(changes(rest)) == expected("plain")
+        task.close()
+
+
+def test_a_poll_returns_by_its_deadline_and_closing_twice_is_harmless(tmp_path: Path) -> None:
+    task, _ = opened(tmp_path, OffsetStore())
+    assert task.poll(Deadline.after(0.01)) is None
+    task.close()
+    task.close()
