@@ -31,6 +31,7 @@ _OPENS: Final = (
     "java.base/jdk.internal.module", "java.base/jdk.internal.util.jar", "jdk.management/com.sun.management.internal",
 )  # fmt: skip
 """What Cassandra 5.0 needs of Java 17 (its conf/jvm17-server.options)."""
+_SEEDS: Final = "org.apache.cassandra.locator.SimpleSeedProvider"
 _LOGBACK: Final = """\
 <configuration>
   <appender name="console" class="ch.qos.logback.core.ConsoleAppender">
@@ -43,18 +44,22 @@ _LOGBACK: Final = """\
 
 @dataclass(frozen=True)
 class CassandraEndpoint:
-    """Where clients connect, and where the node keeps the commit log of tables with change data capture."""
+    """Where clients connect, and where the node keeps the commit log of tables with change data capture.
+
+    `seed`: by which further nodes join it.
+    """
 
     host: str
     port: int
     cdc_raw_folder: Path
+    seed: str
 
 
 class CassandraService(SupervisedService[CassandraEndpoint]):
     """One node that takes every client without a password. `settings` override those of cassandra.yaml, key by key.
 
-    `address`: a loopback address of its own makes it one of several nodes; they share `seed`, the address of the first
-    one, and the ports `native` and `storage`. Start them one after the other.
+    `seed`: of a node that runs already, of whose cluster this one becomes a part. Start them one after the other, each
+    with a loopback `address` of its own.
     """
 
     name: ClassVar[str] = "cassandra"
@@ -74,7 +79,7 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         super().__init__(data_folder=data_folder, ports=ports)
         self._settings = dict(settings or {})
         self._address = address
-        self._seed = seed or address
+        self._seed = seed
         self._heap_mib = heap_mib
 
     def prepare(self) -> None:
@@ -87,7 +92,9 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del deadline_s
         yaml_path, logback_path = folder / "cassandra.yaml", folder / "logback.xml"
-        settings = {**node_settings(folder, ports, self._address, self._seed), **self._settings}
+        settings = {**node_settings(folder, ports, self._address), **self._settings}
+        seeds = self._seed or self._endpoint(folder, ports).seed
+        settings["seed_provider"] = [{"class_name": _SEEDS, "parameters": [{"seeds": seeds}]}]
         yaml_path.write_text(yaml.safe_dump(settings))
         logback_path.write_text(_LOGBACK)
         jars = _jars()
@@ -107,7 +114,9 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         ]
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> CassandraEndpoint:
-        return CassandraEndpoint(self._address, ports["native"], folder / "cdc_raw")
+        return CassandraEndpoint(
+            self._address, ports["native"], folder / "cdc_raw", f"{self._address}:{ports['storage']}"
+        )
 
     def _answers(self, endpoint: CassandraEndpoint, timeout_s: float) -> bool:
         del timeout_s
@@ -115,9 +124,8 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         return accepts_connections(endpoint.port, endpoint.host)
 
 
-def node_settings(folder: Path, ports: Mapping[str, int], address: str, seed: str) -> dict[str, object]:
+def node_settings(folder: Path, ports: Mapping[str, int], address: str) -> dict[str, object]:
     """The settings of cassandra.yaml: small, with commit log segments that end soon and are synchronised often."""
-    seeds = {"seeds": f"{seed}:{ports['storage']}"}
     return {
         "cluster_name": "connect",
         "num_tokens": 4,
@@ -137,7 +145,6 @@ def node_settings(folder: Path, ports: Mapping[str, int], address: str, seed: st
         "rpc_address": address,
         "native_transport_port": ports["native"],
         "storage_port": ports["storage"],
-        "seed_provider": [{"class_name": "org.apache.cassandra.locator.SimpleSeedProvider", "parameters": [seeds]}],
         "memtable_heap_space": "48MiB",
         "memtable_offheap_space": "48MiB",
         "file_cache_size": "16MiB",

@@ -16,6 +16,7 @@ from e2e_worker import WorkerProcess, wait_for
 from topic_reading import json_records
 
 from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
 from connect.api.records import Batch
 from connect.services import KafkaEndpoint
 from connect.testing.fakes import FakeSourceContext, OffsetStore
@@ -162,3 +163,51 @@ def test_a_worker_brings_the_table_into_its_topic(
 def test_a_table_that_is_not_there_is_named(cassandra_node: Node, table: Node) -> None:
     with pytest.raises(Exception, match=r"has no table gone\. It has: orders"):
         tasks(cassandra_node, 1, tables="orders,gone")
+
+
+def filled(node: Node, keyspace: str, *tables: str) -> None:
+    """Tables of forty rows each."""
+    node.keyspace(keyspace)
+    for name in tables:
+        node.run(f"CREATE TABLE {name} (k int PRIMARY KEY)")
+        insert = node.session.prepare(f"INSERT INTO {name} (k) VALUES (?)")
+        execute_concurrent_with_args(node.session, insert, [(k,) for k in range(40)])
+
+
+def test_a_table_that_is_dropped_while_it_is_read_is_named_and_the_others_are_read(
+    cassandra_node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = cassandra_node
+    filled(node, "source_dropped", "gone", "kept")
+    (task,) = tasks(node, 1, keyspace="source_dropped", tables="", **{"fetch.size": "2"})
+    found: dict[str, int] = {}
+    for batch in batches(task, OffsetStore()):
+        if not found:
+            node.run("DROP TABLE gone")
+        found[batch.topic] = found.get(batch.topic, 0) + len(batch)
+    assert found["source_dropped.kept"] == 40
+    assert found["source_dropped.gone"] < 40
+    assert caplog.text.count("Table source_dropped.gone is left aside from here on: ") == 1
+
+
+def test_a_node_that_goes_down_while_a_table_is_read_costs_no_row_and_repeats_none(cassandra_node: Node) -> None:
+    node = cassandra_node
+    filled(node, "source_down", "t")
+    (task,) = tasks(node, 1, keyspace="source_down", tables="t", **{"fetch.size": "2", "read.timeout.ms": "3000"})
+    context, rows, failures = FakeSourceContext(store=OffsetStore()), [], 0
+    task.open(context)
+    deadline = Deadline.after(120)
+    while context.gauges.get("splits_left") != 0 and not deadline.expired:
+        try:
+            batch = task.poll(deadline.sooner(1.0))
+        except RetriableError:
+            failures += 1
+            node.service.start()
+            deadline.wait(0.5)
+            continue
+        rows += [row["k"] for row in batch.values.rows()] if batch is not None else []
+        if len(rows) > 10 and not failures and node.service.running:
+            node.service.kill()
+    task.close()
+    assert failures > 0
+    assert sorted(rows) == list(range(40))
