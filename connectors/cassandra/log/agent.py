@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from connect.api import schema as s
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
@@ -142,11 +143,17 @@ class CassandraCdcTask:
         # A place without events behind the one before is told only where it lets a segment go.
         if not made and not place.finished:
             return True
-        made = made or [Batch(f"{self._config.topic_prefix}progress", Column.from_rows([], None))]
+        made = made or [self._nothing()]
         # Behind the last table's batch all of them are there.
         made[-1] = replace(made[-1], position=SourcePosition(self._partition, place.offset))
         self._ready.extend(made)
         return True
+
+    def _nothing(self) -> Batch:
+        """Carries a position where there is no event. Of a topic that there is anyway, so that none is made for it."""
+        assert self._watched is not None
+        topics = [table.topic for table in self._watched.tables.values()]
+        return Batch(topics[0] if topics else f"{self._config.topic_prefix}progress", Column.from_rows([], s.STRING))
 
     def _updates(self, frame: LocatedFrame) -> list[PartitionUpdate]:
         assert self._watched is not None

@@ -135,6 +135,14 @@ def test_a_run_that_ends_behind_any_position_loses_nothing(folder: Path) -> None
         task.close()
 
 
+def test_a_segment_without_changes_of_watched_tables_is_let_go_and_makes_no_topic(folder: Path) -> None:
+    task, _ = opened(folder, OffsetStore(), tables="ks.bench")
+    batches = polled(task)
+    assert [(batch.topic, len(batch)) for batch in batches] == [("ks.bench", 0)] * 2
+    task.stored([batch.position for batch in batches if batch.position is not None])
+    assert list(folder.iterdir()) == []
+
+
 def test_a_poll_returns_by_its_deadline_and_closing_twice_is_harmless(tmp_path: Path) -> None:
     task, _ = opened(tmp_path, OffsetStore())
     assert task.poll(Deadline.after(0.01)) is None
