@@ -13,7 +13,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test mutants bench chaos sanitize clean
+.PHONY: help setup demo check lint units test test-bigquery mutants bench chaos sanitize clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,11 @@ units:
 test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest -q -n 4 -p no:schemathesis --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)
 
+test-bigquery: setup ## The BigQuery sink on Google's service (PROJECT=... DATASET=prefix of the datasets it makes)
+	@test -n "$(PROJECT)" -a -n "$(DATASET)" || { echo "Say make test-bigquery PROJECT=... DATASET=..." >&2; exit 1; }
+	CONNECT_BIGQUERY_PROJECT=$(PROJECT) CONNECT_BIGQUERY_DATASET=$(DATASET) \
+		$(BIN)/python -m pytest -q -p no:schemathesis tests/integration/bigquery $(ARGS)
+
 mutants: setup ## Break each invariant once in a copy: fails where no quick test notices (ARGS="6:")
 	$(BIN)/python -m tests.mutants.run_mutants $(ARGS)
 
@@ -47,7 +52,7 @@ bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json 
 
 chaos: sanitize ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress; a gigabyte
 	CONNECT_DRAWN_CASES=1 $(BIN)/python -m pytest -q -n 2 -p no:schemathesis -m hypothesis tests/unit tests/golden tests/kit
-	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/unit/s3 tests/integration
+	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/spec tests/unit/s3 tests/integration
 	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
 		tests/integration/jdbc/test_jdbc_first_read.py
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done

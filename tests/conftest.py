@@ -12,8 +12,10 @@ from hypothesis import settings
 from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
 
 from connect.services import (
+    BigQueryService,
     KafkaEndpoint,
     KafkaService,
+    PythonNotFoundError,
     RegistryEndpoint,
     S3Endpoint,
     SchemaRegistryService,
@@ -100,6 +102,18 @@ def registry(request: pytest.FixtureRequest) -> RegistryEndpoint:
     """Where the shared schema registry is: one for all processes of a run; tests keep apart by subjects."""
     shared = shared_services.given(request.config)
     return shared.registry if shared is not None else request.getfixturevalue("registry_service").endpoint
+
+
+@pytest.fixture(scope="session")
+def bigquery_service() -> Iterator[BigQueryService]:
+    """An emulated BigQuery of this test process; where Python 3.13 is missing its tests skip, and say so."""
+    service = BigQueryService()
+    try:
+        service.prepare()
+    except PythonNotFoundError as error:
+        pytest.skip(f"BIGQUERY IS NOT TESTED: the emulator cannot run here. {error}")
+    with service:
+        yield service
 
 
 @pytest.fixture

@@ -21,7 +21,10 @@ def open_warehouse(config: BigQuerySinkConfig) -> Warehouse:
     from google.cloud import bigquery
 
     options = {"api_endpoint": config.endpoint} if config.endpoint else None
-    client = bigquery.Client(project=config.project, credentials=_credentials(config), client_options=options)
+    credentials = _credentials(config)
+    own: str | None = getattr(credentials, "project_id", None)
+    project = own if config.use_credentials_project and own else config.project
+    client = bigquery.Client(project=project, credentials=credentials, client_options=options)
     return Warehouse(client, config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000)
 
 

@@ -27,6 +27,7 @@ from connect.api.errors import ConfigProblem
 from connectors.bigquery.config_dedup import DedupSettings, size_or_off
 from connectors.bigquery.dedup import Deletes, Keep
 from connectors.bigquery.extras import Extras
+from connectors.bigquery.java_keys import KNOWN, problems_of
 from connectors.bigquery.names import FieldNames, TableNames, is_table_name
 from connectors.bigquery.table_schema import ColumnType
 from connectors.bigquery.types import TypeRules
@@ -68,6 +69,10 @@ class BigQuerySinkConfig(DedupSettings):
         doc="What keyfile holds. APPLICATION_DEFAULT: nothing, credentials come from the worker's environment.",
         group=TARGET,
     )
+    use_credentials_project: Boolean = key(
+        "useCredentialsProjectId", False,
+        doc="Run and bill jobs in the project of the service account; else in that of the dataset.", group=TARGET,
+    )  # fmt: skip
     request_timeout_ms: Annotated[Long, at_least(1)] = key(
         "bigquery.request.timeout.ms", 60_000, doc="Limit of one request to BigQuery, uploads included.",
         importance="low", group=TARGET,
@@ -103,6 +108,14 @@ class BigQuerySinkConfig(DedupSettings):
     allow_relaxation: Boolean = key(
         "allowBigQueryRequiredFieldRelaxation", False,
         doc="Make a REQUIRED column NULLABLE when a field of records has become optional.", group=TABLES,
+    )  # fmt: skip
+    ignore_unknown: Boolean = key(
+        "ignoreUnknownFields", False,
+        doc="Leave fields out that a table has no column for, where allowNewBigQueryFields is false.", group=TABLES,
+    )  # fmt: skip
+    debezium_integers: Boolean = key(
+        "convertDebeziumTimestampToInteger", False,
+        doc="Columns of new tables for Debezium's timestamps are INTEGER, not TIMESTAMP.", group=TABLES,
     )  # fmt: skip
     all_nullable: Boolean = key(
         "allBQFieldsNullable", False, doc="Make every column of a new table NULLABLE.", group=TABLES
@@ -153,6 +166,13 @@ class BigQuerySinkConfig(DedupSettings):
     batch_load_interval_s: Annotated[Int, at_least(1)] = key(
         "batchLoadIntervalSec", 120, doc="Time between two load jobs of a table of enableBatchLoad.", group=LIMITS
     )
+    batch_mode: Boolean = key(
+        "enableBatchMode", False,
+        doc="Without dedup: the rows of all topics are added by load jobs, every commitInterval.", group=LIMITS,
+    )  # fmt: skip
+    commit_interval_s: Annotated[Int, between(15, 14_400)] = key(
+        "commitInterval", 60, doc="Seconds between two load jobs of a table with enableBatchMode.", group=LIMITS
+    )
     threads: Annotated[Int, between(1, 64)] = key(
         "threadPoolSize", 10, doc="Most tables of a task that are staged and merged at the same time.",
         importance="low", group=LIMITS,
@@ -167,6 +187,11 @@ class BigQuerySinkConfig(DedupSettings):
         internal=True,
     )  # fmt: skip
 
+    @classmethod
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Keys that are neither declared nor among the Java connector's that are known."""
+        return super().unknown_keys(name for name in properties if name not in KNOWN)
+
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys."""
         if len(self.clustering) > 4:
@@ -174,9 +199,15 @@ class BigQuerySinkConfig(DedupSettings):
         yield from self._credential_problems()
         yield from self._dedup_problems()
         yield from self._append_problems()
+        yield from problems_of(self.originals)
 
     def _append_problems(self) -> Iterator[ConfigProblem]:
-        for name, is_set in (("useStorageWriteApi", self.use_storage_api), ("enableBatchLoad", bool(self.batch_load))):
+        ways = {
+            "useStorageWriteApi": self.use_storage_api,
+            "enableBatchLoad": bool(self.batch_load),
+            "enableBatchMode": self.batch_mode,
+        }
+        for name, is_set in ways.items():
             if is_set and (self.merges or self.dedup_mode == "insert_id"):
                 yield ConfigProblem(name, f"{name} is for rows without dedup; with dedup they go by load jobs anyway.")
         if self.insecure and self.use_storage_api and not self.storage_endpoint:
@@ -235,4 +266,4 @@ class BigQuerySinkConfig(DedupSettings):
     @property
     def type_rules(self) -> TypeRules:
         """How columns are made of schemas."""
-        return TypeRules(self.field_names, ColumnType(self.decimals.upper()), self.all_nullable)
+        return TypeRules(self.field_names, ColumnType(self.decimals.upper()), self.all_nullable, self.debezium_integers)

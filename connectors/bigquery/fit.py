@@ -120,7 +120,8 @@ def _record(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) 
 def _scalar(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array:
     import pyarrow as pa
 
-    array = _DEBEZIUM[schema.name](array) if schema.name in _DEBEZIUM else array
+    if schema.name in _DEBEZIUM and column.type is not ColumnType.INTEGER:
+        array = _DEBEZIUM[schema.name](array)
     if column.type not in _allowed(array.type):
         raise _no_place(schema, column, path)
     if column.type in {ColumnType.NUMERIC, ColumnType.BIGNUMERIC} and pa.types.is_integer(array.type):

@@ -44,9 +44,15 @@ def landing_of(
             deletes=config.dedup.deletes,
             remembers_deletes=config.remembers_deletes,
             window_column=config.partition_field or None,
+            interval_s=config.interval_ms / 1000,
             report=report,
         )
     loads = LoadJobs(warehouse, ctx.connector)
     loaded = {config.table_names.table(topic) for topic in config.batch_load}
-    others: Writer = DefaultStream(open_storage(config)) if config.use_storage_api else InsertAll(warehouse)
-    return Appending(others, dict.fromkeys(loaded, loads), report)
+    return Appending(_writer_of(config, warehouse, loads), dict.fromkeys(loaded, loads), report)
+
+
+def _writer_of(config: BigQuerySinkConfig, warehouse: Warehouse, loads: LoadJobs) -> Writer:
+    if config.batch_mode:
+        return loads
+    return DefaultStream(open_storage(config)) if config.use_storage_api else InsertAll(warehouse)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup import DedupColumns, Deletes, Keep
 from connectors.bigquery.merge_sql import Bound, Merge
@@ -46,6 +46,9 @@ _log = logging.getLogger(__name__)
 _STAGED: Final = {STATE_LABEL: "staged"}
 _MERGED: Final = {STATE_LABEL: "merged"}
 _LOOK_S: Final = 1.0
+_DAY_S: Final = 86_400
+_USD_PER_TIB: Final = 6.25
+"""Google's price of on-demand queries in the US; other regions and editions have others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class Merging:
         deletes: Deletes,
         remembers_deletes: bool,
         window_column: str | None,
+        interval_s: float,
         report: Callable[[Mapping[str, int]], None],
     ) -> None:
         """`report`: hears the figures of each merge, on any thread."""
@@ -115,6 +119,8 @@ class Merging:
         self._deletes = deletes
         self._remembers_deletes = remembers_deletes
         self._window_column = window_column
+        self._interval_s = interval_s
+        self._estimated: set[str] = set()
         self._report = report
         self._stop = threading.Event()
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -229,11 +235,29 @@ class Merging:
         )
         if remembers and any(one.facts.deletes for one in staged):
             self._run(merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of table {target}")
+        self._estimate(target, merge.text())
         changed = self._run(merge.text(), f"merging into table {target}")
         if any(one.facts.appends for one in staged):
             appended = self._run(merge.append(), f"adding rows of their own to table {target}")
             changed = replace(changed, inserted=changed.inserted + appended.inserted)
         self._tell(target, sum(one.facts.rows for one in staged), changed, time.monotonic() - started_s)
+
+    def _estimate(self, target: str, sql: str) -> None:
+        """Say once what merging this table will cost; nothing depends on it."""
+        if target in self._estimated:
+            return
+        self._estimated.add(target)
+        try:
+            size = self._warehouse.scanned_bytes(sql)
+        except ConnectError as error:
+            _log.debug("What merges into table %s will cost is not known: %s", target, error)
+            return
+        a_day = int(size * _DAY_S / max(1.0, self._interval_s))
+        _log.info(
+            "A merge into table %s reads %d bytes; one every %.0f s reads %.1f GiB a day (about %.2f USD on demand, at "
+            "%.2f USD a TiB).",
+            target, size, max(1.0, self._interval_s), a_day / 2**30, a_day / 2**40 * _USD_PER_TIB, _USD_PER_TIB,
+        )  # fmt: skip
 
     def _bound(self, staged: Sequence[Staged]) -> Bound | None:
         """The widest of the bounds; texts of one form sort as the moments do."""

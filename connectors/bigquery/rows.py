@@ -112,6 +112,8 @@ class Admission:
         bad: dict[int, Exception] = {}
         known = by_name(self.table)
         for name, found in self._fields(values, schema).items():
+            if name not in known:  # ignoreUnknownFields
+                continue
             if not tombstone.true_count:
                 bad |= fitted_rows(found.values, found.schema, known[name], name)
                 continue

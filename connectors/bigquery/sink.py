@@ -146,9 +146,15 @@ class BigQuerySinkTask:
     def _advance(self) -> list[RetriableError]:
         assert self._executor is not None
         assert self._landing is not None
+        assert self._targets is not None
         now_s = self._now_s()
-        errors = (lane.advance(self._landing.land, self._executor, now_s) for lane in self._lanes.values())
-        return [error for error in errors if error is not None]
+        failures = []
+        for lane in self._lanes.values():
+            failure = lane.advance(self._landing.land, self._executor, now_s)
+            if failure is not None:
+                failures.append(failure)
+                self._targets.restore(lane)
+        return failures
 
     def _wait_for_room(self, deadline: Deadline) -> None:
         while sum(lane.held_bytes for lane in self._lanes.values()) >= self._config.buffer_max_bytes:

@@ -22,10 +22,14 @@ _CLUSTERABLE: Final = frozenset(ColumnType) - {
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What may be changed on a table that is there: allowNewBigQueryFields, allowBigQueryRequiredFieldRelaxation."""
+    """What may be changed on a table that is there: allowNewBigQueryFields, allowBigQueryRequiredFieldRelaxation.
+
+    `ignores_unknown`: a field without a column is left out.
+    """
 
     new_columns: bool
     relaxation: bool
+    ignores_unknown: bool = False
 
 
 def value_columns(batch: Batch, rules: TypeRules) -> Columns:
@@ -78,6 +82,8 @@ def widened(table: str, existing: Columns, needed: Needed, allowed: Allowed) -> 
 def _widened(existing: Columns, wanted: Columns, allowed: Allowed, path: str, refused: list[str]) -> Columns:
     new = by_name(wanted)
     columns = [_fitting(column, new.pop(column.name.lower(), None), allowed, path, refused) for column in existing]
+    if allowed.ignores_unknown and not allowed.new_columns:
+        return tuple(columns)
     for column in new.values():
         # A table that has rows takes no further REQUIRED column.
         columns.append(column.relaxed())

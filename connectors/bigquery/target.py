@@ -13,7 +13,7 @@ from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Batch
 from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import DELETED_AT, DedupColumns, Deletes, NullKey, placed
+from connectors.bigquery.dedup import DELETED_AT, DedupColumns, Deletes, NullKey, check_key_type, placed
 from connectors.bigquery.extras import has_keys
 from connectors.bigquery.lanes import Lane, Rotation
 from connectors.bigquery.paths import Root, schema_of
@@ -45,7 +45,7 @@ class Targets:
     def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
         self._config = config
         self._warehouse = warehouse
-        self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation)
+        self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation, config.ignore_unknown)
         self._admissions: dict[tuple[str, _Shape], Admission] = {}
 
     def lane_of(self, batch: Batch, lanes: MutableMapping[str, Lane]) -> Lane:
@@ -59,6 +59,14 @@ class Targets:
                 target, columns, dedup, self._rotation(batch.topic), self._window(target, columns)
             )
         return lane
+
+    def restore(self, lane: Lane) -> None:
+        """Make the lane's table again if somebody dropped it; its next batches go on."""
+        if self._warehouse.table(lane.target) is None:
+            _log.warning("Table %s is gone, and is made again.", lane.target)
+            lane.columns = self._create_table(lane.target, lane.columns, lane.dedup)
+        if self._config.remembers_deletes:
+            self._create_deletes(lane.target, lane.columns, lane.dedup)
 
     def refused(self, batch: Batch, lanes: Mapping[str, Lane]) -> Mapping[int, Exception]:
         """All rows of a batch without keys, where keys tell rows apart and no record has shown yet what they are like.
@@ -113,7 +121,9 @@ class Targets:
         half_bytes = max(1, config.buffer_max_bytes // 2)
         if config.merges:
             return Rotation(config.max_records, half_bytes, config.interval_ms / 1000)
-        interval_s = float(config.batch_load_interval_s) if topic in config.batch_load else 0.0
+        interval_s = float(config.commit_interval_s) if config.batch_mode else 0.0
+        if topic in config.batch_load:
+            interval_s = float(config.batch_load_interval_s)
         return Rotation(config.dedup_max_records, half_bytes, interval_s)
 
     def _window(self, target: str, columns: Columns) -> Window | None:
@@ -134,6 +144,8 @@ class Targets:
     def _needed(self, batch: Batch, dedup: DedupColumns) -> Needed:
         """The columns of the records' fields, and those of dedup."""
         types = self._config.type_rules
+        for placed_key in dedup.keys:
+            check_key_type(placed_key.path, cell(batch, placed_key.path).schema, batch.topic)
         wanted = value_columns(batch, types)
         own = (*self._config.extras.columns(batch, types), *own_columns(dedup, self._config.dedup, batch, types))
         _check_names(batch.topic, wanted, own)
@@ -151,7 +163,7 @@ class Targets:
         """Find or create the table, and give it the columns that it lacks."""
         needed = self._needed(batch, dedup)
         table = self._warehouse.table(target)
-        columns = self._create(target, needed, dedup) if table is None else table.columns
+        columns = self._create_table(target, (*needed.values, *needed.own), dedup) if table is None else table.columns
         if widened(target, columns, needed, self._allowed) is not columns:
             columns = self._warehouse.change_columns(target, lambda now: widened(target, now, needed, self._allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
@@ -159,7 +171,7 @@ class Targets:
             self._create_deletes(target, columns, dedup)
         return columns
 
-    def _create(self, target: str, needed: Needed, dedup: DedupColumns) -> Columns:
+    def _create_table(self, target: str, columns: Columns, dedup: DedupColumns) -> Columns:
         config = self._config
         if not config.auto_create:
             raise ConfigError(
@@ -167,7 +179,6 @@ class Targets:
                 key="autoCreateTables",
                 fix="Create it, or set autoCreateTables=true.",
             )
-        columns = (*needed.values, *needed.own)
         self._check_partition_field(target, columns)
         keys = (p.column for p in dedup.keys if "." not in p.column)
         is_new = self._warehouse.create(

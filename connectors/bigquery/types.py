@@ -39,6 +39,7 @@ _LOGICAL: Final = {
     f"{NAMESPACE}MicroTime": ColumnType.TIME, f"{NAMESPACE}Timestamp": ColumnType.TIMESTAMP,
     f"{NAMESPACE}MicroTimestamp": ColumnType.TIMESTAMP, f"{NAMESPACE}ZonedTimestamp": ColumnType.TIMESTAMP,
 }  # fmt: skip
+_DEBEZIUM_TIMESTAMPS: Final = frozenset({f"{NAMESPACE}Timestamp", f"{NAMESPACE}MicroTimestamp"})
 NUMERIC_DIGITS: Final = (38, 9)
 BIGNUMERIC_DIGITS: Final = (76, 38)
 """Digits and digits behind the point that hold every NUMERIC and (but for the 77th digit) every BIGNUMERIC."""
@@ -46,11 +47,15 @@ BIGNUMERIC_DIGITS: Final = (76, 38)
 
 @dataclass(frozen=True, slots=True)
 class TypeRules:
-    """How columns are made of schemas. `decimals`: FLOAT, NUMERIC or BIGNUMERIC. `nullable`: no column is REQUIRED."""
+    """How columns are made of schemas. `decimals`: FLOAT, NUMERIC or BIGNUMERIC. `nullable`: no column is REQUIRED.
+
+    `debezium_integers`: Debezium's timestamps are INTEGER.
+    """
 
     names: FieldNames
     decimals: ColumnType = ColumnType.FLOAT
     nullable: bool = False
+    debezium_integers: bool = False
 
 
 def columns_of(schema: s.Schema, rules: TypeRules, path: str = "") -> tuple[ColumnSchema, ...]:
@@ -64,7 +69,7 @@ def column_of(name: str, schema: s.Schema, rules: TypeRules, path: str) -> Colum
     column = ColumnSchema(rules.names.column(name, path), ColumnType.STRING, mode)
     if schema.name == s.DECIMAL:
         return replace(column, type=rules.decimals)
-    if schema.name in _LOGICAL:
+    if schema.name in _LOGICAL and not (rules.debezium_integers and schema.name in _DEBEZIUM_TIMESTAMPS):
         return replace(column, type=_LOGICAL[schema.name])
     match schema.type:
         case s.Type.STRUCT:

@@ -14,15 +14,26 @@ CLASS = "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector"
 
 
 class Dataset:
-    """Made on entry; read by Google's client, never through the sink's code."""
+    """Made on entry, dropped on exit; read by Google's client, never through the sink's code.
 
-    def __init__(self, endpoint: BigQueryEndpoint, name: str) -> None:
-        self.endpoint, self.name = endpoint, name
+    `endpoint` None: Google's own service, as whoever the environment's credentials are.
+    """
+
+    def __init__(self, project: str, name: str, endpoint: BigQueryEndpoint | None) -> None:
+        self.project, self.name = project, name
+        self.is_emulated = endpoint is not None
+        if endpoint is None:
+            self.client = bigquery.Client(project=project)
+            self._own = {"keySource": "APPLICATION_DEFAULT"}
+            return
         self.client = bigquery.Client(
-            project=endpoint.project,
-            credentials=AnonymousCredentials(),
-            client_options={"api_endpoint": endpoint.url},
+            project=project, credentials=AnonymousCredentials(), client_options={"api_endpoint": endpoint.url}
         )
+        self._own = {
+            "bigquery.endpoint": endpoint.url,
+            "bigquery.storage.endpoint": endpoint.storage,
+            "bigquery.insecure": "true",
+        }
 
     def __enter__(self) -> Self:
         self.client.create_dataset(self.name, timeout=30)
@@ -31,6 +42,8 @@ class Dataset:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self.is_emulated:
+            self.client.delete_dataset(self.name, delete_contents=True, not_found_ok=True)
         self.client.close()
 
     def query(self, sql: str) -> list[dict[str, Any]]:
@@ -46,11 +59,9 @@ class Dataset:
         """A sink's settings; others: `dedup.*` and the like with `__` for each dot."""
         return {
             "connector.class": CLASS,
-            "project": self.endpoint.project,
+            "project": self.project,
             "defaultDataset": self.name,
-            "bigquery.endpoint": self.endpoint.url,
-            "bigquery.storage.endpoint": self.endpoint.storage,
-            "bigquery.insecure": "true",
+            **self._own,
             "dedup.fields": "id",
             "dedup.merge.interval.ms": "500",
             **{name.replace("__", "."): value for name, value in others.items()},

@@ -1,28 +1,22 @@
-"""One emulated BigQuery for the tests of a process; where Python 3.13 is missing they skip, and say so."""
+"""A dataset per test: of the emulator, or of Google's service where `make test-bigquery` names a project."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from bigquery_dataset import Dataset
 
-from connect.services import BigQueryService, PythonNotFoundError
-
-
-@pytest.fixture(scope="session")
-def bigquery_service() -> Iterator[BigQueryService]:
-    service = BigQueryService()
-    try:
-        service.prepare()
-    except PythonNotFoundError as error:
-        pytest.skip(f"BIGQUERY IS NOT TESTED: the emulator cannot run here. {error}")
-    with service:
-        yield service
-
 
 @pytest.fixture
-def dataset(bigquery_service: BigQueryService, unique: str) -> Iterator[Dataset]:
+def dataset(request: pytest.FixtureRequest, unique: str) -> Iterator[Dataset]:
     """A dataset of this test alone."""
-    with Dataset(bigquery_service.endpoint, unique) as made:
+    project = os.environ.get("CONNECT_BIGQUERY_PROJECT")
+    if project:
+        name, endpoint = f"{os.environ['CONNECT_BIGQUERY_DATASET']}_{unique}", None
+    else:
+        endpoint = request.getfixturevalue("bigquery_service").endpoint
+        project, name = endpoint.project, unique
+    with Dataset(project, name, endpoint) as made:
         yield made

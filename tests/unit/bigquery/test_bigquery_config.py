@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 import pytest
 
+from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
 from connect.plugins import Catalog
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import Deletes, Keep
+from connectors.bigquery.java_keys import WITHOUT_EFFECT
 from connectors.bigquery.paths import Path, Root
 
 REQUIRED = {"project": "p", "defaultDataset": "d", "dedup.fields": "id"}
+README = FilePath(__file__).parents[3] / "connectors" / "bigquery" / "README.md"
 KEY = '{"type": "service_account", "private_key": "s3cr3t-key"}'
 
 
@@ -89,3 +94,87 @@ def test_tables_of_topics():
         "first", "second table", "d_e_f", "_9lives"
     ]  # fmt: skip
     assert "no topic:table" in problems(topic2TableMap="a.b")["topic2TableMap"]
+
+
+JAVA_KEYS = """
+project defaultDataset keyfile keySource autoCreateTables sanitizeTopics sanitizeFieldNames topic2TableMap
+schemaRetriever allowNewBigQueryFields allowBigQueryRequiredFieldRelaxation allowSchemaUnionization
+allBQFieldsNullable kafkaKeyFieldName kafkaDataFieldName upsertEnabled deleteEnabled intermediateTableSuffix
+mergeIntervalMs mergeRecordsThreshold enableBatchLoad batchLoadIntervalSec gcsBucketName gcsFolderName
+autoCreateBucket threadPoolSize queueSize bigQueryRetry bigQueryRetryWait max.retries enableRetries
+bigQueryPartitionDecorator bigQueryMessageTimePartitioning timestampPartitionFieldName timePartitioningType
+clusteringPartitionFieldNames partitionExpirationMs convertDoubleSpecialValues
+convertDebeziumTimestampToInteger avroDataCacheSize runtimeProvider useStorageWriteApi enableBatchMode
+commitInterval ignoreUnknownFields useCredentialsProjectId decimalHandlingMode
+convertDebeziumVariableScaleDecimal variableScaleDecimalHandlingMode preserveKafkaTopicPartitionOffset
+trackPutAttempts mediateConcurrentSchemaUpdates concurrentSchemaUpdateRetryWaitMs
+concurrentSchemaUpdateMaxRetries datasets autoUpdateSchemas useMessageTimeDatePartitioning
+""".split()  # noqa: SIM905 - a list of names reads best as a text
+
+
+def test_every_key_of_the_java_connectors_is_known():
+    assert [name for name, _ in BigQuerySinkConfig.unknown_keys(JAVA_KEYS)] == []
+    assert not set(WITHOUT_EFFECT) & {definition.name for definition in BigQuerySinkConfig.definitions()}
+    assert list(BigQuerySinkConfig.unknown_keys(["dedup.field"])) == [("dedup.field", "dedup.fields")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "instead"),
+    [
+        ("bigQueryMessageTimePartitioning", "true", "timestampPartitionFieldName"),
+        ("convertDebeziumVariableScaleDecimal", "true", "decimal.handling.mode"),
+        ("schemaRetriever", "com.example.Mine", "schemas of the records"),
+        ("useMessageTimeDatePartitioning", "true", "timestampPartitionFieldName"),
+        ("decimalHandlingMode", "RECORD", "NUMERIC"),
+        ("deleteEnabled", "true", "upsertEnabled=true"),
+    ],
+)
+def test_what_is_refused_is_refused_by_name_with_what_to_set_instead(name, value, instead):
+    assert instead in problems(**{name: value})[name]
+
+
+def test_a_configuration_of_the_java_connector_runs_as_it_stands():
+    given = {
+        "project": "p", "defaultDataset": "d", "keyfile": "/key.json", "autoCreateTables": "true", "topics": "a",
+        "bigQueryPartitionDecorator": "true", "queueSize": "10", "bigQueryRetry": "3", "sanitizeTopics": "true",
+        "schemaRetriever": "com.wepay.kafka.connect.bigquery.retrieve.IdentitySchemaRetriever",
+    }  # fmt: skip
+    plain = BigQuerySinkConfig.parse(given)
+    assert not plain.merges
+    assert [str(path) for path in plain.insert_id] == ["__topic", "__partition", "__offset"]
+    upserts = BigQuerySinkConfig.parse({**given, "upsertEnabled": "true", "kafkaKeyFieldName": "k",
+                                        "mergeIntervalMs": "-1", "mergeRecordsThreshold": "7"})  # fmt: skip
+    rules = upserts.dedup
+    assert (str(rules.fields[0]), str(rules.order_by[0]), rules.deletes) == ("__key", "__offset", Deletes.IGNORE)
+    assert (upserts.max_records, upserts.interval_ms >= 86_400_000) == (7, True)
+
+
+def test_a_window_needs_a_column_that_says_which_partition():
+    assert "timestampPartitionFieldName" in problems(dedup__window="3d")["dedup.window"]
+    assert "dedup.window" in problems(dedup__late="drop")["dedup.late"]
+
+
+def test_the_readme_has_the_settings_as_they_are_declared():
+    assert _between("config") == "\n".join(
+        [
+            "| Key | Type | Default | What it does |",
+            "| --- | --- | --- | --- |",
+            *(_row(definition) for definition in BigQuerySinkConfig.definitions() if not definition.internal),
+        ]
+    )
+
+
+def test_the_readme_has_the_keys_without_effect_with_their_reasons():
+    rows = (f"| `{name}` | {reason} |" for name, reason in WITHOUT_EFFECT.items())
+    assert _between("no-effect") == "\n".join(["| Key | Why it changes nothing |", "| --- | --- |", *rows])
+
+
+def _between(name: str) -> str:
+    return README.read_text().split(f"<!-- {name}:start -->\n")[1].split(f"\n<!-- {name}:end -->")[0]
+
+
+def _row(definition: KeyDefinition) -> str:
+    default = "required" if definition.required else f"`{definition.default}`" if definition.default else ""
+    choices = ", ".join(f"`{value}`" for value in definition.recommended_values if value)
+    doc = f"{definition.doc} One of {choices}." if len(choices) > 0 else definition.doc
+    return f"| `{definition.name}` | {definition.type.lower()} | {default} | {doc} |"

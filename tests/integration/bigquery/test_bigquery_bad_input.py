@@ -1,0 +1,124 @@
+"""What goes wrong outside: each case has a clear error, harms nothing else, and loses nothing."""
+
+from __future__ import annotations
+
+import pytest
+from bigquery_oracle import Message
+from bigquery_run import Life
+from google.cloud import bigquery
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, SchemaError
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.sink import BigQuerySinkConnector
+
+Field = bigquery.SchemaField
+ROW = [
+    Field("id", "INT64"),
+    Field("region", "STRING"),
+    Field("text", "STRING"),
+    Field("gone", "BOOL"),
+    Field("at", "TIMESTAMP"),
+]
+
+
+def create(dataset, *fields: bigquery.SchemaField, name: str = "orders") -> None:
+    dataset.client.create_table(bigquery.Table(f"{dataset.project}.{dataset.name}.{name}", schema=fields))
+
+
+def text_of(dataset) -> list[tuple[int, str]]:
+    return [(row["id"], row["text"]) for row in dataset.rows("orders")]
+
+
+def test_a_dataset_that_is_missing_is_named_before_anything_runs(dataset):
+    settings = {**dataset.settings(), "defaultDataset": "nowhere"}
+    connector = BigQuerySinkConnector(BigQuerySinkConfig.parse(settings))
+    with pytest.raises(ConfigError, match=r"nowhere does not exist") as missing:
+        connector.check(Deadline.after(10))
+    assert missing.value.problems[0].key == "defaultDataset"
+
+
+def test_a_value_out_of_range_is_one_bad_row(dataset):
+    create(dataset, *ROW, Field("version", "NUMERIC", precision=3, scale=0))
+    with Life(dataset.settings()) as life:
+        life.put([Message(0, 0, 1, 0, version=7), Message(0, 1, 2, 0, version=1000), Message(0, 2, 3, 0, version=999)])
+        life.settle()
+    assert text_of(dataset) == [(1, "x"), (3, "x")]
+    assert "does not fit column version (NUMERIC)" in str(life.bad["orders", 0, 1])
+
+
+def test_a_type_that_has_no_place_in_the_column_names_both(dataset):
+    create(dataset, *ROW, Field("version", "DATE"))
+    with Life(dataset.settings()) as life, pytest.raises(SchemaError, match=r"'version'.*int64.*column version.*DATE"):
+        life.put([Message(0, 0, 1, 0)])
+
+
+def test_a_column_that_is_missing_is_named_with_the_setting_that_adds_it(dataset):
+    create(dataset, *ROW)
+    with (
+        Life(dataset.settings()) as life,
+        pytest.raises(SchemaError, match=r"no column version.*allowNewBigQueryFields"),
+    ):
+        life.put([Message(0, 0, 1, 0)])
+    with Life(dataset.settings(allowNewBigQueryFields="true")) as life:
+        life.put([Message(0, 0, 1, 0, version=5)])
+        life.settle()
+    assert [row["version"] for row in dataset.rows("orders")] == [5]
+    with Life(dataset.settings()) as life:
+        life.put([Message(0, 1, 1, 9, version=6)])
+        life.settle()
+    assert [row["version"] for row in dataset.rows("orders")] == [6]
+
+
+def test_a_required_column_that_the_records_lack_is_named_and_may_be_relaxed(dataset):
+    create(dataset, *ROW, Field("version", "INT64"), Field("owner", "STRING", "REQUIRED"))
+    with Life(dataset.settings()) as life, pytest.raises(SchemaError, match="owner is REQUIRED"):
+        life.put([Message(0, 0, 1, 0)])
+    with Life(dataset.settings(allowBigQueryRequiredFieldRelaxation="true")) as life:
+        life.put([Message(0, 0, 1, 0)])
+        life.settle()
+    assert text_of(dataset) == [(1, "x")]
+
+
+def test_unknown_fields_may_be_left_out(dataset):
+    create(dataset, *ROW)
+    with Life(dataset.settings(ignoreUnknownFields="true")) as life:
+        life.put([Message(0, 0, 1, 0, version=5)])
+        life.settle()
+    assert "version" not in dataset.rows("orders")[0]
+
+
+@pytest.mark.parametrize(("field", "told"), [("nothing", "no such field"), ("at.x", "no such field")])
+def test_a_dedup_field_that_the_records_lack_is_named(dataset, field, told):
+    with Life(dataset.settings(dedup__fields=field)) as life, pytest.raises(SchemaError, match=told) as lacking:
+        life.put([Message(0, 0, 1, 0)])
+    assert field in str(lacking.value)
+    assert "orders" in str(lacking.value)
+
+
+def test_a_record_without_a_key_ends_the_task_unless_told_otherwise(dataset):
+    with Life(dataset.settings()) as life, pytest.raises(ConnectError, match=r"orders-0@1: the record has no id.*dlq"):
+        life.put([Message(0, 0, 1, 0), Message(0, 1, None, 0)])
+
+
+def test_a_table_that_is_dropped_meanwhile_is_made_again(dataset):
+    with Life(dataset.settings()) as life:
+        life.put([Message(0, 0, 1, 0)])
+        life.settle()
+        dataset.client.delete_table(f"{dataset.name}.orders")
+        life.put([Message(0, 1, 2, 0)])
+        life.settle()
+    assert text_of(dataset) == [(2, "x")]
+
+
+def test_a_column_that_somebody_adds_meanwhile_stays(dataset):
+    with Life(dataset.settings()) as life:
+        life.put([Message(0, 0, 1, 0)])
+        life.settle()
+        table = dataset.client.get_table(f"{dataset.name}.orders")
+        table.schema = [*table.schema, Field("note", "STRING")]
+        dataset.client.update_table(table, ["schema"])
+        dataset.query(f"UPDATE `{dataset.name}`.orders SET note = 'kept' WHERE TRUE")
+        life.put([Message(0, 1, 1, 9, text="newer")])
+        life.settle()
+    assert [(row["text"], row["note"]) for row in dataset.rows("orders")] == [("newer", "kept")]
