@@ -6,6 +6,7 @@ wait as they came, are sorted by their file many at once, and a file is encoded 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -188,18 +189,16 @@ class Spool:
                 file.write(rows, self.schema)
             return
         order = np.argsort(numbers, kind="stable")
-        whole = Rows(
-            joined([rows.rows for rows, _ in staged], self.schema),
-            np.concatenate([rows.offsets for rows, _ in staged]),
-            np.concatenate([rows.timestamps_ms for rows, _ in staged]),
-        )
+        whole = _whole([rows for rows, _ in staged], self.schema)
         self._add_run(whole.picked(order), numbers[order])
 
     def end(self, number: int) -> Written:
         """End a file, all of whose rows were sorted."""
         file = self._files.pop(number)
-        for run in file.runs:
-            file.write(run.take_out(number), self.schema)
+        parts = [run.take_out(number) for run in file.runs]
+        if parts:
+            # In one piece: encoding has a cost per piece, too.
+            file.write(_whole(parts, self.schema), self.schema)
         written = file.written()
         if not self._files:
             self._runs, self.schema = [], None
@@ -225,3 +224,13 @@ class Spool:
             # A copy: what an encoder keeps must not keep the rows of all other files.
             file.write(rows.picked(np.arange(len(rows.offsets))), self.schema)
         file.runs, file.waiting_bytes = [], 0
+
+
+def _whole(parts: Sequence[Rows], schema: Any) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    return Rows(
+        joined([part.rows for part in parts], schema),
+        np.concatenate([part.offsets for part in parts]),
+        np.concatenate([part.timestamps_ms for part in parts]),
+    )
