@@ -65,6 +65,9 @@ class _Context:
     def gauge(self, name: str, value: float) -> None:
         """Nobody looks."""
 
+    def explain(self, reason: str | None) -> None:
+        """Nobody looks."""
+
     def stored_offset(self, partition: Mapping[str, object]) -> None:
         """The task begins at its beginning."""
 

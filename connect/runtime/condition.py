@@ -25,6 +25,8 @@ class Step(StrEnum):
     FLUSH = "flush"
     TAIL = "tail"
     """Rows that the sink has taken and keeps, as they do not yet fill what it writes."""
+    PART = "part"
+    """Part of the work alone, such as one table of several; the connector tells it."""
 
 
 STEPS: Final = tuple(Step)
@@ -75,6 +77,19 @@ class Conditions:
             since_ms = self._clock_ms() if known is None else known.since_ms
             self._found[step] = Condition(reason[:_SHOWN_CHARS], since_ms, waiting_for)
             self._show()
+
+    def part_waits(self, waiting_for: str, reason: str | None) -> None:
+        """Part of the work waits, for this reason; None: all of it goes on."""
+        if reason is None:
+            self.over(Step.PART)
+        else:
+            self.waiting(Step.PART, waiting_for, reason)
+
+    def report_again(self) -> None:
+        """Report what is shown once more, to who has forgotten it; nothing while rows move."""
+        with self._lock:
+            if self._shown is not None:
+                self._report(self._shown)
 
     def over(self, *steps: Step) -> None:
         """These steps go on. Costs nothing when they were never held up."""

@@ -8,17 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import cast
 
 import structlog
 
-from connect.api.codec import AvroValues
 from connect.api.connector import SinkTask, SourceTask
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
-from connect.api.records import Batch
-from connect.api.schema import Schema
 from connect.kafka.errors import AbortableError, FencedError
 from connect.runtime.build import connector_plugin
 from connect.runtime.clients import Clients
@@ -29,7 +25,6 @@ from connect.runtime.control import Control
 from connect.runtime.crash_report import Stages
 from connect.runtime.delivery import AtLeastOnceDelivery
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions
-from connect.runtime.figures import TaskFigures
 from connect.runtime.messages import (
     AsksToWrite,
     MayWrite,
@@ -45,6 +40,7 @@ from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.retry import RetryBudget
 from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.source_loop import Delivery, SourceLoop
+from connect.runtime.task_context import TaskContext
 from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.traces import trace_of
 from connect.runtime.transactional_delivery import ExactlyOnceDelivery
@@ -67,51 +63,6 @@ _CALLEES = {
 }
 ANSWER_LATENCY_S = 0.01
 """How soon a task sees its worker's answer."""
-
-
-@dataclass
-class TaskContext:
-    """The framework as a task sees it (SourceContext and SinkContext of the contract)."""
-
-    connector: str
-    task: int
-    clients: Clients
-    figures: TaskFigures
-    offsets: SourceOffsets | None = None
-    transactions: ConnectorTransactions | None = None
-    config: Mapping[str, str] = field(default_factory=dict)
-    sink_loop: SinkLoop | None = field(default=None, init=False)
-    source_loop: SourceLoop | None = field(default=None, init=False)
-
-    def gauge(self, name: str, value: float) -> None:
-        """Set a metric of this task."""
-        self.figures.set(name, value)
-
-    def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
-        """The offset last stored for this source partition."""
-        assert self.offsets is not None
-        return self.offsets.get(partition)
-
-    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Give up rows of a batch that was put before, or that no record can hold."""
-        loop = self.sink_loop or self.source_loop
-        assert loop is not None
-        loop.reject(batch, rows)
-
-    def request_flush(self, within_s: float = 0.0) -> None:
-        """Ask for a flush in at most so many seconds."""
-        assert self.sink_loop is not None
-        self.sink_loop.request_flush(within_s)
-
-    def topic_id(self, topic: str, deadline: Deadline) -> str | None:
-        """The id of a topic that this sink reads."""
-        return self.clients.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
-
-    def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """How values of a schema are written into Avro files."""
-        from connect.convert.avro.values import avro_values
-
-        return avro_values(schema, properties)
 
 
 Report = Callable[[TaskBuilt | TaskState | TaskCondition | TopicsUsed | AsksToWrite], None]
@@ -204,9 +155,25 @@ class TaskRun:
         """A task that starts paused reports that from its loop."""
         if not self._control.paused:
             self._say(State.RUNNING)
+            self._conditions.report_again()
 
     def _say_paused(self, paused: bool) -> None:
-        self._say(State.PAUSED if paused else State.RUNNING)
+        if paused:
+            self._say(State.PAUSED)
+        else:
+            self._say(State.RUNNING)
+            self._conditions.report_again()
+
+    def _context(
+        self,
+        offsets: SourceOffsets | None = None,
+        transactions: ConnectorTransactions | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> TaskContext:
+        return TaskContext(
+            *(self.id.connector, self.id.task, self._clients, self.figures, self._conditions),
+            *(offsets, transactions, config or {}),
+        )
 
     def _main(self) -> None:
         structlog.contextvars.bind_contextvars(connector=self.id.connector, task=self.id.task)
@@ -268,7 +235,7 @@ class TaskRun:
         stack.callback(delivery.close)
         task = cast("SourceTask", connector.task(task_config))
         stack.callback(self._close, task)
-        context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures, offsets, transactions)
+        context = self._context(offsets, transactions)
         with self.figures.timed("open_s_total"):
             task.open(context)
         loop = SourceLoop(
@@ -320,7 +287,7 @@ class TaskRun:
         connector = parts.build_connector()
         task = cast("SinkTask", connector.task(task_config))
         stack.callback(self._close, task)
-        context = TaskContext(self.id.connector, self.id.task, self._clients, self.figures, config=resolved)
+        context = self._context(config=resolved)
         consumer = self._clients.sink_consumer(self.id, resolved)
         stack.callback(lambda: consumer.close(Deadline.after(CLOSE_TIMEOUT_S)))
         loop = SinkLoop(

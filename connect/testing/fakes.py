@@ -64,15 +64,21 @@ class OffsetStore:
 
 @dataclass
 class FakeTaskContext:
-    """What every task may ask; gauges are kept by name."""
+    """What every task may ask. Gauges are kept by name, and why part of the work waits as it was told last."""
 
     connector: str = "under-test"
     task: int = 0
     gauges: dict[str, float] = field(default_factory=dict)
+    explained: str | None = None
 
     def gauge(self, name: str, value: float) -> None:
         """Keep the last value."""
         self.gauges[name] = value
+
+    def explain(self, reason: str | None) -> None:
+        """Keep the last reason, one line or None."""
+        assert reason is None or (reason.strip() and "\n" not in reason), f"{reason!r} is not one line for people."
+        self.explained = reason
 
 
 class Rejected(NamedTuple):

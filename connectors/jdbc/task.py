@@ -21,6 +21,7 @@ from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.followed import Followed, MakePlan, Reads, StoredOffset
 from connectors.jdbc.handover import Around, Handover, PartReader
+from connectors.jdbc.left_aside import left_aside
 from connectors.jdbc.reading import Connections, ReadingPlan
 from connectors.jdbc.stored import StoredOffsets
 from connectors.jdbc.tables import Part, TableName, from_text, parts_from_text
@@ -146,6 +147,9 @@ class JdbcSourceTask:
         failures = [reader.failure for reader in self._readers if reader.failure is not None]
         if self._ctx is not None:
             self._ctx.gauge("tables_failed", len(failures))
+            found = {r.label: str(r.failure) for r in self._readers if r.failure is not None}
+            again = f"looked at again every {self._config.table_poll_interval_ms / 1000:g} s"
+            self._ctx.explain(left_aside(found, again))
         return failures
 
     def _read_ahead(self) -> bool:

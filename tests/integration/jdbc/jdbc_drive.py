@@ -25,6 +25,7 @@ class OffsetStore:
     def __init__(self) -> None:
         self.offsets: dict[str, str] = {}
         self.gauges: dict[str, float] = {}
+        self.explained: str | None = None
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         text = self.offsets.get(json.dumps(partition))
@@ -32,6 +33,9 @@ class OffsetStore:
 
     def gauge(self, name: str, value: float) -> None:
         self.gauges[name] = value
+
+    def explain(self, reason: str | None) -> None:
+        self.explained = reason
 
     def store(self, batch: Batch) -> None:
         assert batch.position is not None

@@ -67,9 +67,14 @@ def test_a_table_without_rights_is_left_aside_until_it_is_granted(server: Server
     topics = {b.topic for b in until(task, store, lambda read: len(read) >= 3)}
     assert topics == {f"db-{name}" for name in names if name != refused}
     assert store.gauges["tables_failed"] == 1
+    assert store.explained.startswith("1 table is left aside, looked at again every 0.3 s; the others go on.")
+    assert f"{refused}: " in store.explained
+    assert "denied" in store.explained
+    assert "canary" not in store.explained
     server.run(f"GRANT SELECT ON {refused} TO {user}")
     (batch,) = until(task, store, lambda read: len(read) >= 1)
     task.close()
+    assert store.explained is None
     assert batch.topic == f"db-{refused}"
 
 

@@ -21,6 +21,8 @@ class Context:
 
     def gauge(self, name: str, value: float) -> None: ...
 
+    def explain(self, reason: str | None) -> None: ...
+
 
 def test_a_task_reads_no_more_rows_per_second_than_it_may(tmp_path: Path):
     engine = sa.create_engine(f"sqlite:///{tmp_path / 'a.db'}")

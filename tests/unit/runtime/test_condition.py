@@ -51,6 +51,32 @@ def test_of_several_troubles_the_one_nearest_to_the_rows_is_shown_and_then_the_o
     assert [condition.reason for condition in heard] == ["no acknowledgement", "refused", "no acknowledgement"]
 
 
+def test_part_of_the_work_that_waits_is_told_while_nothing_holds_up_the_whole():
+    clock = Clock()
+    heard, conditions = told(clock)
+    conditions.part_waits("source", "Table a is left aside.")
+    conditions.retrying(Step.POLL, "source", RetriableError("away"), 1)
+    clock.now_ms = 2_000
+    conditions.part_waits("source", "Tables a and b are left aside.")
+    conditions.over(Step.POLL, Step.CONVERT, Step.PUT)
+    conditions.part_waits("source", None)
+    assert [None if condition is None else (condition.reason, condition.since_ms) for condition in heard] == [
+        ("Table a is left aside.", 1_000),
+        ("away", 1_000),
+        ("Tables a and b are left aside.", 1_000),
+        None,
+    ]
+
+
+def test_what_was_told_before_a_state_was_said_is_told_again_behind_it():
+    heard, conditions = told()
+    conditions.report_again()
+    assert heard == []
+    conditions.part_waits("source", "Table a is left aside.")
+    conditions.report_again()
+    assert heard == [Condition("Table a is left aside.", 1_000, "source")] * 2
+
+
 def test_an_error_without_words_is_told_by_its_type_and_a_long_one_is_cut():
     heard, conditions = told()
     conditions.retrying(Step.PUT, "sink", TimeoutError(), 1)

@@ -34,6 +34,16 @@ def test_an_offset_comes_back_as_the_offsets_topic_gives_it() -> None:
     assert context.stored_offset({"table": "b"}) is None
 
 
+def test_why_part_of_the_work_waits_is_one_line() -> None:
+    context = FakeSourceContext()
+    context.explain("Table a is left aside.")
+    assert context.explained == "Table a is left aside."
+    context.explain(None)
+    assert context.explained is None
+    with pytest.raises(AssertionError, match="one line"):
+        context.explain("a\nb")
+
+
 def test_an_offset_of_none_forgets_the_place() -> None:
     store = OffsetStore()
     store.store([SourcePosition(PARTITION, {"id": 1}), SourcePosition(PARTITION, None)])
