@@ -76,6 +76,14 @@ class SourceContext(TaskContext, Protocol):
         returns, whose position lies behind these rows. It may have no rows of its own.
         """
 
+    def caught_up(self, at_s: float) -> None:
+        """All that this task has to read and the source held at this time (epoch seconds) is stored: see
+        `SourceTask.stored`.
+
+        The metric `source_lag_s` is the age of the time told last: it grows until a later one is told. A task that
+        tells it begins with the time it was opened, when nothing else is known.
+        """
+
 
 class SinkContext(TaskContext, Protocol):
     """What a sink task may ask of the framework."""

@@ -68,6 +68,9 @@ class _Context:
     def explain(self, reason: str | None) -> None:
         """Nobody looks."""
 
+    def caught_up(self, at_s: float) -> None:
+        """Nobody looks."""
+
     def stored_offset(self, partition: Mapping[str, object]) -> None:
         """The task begins at its beginning."""
 

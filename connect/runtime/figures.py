@@ -15,12 +15,17 @@ _NOTHING: Final = nullcontext()
 class TaskFigures:
     """Counters and gauges by name, unit last. Reading a copy from another thread is safe under the GIL."""
 
-    def __init__(self, on_stage: Callable[[str], None] | None = None) -> None:
-        """`on_stage` hears the stage that begins, named as its counter of seconds, and the one around it when it ends.
+    def __init__(
+        self, on_stage: Callable[[str], None] | None = None, *, clock_s: Callable[[], float] = time.time
+    ) -> None:
+        """`clock_s` gives epoch seconds.
 
+        `on_stage` hears the stage that begins, named as its counter of seconds, and the one around it when it ends.
         Around the outermost one there is an empty text.
         """
         self._values: dict[str, float] = {}
+        self._clock_s = clock_s
+        self._caught_up_s: float | None = None
         self._on_stage = on_stage
         self.stage: tuple[str, float] = ("", 0.0)
         """What is timed now, as its counter is named without the unit, and since when on the monotonic clock; an empty
@@ -33,6 +38,10 @@ class TaskFigures:
     def set(self, name: str, value: float) -> None:
         """Set a gauge."""
         self._values[name] = value
+
+    def caught_up(self, at_s: float) -> None:
+        """All that the source held at this time (epoch seconds) is stored; its age is `source_lag_s` from now on."""
+        self._caught_up_s = at_s
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -64,4 +73,8 @@ class TaskFigures:
 
     def snapshot(self) -> dict[str, float]:
         """All values now."""
-        return dict(self._values)
+        values = dict(self._values)
+        if self._caught_up_s is not None:
+            # Here, as a task that waits for Kafka is not asked, and its lag grows all the same.
+            values["source_lag_s"] = max(0.0, self._clock_s() - self._caught_up_s)
+        return values

@@ -42,6 +42,10 @@ class TaskContext:
         """Say why part of the work waits."""
         self.conditions.part_waits("sink" if self.offsets is None else "source", reason)
 
+    def caught_up(self, at_s: float) -> None:
+        """Say up to which time all that the source held is stored."""
+        self.figures.caught_up(at_s)
+
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this source partition."""
         assert self.offsets is not None

@@ -66,7 +66,7 @@ TASK_METRICS: Final = (
     TaskMetric("lag_s", "kafka_connect_task_lag_seconds", "gauge", "seconds",
                "Age of the oldest row that the sink has read and not committed."),
     TaskMetric("source_lag_s", "kafka_connect_task_source_lag_seconds", "gauge", "seconds",
-               "Age of the newest row read from the source."),
+               "Age of the last time at which all that the source held is in Kafka; at first the age of the task."),
     TaskMetric("assigned_partitions", "kafka_connect_task_assigned_partitions", "gauge", "",
                "Topic partitions the sink task reads."),
     TaskMetric("last_flush_epoch_s", "kafka_connect_task_last_flush_timestamp_seconds", "gauge", "seconds",

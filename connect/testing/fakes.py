@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -104,6 +105,7 @@ class FakeSourceContext(FakeTaskContext):
     store: OffsetStore = field(default_factory=OffsetStore)
     transactions: TransactionContext | None = None
     rejected: list[Rejected] = field(default_factory=list)
+    caught_up_s: float | None = None
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this partition."""
@@ -112,6 +114,11 @@ class FakeSourceContext(FakeTaskContext):
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Keep the rows and their reasons."""
         self.rejected.extend(rejected_of(batch, rows))
+
+    def caught_up(self, at_s: float) -> None:
+        """Keep the last time."""
+        assert math.isfinite(at_s), f"caught_up was told {at_s!r}: epoch seconds are finite."
+        self.caught_up_s = at_s
 
 
 @dataclass

@@ -38,6 +38,10 @@ class Reads(Protocol):
     def is_reading(self) -> bool:
         """A pass has begun and not ended."""
 
+    @property
+    def complete_s(self) -> float | None:
+        """All rows of this time (epoch seconds) were given by `read`; None: that is not known."""
+
     def prepare(self) -> None:
         """Look at the table now. ConnectError when it cannot be read."""
 
@@ -79,6 +83,11 @@ class Followed:
     def is_reading(self) -> bool:
         """A pass has begun and not ended."""
         return self._reader is not None and self._reader.is_reading
+
+    @property
+    def complete_s(self) -> float | None:
+        """All rows of this time (epoch seconds) were given by `read`; None: that is not known."""
+        return None if self._reader is None else self._reader.complete_s
 
     def prepare(self) -> None:
         """Look at the table now. ConnectError when it cannot be read."""

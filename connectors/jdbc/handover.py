@@ -60,6 +60,8 @@ class PartReader:
         self.label = f"{part.table.full}, part {part.number + 1} of {part.of} of its first read"
         self.failure: ConnectError | None = None
         self.due_at_s = 0.0
+        self.complete_s: float | None = None
+        """When it was last seen that nothing is left to read, in epoch seconds."""
         self._part = part
         self._around = around
         self._reader: TableReader | None = None
@@ -80,11 +82,13 @@ class PartReader:
         known = self._around.stored(offsets.table_partition(self._part.table))
         first = FirstRead.of(known)
         if first is None:
+            self.complete_s = None if known is None else time.time()
             self._rest(_SOON_S if known is None else _RARELY_S)
             return None
         if self._reader is None:
             self._begin(first)
         if self._reader is None:
+            self.complete_s = time.time()
             self._rest(_SOON_S)
             return None
         batch = self._reader.read()
@@ -160,6 +164,11 @@ class Handover:
     def is_reading(self) -> bool:
         """A statement is open."""
         return self._followed.is_reading if self._is_over else self._own.is_reading
+
+    @property
+    def complete_s(self) -> float | None:
+        """All rows of this time (epoch seconds) were given by `read`; None while the first read goes on."""
+        return self._followed.complete_s if self._is_over else None
 
     def prepare(self) -> None:
         """Look at the table now. ConnectError when it cannot be read."""

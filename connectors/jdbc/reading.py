@@ -131,6 +131,7 @@ class _Pass:
     form: TimestampForm | None = None
     conditions: Sequence[sa.ColumnElement[bool]] = ()
     pages: Pages | None = None
+    began_s: float = field(default_factory=time.time)
     database: Database | None = field(default=None, repr=False)
 
 
@@ -143,6 +144,8 @@ class TableReader:
         self._pass: _Pass | None = None
         self.due_at_s = time.monotonic() + plan.first_wait_s
         """When to call `read` next, on the monotonic clock."""
+        self.complete_s: float | None = None
+        """When the last pass began that ended with nothing held back, in epoch seconds; None: there was none."""
 
     @property
     def is_reading(self) -> bool:
@@ -228,6 +231,8 @@ class TableReader:
         soon = self._plan.guard is not None and self._plan.guard.is_waiting
         self.due_at_s = time.monotonic() + min(self._plan.interval_s, _SOON_S if soon else self._plan.interval_s)
         if current is not None:
+            if not soon:
+                self.complete_s = current.began_s
             self._release(current)
 
     def _release(self, current: _Pass) -> None:

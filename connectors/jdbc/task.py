@@ -22,6 +22,7 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.followed import Followed, MakePlan, Reads, StoredOffset
 from connectors.jdbc.handover import Around, Handover, PartReader
 from connectors.jdbc.left_aside import left_aside
+from connectors.jdbc.progress import Progress
 from connectors.jdbc.reading import Connections, ReadingPlan
 from connectors.jdbc.stored import StoredOffsets
 from connectors.jdbc.tables import Part, TableName, from_text, parts_from_text
@@ -45,6 +46,7 @@ class JdbcSourceTask:
         self._reading: Reads | None = None
         self._reading_had_failed = False
         self._ctx: SourceContext | None = None
+        self._progress = Progress((), 0.0)
         self._ahead: Future[Batch | None] | None = None
         self._failures = 0
         self._paced_s = 0.0
@@ -61,6 +63,8 @@ class JdbcSourceTask:
             )
         self._ctx = ctx
         self._readers = self._thread.submit(self._plan, ctx).result()
+        self._progress = Progress((reader.label for reader in self._readers), time.time())
+        ctx.caught_up(self._progress.caught_up_s)
         self._judge_failures()
 
     def poll(self, deadline: Deadline) -> Batch | None:
@@ -90,7 +94,9 @@ class JdbcSourceTask:
             self._read_ahead()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """A database keeps nothing for us: there is nothing to prune."""
+        """A database keeps nothing for us: there is nothing to prune. What is stored counts for the lag."""
+        self._progress.stored(positions)
+        self._tell_progress()
 
     def close(self) -> None:
         """Break off what is running and close every connection. A second call finds nothing left to do."""
@@ -191,9 +197,22 @@ class JdbcSourceTask:
             self._judge_failures()
             return None
         self._failures = 0
+        self._count(self._reading, batch)
         if self._reading_had_failed and self._reading.failure is None:
             self._tell_failures()
         return batch
+
+    def _count(self, reader: Reads, batch: Batch | None) -> None:
+        if batch is not None:
+            self._progress.given(reader.label, batch.position)
+        # Rows younger than timestamp.delay.interval.ms were left for later passes.
+        delay_s = self._config.delay_ms / 1000 if "timestamp" in self._config.mode else 0.0
+        self._progress.read(reader.label, None if reader.complete_s is None else reader.complete_s - delay_s)
+        self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        assert self._ctx is not None
+        self._ctx.caught_up(self._progress.caught_up_s)
 
 
 def _table_plan(database: Database, stored: StoredOffset, *, table: TableName, config: JdbcTaskConfig) -> ReadingPlan:

@@ -26,6 +26,7 @@ class OffsetStore:
         self.offsets: dict[str, str] = {}
         self.gauges: dict[str, float] = {}
         self.explained: str | None = None
+        self.caught_up_s = 0.0
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         text = self.offsets.get(json.dumps(partition))
@@ -33,6 +34,9 @@ class OffsetStore:
 
     def gauge(self, name: str, value: float) -> None:
         self.gauges[name] = value
+
+    def caught_up(self, at_s: float) -> None:
+        self.caught_up_s = at_s
 
     def explain(self, reason: str | None) -> None:
         self.explained = reason

@@ -1,0 +1,70 @@
+"""Up to which time everything that a database held is in Kafka. Pure.
+
+A table counts up to the beginning of its last pass whose rows are all stored, a log up to its newest commit that is, or
+up to now once its end was read. Times are epoch seconds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from connect.api.records import SourcePosition
+
+
+@dataclass(slots=True)
+class _Given:
+    """A position that was given to the framework. `up_to_s`: what is known once it and all before it are stored."""
+
+    position: SourcePosition
+    up_to_s: float | None = None
+    is_stored: bool = False
+
+
+class Progress:
+    """What was given of each followed table and what of it is stored. Owned by the task thread."""
+
+    def __init__(self, followed: Iterable[str], begun_s: float) -> None:
+        """`followed`: names of tables, or of the log. Of each nothing is known yet; it counts from `begun_s` on."""
+        self._begun_s = begun_s
+        self._known_s: dict[str, float | None] = dict.fromkeys(followed)
+        self._given: dict[str, deque[_Given]] = {name: deque() for name in self._known_s}
+
+    def given(self, name: str, position: SourcePosition | None) -> None:
+        """A batch was given to the framework."""
+        if position is not None:
+            self._given[name].append(_Given(position))
+
+    def read(self, name: str, up_to_s: float | None) -> None:
+        """All that was there at this time was given; None: nothing is known."""
+        if up_to_s is None:
+            return
+        if self._given[name]:
+            self._given[name][-1].up_to_s = up_to_s
+        else:
+            self._known_s[name] = up_to_s
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """These positions are stored, and all given before them in their partitions."""
+        for name, given in self._given.items():
+            for position in positions:
+                _mark(given, position)
+            while given and given[0].is_stored:
+                first = given.popleft()
+                if first.up_to_s is not None:
+                    self._known_s[name] = first.up_to_s
+
+    @property
+    def caught_up_s(self) -> float:
+        """The time up to which everything is stored, of the table that is furthest behind."""
+        known = [self._begun_s if at_s is None else at_s for at_s in self._known_s.values()]
+        return min(known, default=self._begun_s)
+
+
+def _mark(given: Sequence[_Given], position: SourcePosition) -> None:
+    of_partition = [one for one in given if one.position.partition == position.partition]
+    # The newest of equal ones: of several positions the framework tells the last one alone.
+    last = max((i for i, one in enumerate(of_partition) if one.position.offset == position.offset), default=-1)
+    for one in of_partition[: last + 1]:
+        one.is_stored = True
