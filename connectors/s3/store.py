@@ -23,7 +23,9 @@ T = TypeVar("T")
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
 """An object being created: None once it was made, the metadata of the object that was there, or what went wrong."""
 _log = logging.getLogger(__name__)
-_CONCURRENT_REQUESTS: Final = 8
+_CONCURRENT_UPLOADS: Final = 8
+_CONCURRENT_QUESTIONS: Final = 32
+"""More than uploads: they are small, and after a restart each path has one before its first row."""
 _STOP_CHECK_S: Final = 0.1
 _CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
@@ -56,7 +58,8 @@ class Bucket:
         self._mode = "create" if config.conditional_writes else "overwrite"
         self._store = _open_store(config)
         self._loop = asyncio.new_event_loop()
-        self._free = asyncio.Semaphore(_CONCURRENT_REQUESTS)
+        self._uploads = asyncio.Semaphore(_CONCURRENT_UPLOADS)
+        self._questions = asyncio.Semaphore(_CONCURRENT_QUESTIONS)
 
     def close(self) -> None:
         """Give up what is under way and release the loop; idempotent."""
@@ -66,7 +69,7 @@ class Bucket:
 
     def start_create(self, upload: Upload) -> Started:
         """Begin to create an object. It goes on in the background, also while nobody waits for it."""
-        return self._loop.create_task(self._bounded(self._creating_or_asking(upload)))
+        return self._loop.create_task(self._bounded(self._creating_or_asking(upload), self._uploads))
 
     def wait_for_one(self, started: Collection[Started], deadline: Deadline) -> None:
         """Return as soon as one of these has ended, and when the deadline is over."""
@@ -184,17 +187,17 @@ class Bucket:
         return self._loop.run_until_complete(self._gather(calls, deadline))
 
     async def _gather(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
-        tasks = [asyncio.ensure_future(self._bounded(call)) for call in calls]
+        tasks = [asyncio.ensure_future(self._bounded(call, self._questions)) for call in calls]
         await self._ended(tasks, deadline, asyncio.ALL_COMPLETED)
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
         return [self._answer(result) for result in results]
 
-    async def _bounded(self, call: Callable[[], Awaitable[T]]) -> T | ConnectError:
+    async def _bounded(self, call: Callable[[], Awaitable[T]], most: asyncio.Semaphore) -> T | ConnectError:
         from obstore.exceptions import BaseError
 
-        async with self._free:
+        async with most:
             try:
                 return await call()
             except ConnectError as error:
