@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PACKAGES := connect connectors
 ARGS ?=
+# The tests that need services.
+SERVED = $(BIN)/python -m pytest -q -p no:schemathesis -m "not quick and not chaos" $(BEYOND_CHECK)
 # What `make check` leaves out: whole folders, and of the unit tests the files that hold more than quick ones.
 BEYOND_CHECK := tests/integration tests/kit tests/spec tests/golden $(shell grep -rl --include='*.py' 'mark.thorough' tests/unit)
 PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/* connectors/jdbc/native/src/*)
@@ -36,8 +38,11 @@ lint:
 units:
 	$(BIN)/python -m pytest -q -n 2 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
 
+# A second try does not mend a defect: it runs alone, on a machine that is then idle, and both runs are shown.
 test: check ## Every test, on real Kafka and S3
-	$(BIN)/python -m pytest -q -n 4 -p no:schemathesis --dist loadfile --no-loadscope-reorder -m "not quick and not chaos" $(BEYOND_CHECK) $(ARGS)
+	$(SERVED) -n 4 --dist loadfile --no-loadscope-reorder $(ARGS) || { \
+		echo "Once more, alone, what failed beside others:" >&2; \
+		$(SERVED) --last-failed --last-failed-no-failures none; }
 
 test-bigquery: setup ## The BigQuery sink on Google's service (PROJECT=... DATASET=prefix of the datasets it makes)
 	@test -n "$(PROJECT)" -a -n "$(DATASET)" || { echo "Say make test-bigquery PROJECT=... DATASET=..." >&2; exit 1; }
