@@ -277,6 +277,11 @@ class Config(BaseModel):
         """What is wrong between keys; asked only when every key alone is right. The default finds nothing."""
         return ()
 
+    def notes(self) -> Iterable[ConfigProblem]:
+        """What their user should know of settings that are right: what they weaken or leave undone, and the key that
+        helps. Shown by validation, the log and the status; the default knows nothing."""
+        return ()
+
     @property
     def originals(self) -> Mapping[str, str]:
         """Every key of the connector as given, unknown ones included. May hold secrets: never log it."""

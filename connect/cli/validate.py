@@ -36,4 +36,6 @@ def validate(client: ConnectClient, files: Sequence[Path]) -> None:
         click.echo(f"{manifest.name}: {'broken' if problems else 'fine'}")
         for key, error in problems:
             click.echo(f"  {key}: {error}")
+        for note in found.get("notes", ()):
+            click.echo(f"  note: {note}")
     sys.exit(broken > 0)

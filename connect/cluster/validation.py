@@ -18,6 +18,7 @@ from connect.cluster.operations import RequestError
 from connect.cluster.validation_clients import OverrideValueError, client_overrides
 from connect.cluster.validation_definitions import framework_config, framework_definitions, plugin_definitions
 from connect.cluster.validation_infos import ConfigInfos, Info
+from connect.cluster.validation_notes import notes
 from connect.cluster.validation_plugins import (
     CONVERTERS,
     PREDICATES,
@@ -103,7 +104,8 @@ class Validator:
         groups = _SOURCE_GROUPS if plugin.kind is PluginKind.SOURCE else _SINK_GROUPS
         own_groups = dict.fromkeys(d.group for d in definitions if d.group)
         groups = tuple(dict.fromkeys((*groups, *transforms, *predicates, *own_groups)))
-        found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos))
+        told = tuple(notes(plugin, given, (info.value.name for info in infos)))
+        found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos), told)
         return with_nulls(self._with_placeholders(found, raw, given).with_errors(unreadable), config)
 
     def _resolved(self, raw: Mapping[str, str]) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
@@ -197,7 +199,7 @@ class Validator:
             else:
                 value = replace(value, errors=tuple(hidden_in(error, secrets) for error in value.errors))
             configs.append(replace(info, value=value))
-        return replace(found, configs=tuple(configs))
+        return replace(found, configs=tuple(configs), notes=tuple(hidden_in(note, secrets) for note in found.notes))
 
     def _unresolved(self, raw: Mapping[str, str]) -> Iterable[str]:
         names = "|".join(re.escape(name) for name in self.worker.config_providers)

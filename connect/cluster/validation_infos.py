@@ -56,11 +56,16 @@ class Info:
 
 @dataclass(frozen=True, slots=True)
 class ConfigInfos:
-    """All keys of a connector configuration. `name` is `connector.class` as given."""
+    """All keys of a connector configuration. `name` is `connector.class` as given.
+
+    `notes`: sentences about what is right and yet worth knowing. Java has no such member, so it shows only where there
+    are some.
+    """
 
     name: str
     groups: tuple[str, ...]
     configs: tuple[Info, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def error_count(self) -> int:
@@ -77,12 +82,14 @@ class ConfigInfos:
     def as_json(self) -> dict[str, Any]:
         """The members in the order of the JSON answer."""
         configs = [asdict(info) for info in self.configs]
-        return {"name": self.name, "error_count": self.error_count, "groups": self.groups, "configs": configs}
+        members = {"name": self.name, "error_count": self.error_count, "groups": self.groups, "configs": configs}
+        return members | ({"notes": self.notes} if self.notes else {})
 
     @classmethod
     def of_json(cls, members: Mapping[str, Any]) -> ConfigInfos:
         """What `as_json` made, after its way through JSON."""
-        return cls(members["name"], tuple(members["groups"]), tuple(map(_info, members["configs"])))
+        configs = tuple(map(_info, members["configs"]))
+        return cls(members["name"], tuple(members["groups"]), configs, tuple(members.get("notes", ())))
 
     def message(self) -> str:
         """The text of the 400 answer to an invalid configuration."""

@@ -29,6 +29,7 @@ from connect.rest.cross_origin import cross_origin
 from connect.rest.errors import errors_to_http
 from connect.rest.forward import CLIENT
 from connect.rest.json_body import BODY_LIMIT_BYTES
+from connect.rest.notes import NOTED
 from connect.rest.openapi import openapi_route
 from connect.rest.response_headers import response_headers
 from connect.rest.routing import Route, add_routes
@@ -61,6 +62,7 @@ def rest_app(context: RestContext) -> web.Application:
     """The application; further routes (the web UI) may be added before it is served."""
     app = _application(context)
     app[connectors.PATCHING] = WeakValueDictionary()
+    app[NOTED] = {}
     app.cleanup_ctx.append(_forward_client)
     app.cleanup_ctx.append(backfills.backfill_service)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]

@@ -83,6 +83,8 @@ async def ready(request: web.Request, name: str, config: Mapping[str, str | None
     infos = with_problems(await checked(request, whole), problems)
     if infos.error_count:
         raise RequestError(400, infos.message())
+    for note in infos.notes:
+        log.info("The configuration of connector %s: %s", name, note)
     return {key: value for key, value in whole.items() if value is not None}
 
 

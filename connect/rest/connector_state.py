@@ -7,13 +7,17 @@ from aiohttp import web
 from connect.cluster.operations import TargetState
 from connect.rest.answers import empty_answer, json_answer, status_json
 from connect.rest.context import context_of
+from connect.rest.notes import notes_of
 from connect.rest.routing import Route, flag, name_of
 from connect.rest.waiting import finished
 
 
 async def status(request: web.Request) -> web.Response:
-    """The state of a connector and of its tasks."""
-    return json_answer(status_json(context_of(request).operations.status(name_of(request))))
+    """The state of a connector and of its tasks, and what is worth knowing of its configuration."""
+    name = name_of(request)
+    found = status_json(context_of(request).operations.status(name))
+    notes = await notes_of(request, name)
+    return json_answer(found | ({"notes": notes} if notes else {}))
 
 
 async def pause(request: web.Request) -> web.Response:

@@ -48,6 +48,10 @@ _WHY: Final = {
     "retrying_since": {**_TEXT, "format": "date-time"},
     "next_attempt": {**_TEXT, "format": "date-time"},
 }
+_NOTES: Final = {
+    **_list(_TEXT),
+    "description": "What is worth knowing of a configuration that is right; not there where nothing is.",
+}
 _KEY_TYPE: Final = _enum("BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD")
 _TASK: Final = _object("connector task", connector=_TEXT, task=_INT)
 _CHANGES: Final = _object(
@@ -121,6 +125,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         connector=_ref("State"),
         tasks=_list(_ref("TaskState")),
         type=_enum("source", "sink", "unknown"),
+        notes=_NOTES,
     ),
     "Tasks": _list(_object("id config", id=_TASK, config=_ref("Config"))),
     "Reasons": _list(_object("about text", about=_TEXT, text=_TEXT)),
@@ -166,6 +171,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         "name error_count groups configs",
         name=_TEXT,
         error_count=_INT,
+        notes=_NOTES,
         groups=_list(_TEXT),
         configs=_list(
             _object(

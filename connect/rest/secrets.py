@@ -42,7 +42,8 @@ class Secrets:
         given = {key: value for key, value in config.items() if value is not None}
         hidden, texts = self._secret_keys(given), self._texts(given)
         configs = tuple(self._without(info, hidden, texts) for info in infos.configs)
-        return replace(infos, configs=configs)
+        notes = tuple(masked(hidden_in(note, texts)) for note in infos.notes)
+        return replace(infos, configs=configs, notes=notes)
 
     def hide(self, text: str, config: Mapping[str, str | None]) -> str:
         """A message about a configuration, without its secrets."""

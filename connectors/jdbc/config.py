@@ -6,7 +6,7 @@ Source: JdbcSourceConnectorConfig of confluentinc/kafka-connect-jdbc 10.9 and Ai
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -275,6 +275,11 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         "and isostring one form for all. Instants become ZonedTimestamp. connect or empty: Connect's types, and "
         "timestamps as timestamp.granularity says.",
     )  # fmt: skip
+
+    @classmethod
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Keys that are not declared; further ones of `connection.` go to the driver."""
+        return super().unknown_keys(name for name in properties if not name.startswith("connection."))
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys, in Confluent's order."""

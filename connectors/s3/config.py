@@ -44,6 +44,7 @@ from connectors.s3.classes import (
     TIME_PARTITIONERS,
 )
 from connectors.s3.limits import WITHOUT_EFFECT, key_part, off_or_positive, only, refuse, timezone_name
+from connectors.s3.notes import waiting_records, weaknesses
 from connectors.s3.path_format import PathFormat
 
 
@@ -309,18 +310,11 @@ class S3SinkConfig(BucketConfig):
         for weakness in self.weaknesses() if self.exactly_once else ():
             yield ConfigProblem(weakness.key, f"{weakness.message} Or accept duplicates: leave exactly.once out.")
 
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Where a record can be written twice, and where the last ones of a topic are not written."""
+        yield from self.weaknesses() if self.exactly_once is None else ()
+        yield from waiting_records(self)
+
     def weaknesses(self) -> Iterator[ConfigProblem]:
         """The settings under which a restart can write a record twice, with what to set instead."""
-        if self.is_time_partitioned and self.timestamp_extractor == "Wallclock":
-            yield ConfigProblem(
-                "timestamp.extractor",
-                "timestamp.extractor=Wallclock gives a record another path when it is read again later, so that a "
-                "restart can write it twice. Set timestamp.extractor to Record or RecordField.",
-            )
-        if self.has_wall_clock_rotation and not self.conditional_writes:
-            yield ConfigProblem(
-                "enable.conditional.writes",
-                "Files that end by the wall clock (rotate.schedule.interval.ms, rotate.idle.ms, or rotate.interval.ms "
-                "with timestamp.extractor=Wallclock) are exactly-once only with enable.conditional.writes=true: "
-                "without it a restart can write a record twice. Set it, or have files end by records only.",
-            )
+        return weaknesses(self)

@@ -186,3 +186,28 @@ def _row(definition: KeyDefinition) -> str:
     choices = ", ".join(f"`{value}`" for value in definition.recommended_values if value)
     doc = f"{definition.doc} One of {choices}." if len(choices) > 0 else definition.doc
     return f"| `{definition.name}` | {definition.type.lower()} | {default} | {doc} |"
+
+
+def noted(**more):
+    return [(note.key, note.message) for note in S3SinkConfig.parse({**SMALL, "flush.size": "1000", **more}).notes()]
+
+
+def test_a_sink_whose_tail_waits_for_more_records_says_so():
+    ((key, message),) = noted()
+    assert key == "flush.size"
+    assert message.startswith("The last records of a topic are not in S3 before flush.size=1000 are there or a later")
+    assert "Set rotate.schedule.interval.ms or rotate.idle.ms" in message
+    assert len(noted(**{"rotate.interval.ms": "60000", "timestamp.extractor": "Record"})) == 1
+
+
+@pytest.mark.parametrize(
+    "more", [{"rotate.schedule.interval.ms": "60000"}, {"rotate.idle.ms": "60000"}, {"flush.size": "1"}]
+)
+def test_a_sink_whose_tail_is_written_in_time_does_not(more):
+    assert "flush.size" not in [key for key, _ in noted(**more)]
+
+
+def test_what_can_write_twice_is_noted_unless_it_is_accepted():
+    daily = {"partitioner.class": DAILY_PARTITIONER}
+    assert [key for key, _ in noted(**daily)] == ["timestamp.extractor", "flush.size"]
+    assert [key for key, _ in noted(**daily, **{"exactly.once": "false"})] == ["flush.size"]

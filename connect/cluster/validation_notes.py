@@ -1,0 +1,58 @@
+"""What a person should know of a configuration that is right: keys without effect, and what its plug-in has to say.
+
+Pure. Kafka Connect ignores unknown keys without a word, so a misspelt one shows only in what the connector does.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from connect.api.config import Config
+from connect.api.errors import ConfigError
+from connect.api.plugin import Plugin
+from connect.cluster.validation_definitions import framework_config
+from connect.cluster.validation_plugins import CONVERTERS, PREDICATES, TRANSFORMS
+from connect.cluster.validation_rules import comma_separated
+
+_ALIKE: Final = 0.8
+_OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
+"""What clients and topics take is theirs to know."""
+_OF_CONVERTERS: Final = tuple(f"{side}.converter." for side in CONVERTERS)
+
+
+def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Iterator[str]:
+    """Sentences; `shown`: the names of all keys that validation shows. None holds a value of a key."""
+    known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config)}
+    unknown = [key for key in given if key not in known and not key.startswith((*_OF_CLIENTS, *_OF_CONVERTERS))]
+    for key, _ in plugin.config.unknown_keys(unknown):
+        yield _without_effect(key, given, known)
+    for side in CONVERTERS:
+        own = sorted(key for key in given if key.startswith(f"{side}.converter."))
+        if own and f"{side}.converter" not in given:
+            yield f"{', '.join(own)}: no effect without {side}.converter; the worker's has its own settings."
+    yield from _of_plugin(plugin, given)
+
+
+def _without_effect(key: str, given: Mapping[str, str], known: Iterable[str]) -> str:
+    for kind in (TRANSFORMS, PREDICATES):
+        alias = key.removeprefix(f"{kind.key}.").partition(".")[0]
+        if key.startswith(f"{kind.key}.") and alias not in comma_separated(given.get(kind.key)):
+            return f"{key}: no effect, as {kind.key} does not list {alias}."
+    nearest = difflib.get_close_matches(key, sorted(known), n=1, cutoff=_ALIKE)
+    meant = f" Is {nearest[0]} meant?" if nearest else ""
+    return f"{key}: nobody knows this key, so it has no effect.{meant}"
+
+
+def _of_plugin(plugin: Plugin, given: Mapping[str, str]) -> Iterator[str]:
+    try:
+        config = plugin.config.parse(given)
+    except ConfigError:
+        return  # what is broken is said as an error
+    for note in config.notes():
+        yield f"{note.key}: {note.message}"
+
+
+def _names(config: type[Config]) -> Iterator[str]:
+    return (definition.name for definition in config.definitions())

@@ -1,0 +1,61 @@
+"""Keys without effect, and what plug-ins say of right settings: beside the answer that Java's clients know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sample_plugins import CAST, FILE_SINK, FILE_SOURCE, JSON, VAULT_SOURCE, FileSinkConfig, catalog, worker_config
+
+from connect.api.errors import ConfigProblem
+from connect.cluster.validation import Validator
+from connect.cluster.validation_infos import ConfigInfos
+
+
+def validate(cls: str, **keys: str) -> ConfigInfos:
+    base = {"name": "k", "connector.class": cls}
+    base |= {"topics": "a"} if cls == FILE_SINK else {"topic": "a"} if cls == FILE_SOURCE else {}
+    return Validator(catalog(), worker_config()).validate({**base, **keys})
+
+
+def test_an_unknown_key_is_noted_with_the_nearest_one_and_is_no_error() -> None:
+    found = validate(FILE_SOURCE, **{"batch.sise": "1", "error.tolerance": "all", "quite.another": "hunter2"})
+    assert found.error_count == 0
+    assert found.notes == (
+        "batch.sise: nobody knows this key, so it has no effect. Is batch.size meant?",
+        "error.tolerance: nobody knows this key, so it has no effect. Is errors.tolerance meant?",
+        "quite.another: nobody knows this key, so it has no effect.",
+    )
+    assert list(found.as_json())[-1] == "notes"
+    assert ConfigInfos.of_json(found.as_json()) == found
+
+
+def test_keys_that_somebody_takes_are_not_noted() -> None:
+    known = {
+        "transforms": "c", "transforms.c.type": CAST, "transforms.c.spec": "int8", "key.converter": JSON,
+        "key.converter.schemas.enable": "false", "producer.override.linger.ms": "5", "tasks.max.enforce": "true",
+        "topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1",
+        "topic.creation.default.cleanup.policy": "compact", "errors.tolerance.limit.count": "3",
+    }  # fmt: skip
+    found = validate(FILE_SOURCE, **known)
+    assert found.notes == ()
+    assert "notes" not in found.as_json()
+    assert validate(VAULT_SOURCE, **{"connection.url": "u", "internal.switch": "true"}).notes == ()
+
+
+def test_a_transform_that_is_not_listed_and_a_converter_without_its_class_are_noted() -> None:
+    keys = {"transforms.c.type": CAST, "transforms": "d", "transforms.d.type": CAST, "transforms.d.spek": "int8"}
+    found = validate(FILE_SINK, **keys, **{"value.converter.schemas.enable": "false"})
+    assert found.notes == (
+        "transforms.c.type: no effect, as transforms does not list c.",
+        "transforms.d.spek: nobody knows this key, so it has no effect. Is transforms.d.spec meant?",
+        "value.converter.schemas.enable: no effect without value.converter; the worker's has its own settings.",
+    )
+
+
+def test_a_plugin_says_what_is_worth_knowing_of_right_settings(monkeypatch) -> None:
+    def notes(self: FileSinkConfig) -> Iterable[ConfigProblem]:
+        yield ConfigProblem("file", f"{self.file} is overwritten.")
+
+    monkeypatch.setattr(FileSinkConfig, "notes", notes)
+    assert validate(FILE_SINK, file="/x").notes == ("file: /x is overwritten.",)
+    assert validate(FILE_SINK, **{"file": "/x", "tasks.max": "none"}).error_count > 0

@@ -1,0 +1,43 @@
+"""Notes on a configuration in validation, preview, log and status; answers without notes are Java's."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from rest_client import Rest
+from sample_plugins import FILE_SOURCE, VAULT_SOURCE
+
+CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
+NOTE = "batch.sise: nobody knows this key, so it has no effect. Is batch.size meant?"
+
+
+def test_validation_and_preview_have_them(rest: Rest) -> None:
+    config = CONFIG | {"name": "a", "batch.sise": "1"}
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", config)
+    assert (answer.status_code, answer.json()["notes"]) == (200, [NOTE])
+    assert rest("PUT", "/connectors/a/config?dry_run=true", config).json()["notes"] == [NOTE]
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", CONFIG | {"name": "a"})
+    assert "notes" not in answer.json()
+
+
+def test_the_log_tells_them_when_a_configuration_is_given(rest: Rest, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    rest("PUT", "/connectors/a/config", CONFIG | {"batch.sise": "1"})
+    assert f"The configuration of connector a: {NOTE}" in caplog.text
+
+
+def test_the_status_has_those_of_the_configuration_that_is_in_force(rest: Rest) -> None:
+    rest("PUT", "/connectors/a/config", CONFIG | {"batch.sise": "1"})
+    assert rest.get("/connectors/a/status")["notes"] == [NOTE]
+    assert rest.get("/connectors/a/status")["notes"] == [NOTE]
+    rest("PUT", "/connectors/a/config", CONFIG)
+    assert "notes" not in rest.get("/connectors/a/status")
+
+
+def test_no_note_shows_a_secret(rest: Rest) -> None:
+    vault = {"connector.class": VAULT_SOURCE, "connection.url": "u", "connection.password": "hunter2"}
+    rest("PUT", "/connectors/v/config", vault | {"my-hunter2-key": "x"})
+    status = rest.get("/connectors/v/status")
+    assert "hunter2" not in str(status)
+    assert len(status["notes"]) == 1
