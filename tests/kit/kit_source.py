@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from kit_table import PARTITION, START, TableConfig, TableConnector, TableSource, reached
+from kit_table import PARTITION, START, TableConfig, TableConnector, TableSource
 
 from connect.api.config import ConnectorConfig, Int, String, at_least, key
 from connect.api.connector import SourceContext
@@ -98,8 +98,8 @@ class RepeatsAfterARestartTask(TableSource):
 
 class ForgetsTheOffsetTask(TableSource):
     def open(self, ctx: SourceContext) -> None:
-        with reached(self.config.database):
-            self.place = START
+        super().open(ctx)
+        self.place = START
 
 
 class ReversesTask(TableSource):
