@@ -19,6 +19,7 @@ import pluggy
 from connect.api.config import Config
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP, PROJECT, Plugin, PluginKind, PluginSpec
+from connect.java_connectors import instead_of
 
 CONNECTORS: Final = (PluginKind.SINK, PluginKind.SOURCE)
 LISTED: Final = (
@@ -108,7 +109,8 @@ class Catalog:
             known = ", ".join(describe(p) for p in self.plugins(*CONNECTORS))
             raise ConnectError(
                 f"Failed to find any class that implements Connector and which name matches {name}, "
-                f"available connectors are: {known}"
+                f"available connectors are: {known}",
+                fix=instead_of(name),
             )
         return plugin
 

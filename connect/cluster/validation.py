@@ -73,7 +73,7 @@ class Validator:
         try:
             return self.catalog.connector(name.strip())
         except ConnectError as error:
-            raise RequestError(400, error.message) from error
+            raise RequestError(400, str(error)) from error
 
     def needs_host(self, config: Mapping[str, str | None]) -> bool:
         """Some value comes from a config provider, so that only a task host can tell whether it is right."""

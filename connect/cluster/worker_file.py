@@ -70,6 +70,11 @@ REPLACED: Final[Mapping[str, str]] = {
 }
 """Keys of a Java worker that mean nothing here, and what stands in for each."""
 _OWN: Final = frozenset({definition.name for definition in WorkerConfig.definitions()})
+_OFFSETS_FILE: Final = "offset.storage.file.filename"
+_STATE_KEYS: Final = ("group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic")
+_ADDRESS: Final = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?[0-9a-zA-Z\-%._:]+]?:([0-9]{1,5})")
+"""Source: org.apache.kafka.common.utils.Utils.HOST_PORT_PATTERN (Kafka 4.1)."""
+_PORTS: Final = 65_536
 _PROVIDERS_CLASS: Final = re.compile(r"config\.providers\.([^.]+)\.class")
 _OF_REGISTRIES: Final = ("schema.registry.", "basic.auth.", "bearer.auth.")
 _PREFIXES: Final = (
@@ -107,7 +112,7 @@ def read_worker_file(path: Path, overrides: Iterable[str] = ()) -> WorkerFile:
 
 def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConfig:
     """The settings of a worker, with what its own file refers to looked up. ConfigError lists every broken key."""
-    problems: list[ConfigProblem] = []
+    problems: list[ConfigProblem] = [*_standalone(properties)]
     resolved = properties
     try:
         resolved = config_providers(properties, catalog).resolve(properties)
@@ -115,6 +120,7 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
         problems += error.problems
     unknown = {problem.key for problem in problems}
     problems += _classes(resolved, catalog)
+    problems += _brokers(resolved.get("bootstrap.servers", ""))
     try:
         config = WorkerConfig.parse(resolved)
     except ConfigError as error:
@@ -124,6 +130,28 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
     if problems:
         raise ConfigError(problems)
     return config
+
+
+def _standalone(properties: Mapping[str, str]) -> Iterable[ConfigProblem]:
+    """The file of a Java worker that runs alone lacks what keeps its state in Kafka."""
+    missing = [key for key in _STATE_KEYS if not properties.get(key, "").strip()]
+    if _OFFSETS_FILE in properties and missing:
+        yield ConfigProblem(
+            _OFFSETS_FILE,
+            f"{_OFFSETS_FILE} makes this the file of a standalone Java worker. Here a single worker keeps its state in "
+            f"Kafka too. Add {', '.join(f'{key}=...' for key in missing)}, and on a single broker "
+            "config.storage.replication.factor=1, offset.storage.replication.factor=1 and "
+            "status.storage.replication.factor=1; create connectors by REST or with connect connectors apply.",
+        )
+
+
+def _brokers(text: str) -> Iterable[ConfigProblem]:
+    """Kafka's own clients refuse an address without a port; librdkafka would take one of its own."""
+    for address in (part.strip() for part in text.split(",")):
+        found = _ADDRESS.fullmatch(address)
+        if address and (found is None or not 0 < int(found[1]) < _PORTS):
+            why = f"Invalid url in bootstrap.servers: {address}. Write host:port, such as kafka-1:9092."
+            yield ConfigProblem("bootstrap.servers", f"Invalid value {text} for configuration bootstrap.servers: {why}")
 
 
 def _classes(properties: Mapping[str, str], catalog: Catalog) -> Iterable[ConfigProblem]:

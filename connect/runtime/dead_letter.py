@@ -11,6 +11,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.kafka.pooled_producer import RowProducer
 from connect.kafka.raw import RawBatch
+from connect.runtime.java_errors import java_class
 from connect.runtime.messages import TaskId
 from connect.runtime.tolerance import BadRow
 from connect.telemetry.secret_texts import SECRET_TEXTS
@@ -108,7 +109,7 @@ def context(task: TaskId, row: BadRow) -> list[tuple[str, bytes | None]]:
         "task.id": str(task.task),
         "stage": row.stage.value,
         "class.name": row.component,
-        "exception.class.name": f"{type(row.error).__module__}.{type(row.error).__qualname__}",
+        "exception.class.name": java_class(row.error),
         "exception.message": SECRET_TEXTS.hide(str(row.error)),
         "exception.stacktrace": SECRET_TEXTS.hide("".join(traceback.format_exception(row.error))),
     }

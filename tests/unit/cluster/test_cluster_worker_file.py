@@ -241,3 +241,46 @@ def test_keys_that_lack_what_makes_them_count_are_explained(tmp_path, lines, sai
         ((key, _, why),) = notes
         assert key == said[0]
         assert said[1] in why
+
+
+STANDALONE = (
+    "bootstrap.servers=localhost:9092\nkey.converter=org.apache.kafka.connect.json.JsonConverter\n"
+    "value.converter=org.apache.kafka.connect.json.JsonConverter\noffset.storage.file.filename=/tmp/connect.offsets\n"
+)
+"""What Kafka ships as config/connect-standalone.properties, comments left out."""
+
+
+def problems_of(tmp_path, text):
+    given = read_worker_file(written(tmp_path, "connect-standalone.properties", text))
+    with pytest.raises(ConfigError) as raised:
+        worker_config(given.properties, Catalog.installed())
+    return raised.value.problems
+
+
+def test_the_file_of_a_standalone_java_worker_is_explained_first(tmp_path):
+    first = problems_of(tmp_path, STANDALONE)[0]
+    assert first.key == "offset.storage.file.filename"
+    assert "makes this the file of a standalone Java worker. Here a single worker keeps its state in Kafka too. " in (
+        first.message
+    )
+    assert (
+        "Add group.id=..., config.storage.topic=..., offset.storage.topic=..., status.storage.topic=..."
+        in first.message
+    )
+    (only_one,) = problems_of(tmp_path, f"{STANDALONE}group.id=g\nconfig.storage.topic=c\noffset.storage.topic=o\n")[:1]
+    assert "Add status.storage.topic=..., and on" in only_one.message
+
+
+@pytest.mark.parametrize("address", ["notaport", "host:", "host:x", "host:0", "host:65536", "ho st:1"])
+def test_an_address_of_no_broker_is_named_with_its_form(tmp_path, address):
+    broken = [p for p in problems_of(tmp_path, f"bootstrap.servers=a:1,{address}\n") if p.key == "bootstrap.servers"]
+    (problem,) = broken
+    assert problem.message.endswith(
+        f"Invalid url in bootstrap.servers: {address.strip()}. Write host:port, such as kafka-1:9092."
+    )
+
+
+@pytest.mark.parametrize("address", ["localhost:9092", "SASL_SSL://kafka-1.a_b:9092", "[::1]:9092", "a:1, b:65535,"])
+def test_addresses_that_java_takes_are_taken(tmp_path, address):
+    problems = problems_of(tmp_path, f"bootstrap.servers={address}\n")
+    assert "bootstrap.servers" not in [problem.key for problem in problems]

@@ -161,3 +161,30 @@ def test_listing_the_installed_plugins_imports_no_driver() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("io.debezium.connector.postgresql.PostgresConnector", "JdbcSourceConnector with mode=log"),
+        ("io.debezium.connector.sqlserver.SqlServerConnector", "mode=timestamp+incrementing"),
+        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "bin/connect-mirror-maker.sh"),
+        ("io.confluent.kafka.connect.datagen.DatagenConnector", "give the file source a file"),
+        ("io.confluent.connect.jdbc.JdbcSinkConnector", "Java Connect cluster with a group.id and internal topics of"),
+        ("com.acme.OrdersConnector", "Java Connect cluster with a group.id and internal topics of its own"),
+    ],
+)
+def test_a_java_class_that_is_not_here_answers_with_what_to_use(name: str, told: str) -> None:
+    with pytest.raises(ConnectError) as caught:
+        Catalog.installed().connector(name)
+    assert str(caught.value).startswith(
+        f"Failed to find any class that implements Connector and which name matches {name}"
+    )
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["Oders", "connectors.jdbc.JdbcSorce"])
+def test_a_misspelt_name_is_answered_in_kafka_connects_words_alone(name: str) -> None:
+    with pytest.raises(ConnectError) as caught:
+        Catalog.installed().connector(name)
+    assert caught.value.fix is None

@@ -76,7 +76,7 @@ def test_a_bad_row_is_set_aside_as_it_was_polled(arrow):
         "__connect.errors.task.id": b"3",
         "__connect.errors.stage": b"TRANSFORMATION",
         "__connect.errors.class.name": b"org.apache.kafka.connect.transforms.Cast$Value",
-        "__connect.errors.exception.class.name": b"connect.api.errors.SchemaError",
+        "__connect.errors.exception.class.name": b"org.apache.kafka.connect.errors.DataException",
         "__connect.errors.exception.message": b"Value (x) was out of range for requested data type",
         "__connect.errors.source.format": b"json",
         "__connect.errors.source.topic": b"orders",

@@ -1,0 +1,24 @@
+"""Errors as whoever reads dead letters knows them: by the classes of Kafka Connect. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connect.api.errors import ConfigError, RetriableError, SchemaError
+from connect.runtime.record_sizes import RecordTooLargeError
+
+_CONNECT: Final = "org.apache.kafka.connect.errors."
+_CLASSES: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (RecordTooLargeError, "org.apache.kafka.common.errors.RecordTooLargeException"),
+    (SchemaError, f"{_CONNECT}DataException"),
+    (RetriableError, f"{_CONNECT}RetriableException"),
+    (ConfigError, "org.apache.kafka.common.config.ConfigException"),
+)
+
+
+def java_class(error: Exception) -> str:
+    """The class by which a Java worker tells of such an error; ConnectException where none is closer.
+
+    What it is here is in the letter's stack trace.
+    """
+    return next((name for kind, name in _CLASSES if isinstance(error, kind)), f"{_CONNECT}ConnectException")
