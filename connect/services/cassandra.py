@@ -14,8 +14,10 @@ from connect.services.ports import LOOPBACK, accepts_connections
 from connect.services.supervised import SupervisedService
 
 CASSANDRA_VERSION: Final = "5.0.5"
-_AGENT: Final = Artifact("com.github.jbellis", "jamm", "0.4.0")
-ARTIFACTS: Final = (Artifact("org.apache.cassandra", "cassandra-all", CASSANDRA_VERSION), _AGENT)
+OLD_VERSION: Final = "4.1.9"
+"""The release before, which runs on Java 17 though it is not made for it."""
+_JAMM: Final = {CASSANDRA_VERSION: "0.4.0", OLD_VERSION: "0.3.2"}
+"""By release: the version of the agent that tells it how large objects are."""
 NODE_START_S: Final = 180.0
 """A node takes 6 s on an idle machine, and several times that where others work on the same cores."""
 
@@ -28,9 +30,11 @@ _OPENS: Final = (
     "java.base/java.lang", "java.base/java.lang.module", "java.base/java.lang.reflect", "java.base/java.io",
     "java.base/java.nio", "java.base/java.util", "java.base/sun.nio.ch", "java.base/jdk.internal.loader",
     "java.base/jdk.internal.ref", "java.base/jdk.internal.reflect", "java.base/jdk.internal.math",
-    "java.base/jdk.internal.module", "java.base/jdk.internal.util.jar", "jdk.management/com.sun.management.internal",
+    "java.base/jdk.internal.module", "java.base/jdk.internal.util.jar", "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic", "java.base/java.util.concurrent.locks",
+    "jdk.management/com.sun.management.internal",
 )  # fmt: skip
-"""What Cassandra 5.0 needs of Java 17 (its conf/jvm17-server.options)."""
+"""What Cassandra needs of Java 17 (conf/jvm17-server.options of 5.0, and what 4.1 measures objects with)."""
 _SEEDS: Final = "org.apache.cassandra.locator.SimpleSeedProvider"
 _LOGBACK: Final = """\
 <configuration>
@@ -58,8 +62,8 @@ class CassandraEndpoint:
 class CassandraService(SupervisedService[CassandraEndpoint]):
     """One node that takes every client without a password. `settings` override those of cassandra.yaml, key by key.
 
-    `seed`: of a node that runs already, of whose cluster this one becomes a part. Start them one after the other, each
-    with a loopback `address` of its own.
+    `version`: CASSANDRA_VERSION or OLD_VERSION. `seed`: of a node that runs already, of whose cluster this one becomes
+    a part; start them one after the other, each with a loopback `address` of its own.
     """
 
     name: ClassVar[str] = "cassandra"
@@ -74,17 +78,19 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         settings: Mapping[str, object] | None = None,
         address: str = LOOPBACK,
         seed: str | None = None,
+        version: str = CASSANDRA_VERSION,
         heap_mib: int = 384,
     ) -> None:
         super().__init__(data_folder=data_folder, ports=ports)
         self._settings = dict(settings or {})
         self._address = address
         self._seed = seed
+        self._version = version
         self._heap_mib = heap_mib
 
     def prepare(self) -> None:
         find_java()
-        _jars()
+        _jars(self._version)
 
     def start(self, deadline_s: float = NODE_START_S) -> CassandraEndpoint:
         return super().start(deadline_s)
@@ -97,11 +103,13 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         settings["seed_provider"] = [{"class_name": _SEEDS, "parameters": [{"seeds": seeds}]}]
         yaml_path.write_text(yaml.safe_dump(settings))
         logback_path.write_text(_LOGBACK)
-        jars = _jars()
+        jars = _jars(self._version)
         return [
             *(str(find_java().launcher), f"-Xms{self._heap_mib}m", f"-Xmx{self._heap_mib}m"),
             *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:MaxDirectMemorySize=128m", "-Xss512k"),
-            f"-javaagent:{jars / _AGENT.file_name}",
+            f"-javaagent:{jars / _jamm(self._version).file_name}",
+            # Cassandra 4 sets a security manager of its own, which Java 17 allows where it is told to.
+            "-Djava.security.manager=allow",
             *("-Djdk.attach.allowAttachSelf=true", "-Dio.netty.tryReflectionSetAccessible=true"),
             "-Dchronicle.analytics.disable=true",
             *(word for package in _EXPORTS for word in ("--add-exports", f"{package}=ALL-UNNAMED")),
@@ -154,5 +162,10 @@ def node_settings(folder: Path, ports: Mapping[str, int], address: str) -> dict[
     }
 
 
-def _jars() -> Path:
-    return fetch(f"cassandra-{CASSANDRA_VERSION}", ARTIFACTS)
+def _jars(version: str) -> Path:
+    server = Artifact("org.apache.cassandra", "cassandra-all", version)
+    return fetch(f"cassandra-{version}", [server, _jamm(version)])
+
+
+def _jamm(version: str) -> Artifact:
+    return Artifact("com.github.jbellis", "jamm", _JAMM[version])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from cassandra_node import Node, connected
 
-from connect.services.cassandra import CassandraService
+from connect.services.cassandra import OLD_VERSION, CassandraService
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,6 @@ def cassandra_node() -> Iterator[Node]:
 
 @pytest.fixture(scope="session")
 def old_node() -> Iterator[Node]:
-    """A node that writes version 7 of the commit log, as Cassandra 4 does, plain."""
-    settings = {"storage_compatibility_mode": "CASSANDRA_4"}
-    with CassandraService(settings=settings) as service, connected(service) as node:
+    """A node of Cassandra 4.1, which writes version 7 of the commit log, plain."""
+    with CassandraService(version=OLD_VERSION) as service, connected(service) as node:
         yield node

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cassandra_agent import AgentProcess
 from cassandra_node import Node
 from cassandra_state import TableState
@@ -69,10 +70,12 @@ def with_values(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {key: row for key, row in rows.items() if any(row[name] is not None for name in own)}
 
 
+@pytest.mark.parametrize("version", ["cassandra_node", "old_node"])
 def test_a_table_read_beside_its_changes_is_the_table(
-    cassandra_node: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
+    request: pytest.FixtureRequest, version: str, kafka: KafkaEndpoint, tmp_path: Path, unique: str
 ) -> None:
-    node, random_, ending = cassandra_node, random.Random(5), threading.Event()
+    node: Node = request.getfixturevalue(version)
+    random_, ending = random.Random(5), threading.Event()
     node.keyspace(unique)
     node.run(*_TABLE)
     node.run(*(statement(random_) for _ in range(500)))
