@@ -15,6 +15,7 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
 from connectors.jdbc.log import mysql_reader, pg_slot
+from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.tables import TableFilter, TableName, same_topic
@@ -97,6 +98,8 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
             "connectors of their own.",
         )
     if config.mode == "log":
+        chosen, problems = _logged(database, chosen)
+        yield from problems
         yield from _log_problems(database, config, chosen)
     refused: list[str] = []
     for table in chosen:
@@ -124,6 +127,17 @@ def _unmatched(config: JdbcSourceConfig, present: Sequence[TableName], *, is_fat
             yield ConfigProblem(key, f"{missing} Create it, or take it out of {key}.")
         else:
             _log.warning("%s It is read as soon as it is there.", missing)
+
+
+def _logged(database: Database, chosen: Sequence[TableName]) -> tuple[list[TableName], list[ConfigProblem]]:
+    """The tables that the log tells of; the others are left aside, and problems where none remains."""
+    aside = without_log(database, chosen) if database.dialect_name == "postgresql" else {}
+    texts = [f"Table {table.full} cannot be followed by the log. {why}" for table, why in aside.items()]
+    if aside and len(aside) == len(chosen):
+        return [], [ConfigProblem("table.whitelist", text) for text in texts]
+    for text in texts:
+        _log.warning("%s It is left aside.", text)
+    return [table for table in chosen if table not in aside], []
 
 
 def _log_problems(database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]) -> Iterator[ConfigProblem]:

@@ -41,9 +41,10 @@ class Progress:
         if up_to_s is None:
             return
         if self._given[name]:
-            self._given[name][-1].up_to_s = up_to_s
+            last = self._given[name][-1]
+            last.up_to_s = _later(last.up_to_s, up_to_s)
         else:
-            self._known_s[name] = up_to_s
+            self._know(name, up_to_s)
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """These positions are stored, and all given before them in their partitions."""
@@ -53,13 +54,20 @@ class Progress:
             while given and given[0].is_stored:
                 first = given.popleft()
                 if first.up_to_s is not None:
-                    self._known_s[name] = first.up_to_s
+                    self._know(name, first.up_to_s)
+
+    def _know(self, name: str, at_s: float) -> None:
+        self._known_s[name] = _later(self._known_s[name], at_s)
 
     @property
     def caught_up_s(self) -> float:
         """The time up to which everything is stored, of the table that is furthest behind."""
         known = [self._begun_s if at_s is None else at_s for at_s in self._known_s.values()]
         return min(known, default=self._begun_s)
+
+
+def _later(one_s: float | None, other_s: float) -> float:
+    return other_s if one_s is None else max(one_s, other_s)
 
 
 def _mark(given: Sequence[_Given], position: SourcePosition) -> None:

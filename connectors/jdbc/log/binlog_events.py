@@ -18,7 +18,7 @@ from connectors.jdbc.catalog import NoTableError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import binlog, envelope
 from connectors.jdbc.log.binlog import Event, Operation
-from connectors.jdbc.log.binlog_position import BinlogPosition, Row
+from connectors.jdbc.log.binlog_position import BinlogPosition, Row, file_number
 from connectors.jdbc.log.binlog_rows import Images
 from connectors.jdbc.log.binlog_statements import tell
 from connectors.jdbc.log.cells import BYTES_AT_MOST
@@ -122,6 +122,8 @@ class BinlogEvents:
         self._gtid: binlog.Gtid | None = None
         self._file = position.file
         self._base = position
+        self.read_to = (file_number(position.file), position.pos)
+        """Behind the last event that has an end: its file's number, and the place there."""
         self._fences = position.fences
         self._is_mysql = connector == "mysql"
         self._executed = GtidSet(position.gtids) if self._is_mysql and position.gtids else None
@@ -133,6 +135,11 @@ class BinlogEvents:
 
     def take(self, event: Event) -> None:
         """Collect an event's rows."""
+        self._take(event)
+        if pos := binlog.rotated(event)[1] if event.kind == binlog.ROTATE else event.end:
+            self.read_to = (file_number(self._file), pos)
+
+    def _take(self, event: Event) -> None:
         if event.kind == binlog.ROTATE:
             self._file, _ = binlog.rotated(event)
         elif event.kind in _STARTS:

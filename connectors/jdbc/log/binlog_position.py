@@ -37,7 +37,7 @@ class BinlogFence:
     def holds(self, file: str, end: int, gtid: Gtid | None) -> bool:
         """Whether the snapshot holds a transaction. `end`: of one of its events. Another server has other files."""
         if gtid is None or not self.gtids:
-            return (_number(file), end) <= (_number(self.file), self.pos)
+            return (file_number(file), end) <= (file_number(self.file), self.pos)
         known = self.gtids.get(gtid.domain)
         if known is None:
             return False
@@ -47,10 +47,10 @@ class BinlogFence:
 
     def is_passed(self, file: str, pos: int) -> bool:
         """Whether the log from here on is behind it."""
-        return (_number(file), pos) >= (_number(self.file), self.pos)
+        return (file_number(file), pos) >= (file_number(self.file), self.pos)
 
 
-def _number(file: str) -> int:
+def file_number(file: str) -> int:
     """Of a file of the log, as binlog.000017: their names are not in order from 999999 on."""
     digits = file.rpartition(".")[2]
     return int(digits) if digits.isdecimal() else 0

@@ -19,7 +19,14 @@ from connectors.jdbc.audit import CutOffs
 from connectors.jdbc.catalog import NoTableError, describe
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogFence, BinlogPosition, gtids_of, read_binlog_offset
+from connectors.jdbc.log.binlog_position import (
+    BinlogFence,
+    BinlogPosition,
+    file_number,
+    gtids_of,
+    read_binlog_offset,
+)
+from connectors.jdbc.log.log_end import LogEnd
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
@@ -64,6 +71,7 @@ class MySqlLog:
         self._cuts = CutOffs(session.config)
         self.position = resumed(offset, read_binlog_offset)
         self.stored_lsn = 0
+        self.end = LogEnd(self._ask_for_end)
 
     def batches(self) -> Iterator[Batch | None]:
         """Batches in order; None where there is nothing now, so that the caller can look after other things."""
@@ -201,6 +209,8 @@ class MySqlLog:
             waits_s = [min(spent_s, COLLECT_S)]
             event = self._stream.next(_WAIT_S)
             begun_s = time.monotonic()
+            if event is None:
+                self.end.look(events.read_to)
             while event is not None:
                 events.take(event)
                 event = None if events.has(limit) else self._stream.next(0.0)
@@ -218,6 +228,22 @@ class MySqlLog:
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))
             yield None
+
+    def _ask_for_end(self) -> tuple[int, int]:
+        database = self._database
+        with database.border.translated("asking for the end of the log", "Grant the user REPLICATION CLIENT."):
+            connection = database.connection
+            if database.is_mariadb:
+                # Outside of a snapshot these are of the newest commit, and need no right.
+                rows = connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'binlog_snapshot_%%'").all()
+                found = {str(row[0]).lower(): row[1] for row in rows}
+                file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
+            else:
+                row = connection.exec_driver_sql(_status_statement(connection)).first()
+                assert row is not None
+                file, pos = str(row[0]), int(row[1])
+        database.end_transaction()
+        return file_number(file), pos
 
     def tend(self) -> None:
         """Nothing: the server does not wait for us."""

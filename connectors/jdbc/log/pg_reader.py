@@ -13,12 +13,14 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connectors.jdbc.log import pg_slot
+from connectors.jdbc.log.log_end import LogEnd
 from connectors.jdbc.log.pg_changes import ChangeEvents
 from connectors.jdbc.log.pg_segments import order_of
 from connectors.jdbc.log.pg_snapshot import TableSnapshot
 from connectors.jdbc.log.pg_stream import ReplicationStream
 from connectors.jdbc.log.pg_tables import LogTables
 from connectors.jdbc.log.pg_text import SESSION
+from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.log.pgoutput import LogState
 from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, read_offset, text_of_lsn
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
@@ -46,11 +48,14 @@ class PostgresLog:
         self.stored_lsn = 0
         """All before it is in Kafka, with its offset; set by the task."""
         self.retained_bytes = 0
+        self.end = LogEnd(lambda: pg_slot.end_of_log(self._database))
 
     def batches(self) -> Iterator[Batch | None]:
         """Batches in order; None where there is nothing now, so that the caller can look after other things."""
         config = self._config
         self._session.look_at_tables()
+        if aside := without_log(self._database, self._session.tables):
+            self._session.leave_aside(aside)
         pg_slot.ensure_publication(self._database, config, self._session.tables)
         pg_slot.warn_of_what_is_not_published(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
@@ -147,6 +152,8 @@ class PostgresLog:
                 # All that the server has read was nothing for us: it need not keep it.
                 state.commit_end_lsn = self._stream.server_end
                 self.position = self.position.moved(self._stream.server_end)
+            if not len(messages) and not state.is_open:
+                self.end.look(self.position.commit_lsn)
             beat = self._session.heartbeat.due(self.position.commit_lsn)
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))

@@ -48,6 +48,16 @@ def look_at_slot(database: Database, name: str) -> Slot | None:
     )
 
 
+def end_of_log(database: Database) -> int:
+    """Up to which LSN the server's log is written."""
+    statement = sa.text(
+        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text"
+    )
+    found = database.scalar(statement, "asking for the end of the log")
+    database.end_transaction()
+    return lsn_of_text(str(found))
+
+
 def require_whole(slot: Slot, name: str, database: Database) -> None:
     """ConnectError when the slot cannot be read."""
     here = database.scalar(sa.text("SELECT current_database()"), "asking for the database's name")

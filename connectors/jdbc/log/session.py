@@ -31,6 +31,8 @@ class LogSession:
         self.stopping = stopping
         self.database = Database(config)
         self.heartbeat = Heartbeat(config)
+        self.left_aside: Mapping[str, str] = {}
+        """Why tables are left aside while the others go on, by full name; read by the task thread."""
         self._listed = frozenset(tables)
         self._filter = TableFilter.of(config)
         self._paced_s = 0.0
@@ -50,6 +52,16 @@ class LogSession:
             _log.warning("Tables that are gone are left out: %s.", ", ".join(gone))
             self.tables = [table for table in self.tables if table in present]
 
+    def leave_aside(self, why: Mapping[TableName, str]) -> None:
+        """Go on without these tables. ConnectError when no other one is there."""
+        for table, reason in why.items():
+            _log.warning("Table %s is left aside; the others go on. %s", table.full, reason)
+        self.left_aside = {**self.left_aside, **{table.full: reason for table, reason in why.items()}}
+        self.tables = [table for table in self.tables if table not in why]
+        if not self.tables:
+            reasons = " ".join(f"{table}: {reason}" for table, reason in self.left_aside.items())
+            raise ConnectError(f"No table is left to follow. {reasons}", key="table.whitelist")
+
     @property
     def page_rows(self) -> int:
         """How many rows of a first read come at once."""
@@ -63,7 +75,8 @@ class LogSession:
 
     def chooses(self, table: TableName) -> bool:
         """Whether the log's changes of a table are wanted: it was there at the start, or the filter selects it."""
-        return table in self._listed or self._filter.selects(table)
+        is_chosen = table in self._listed or self._filter.selects(table)
+        return is_chosen and table.full not in self.left_aside
 
 
 def resumed(offset: Mapping[str, Any] | None, read: Callable[[Mapping[str, Any]], P]) -> P | None:

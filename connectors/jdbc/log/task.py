@@ -15,8 +15,10 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.config import JdbcTaskConfig
+from connectors.jdbc.left_aside import left_aside
 from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.log.session import LogSession
+from connectors.jdbc.progress import Progress
 from connectors.jdbc.tables import from_text
 from connectors.jdbc.url import family
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.log.pg_reader import PostgresLog
 
 _log = logging.getLogger(__name__)
+_LOG = "log"
 _READY = 4
 """Batches that may wait to be delivered."""
 _SLICE_S = 0.05
@@ -41,7 +44,10 @@ class JdbcLogTask:
         self._ctx: SourceContext | None = None
         self._stopping = threading.Event()
         self._reading: _Reading | None = None
+        self._session = LogSession(config, from_text(config.tables), self._stopping)
         self._paced_s = 0.0
+        self._progress = Progress((), 0.0)
+        self._explained: str | None = None
 
     def open(self, ctx: SourceContext) -> None:
         """Resume at the stored offset."""
@@ -53,18 +59,27 @@ class JdbcLogTask:
             )
         self._ctx = ctx
         offset = ctx.stored_offset(partition_of(self._config.topic_prefix))
-        session = LogSession(self._config, from_text(self._config.tables), self._stopping)
-        self._reading = _Reading(_log_of(session, offset), self._stopping)
+        self._reading = _Reading(_log_of(self._session, offset), self._stopping)
+        self._progress = Progress([_LOG], time.time())
+        ctx.caught_up(self._progress.caught_up_s)
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """The next batch. After a RetriableError the next call connects anew and goes on behind the last batch."""
         assert self._reading is not None
         assert self._ctx is not None
         self._ctx.gauge("slot_retained_bytes", self._reading.log.retained_bytes)
+        self._explain(self._ctx)
+        # Asked for before the batches: all that was read before the end was seen is among them.
+        end_s = self._reading.log.end.reached_s
         pause_s = self._paced_s - time.monotonic()
         if pause_s > 0 and not deadline.wait(pause_s):
             return None
         batch = self._reading.next(deadline)
+        if batch is not None:
+            self._progress.given(_LOG, batch.position)
+            end_s = _commit_s(batch.position)
+        self._progress.read(_LOG, end_s)
+        self._ctx.caught_up(self._progress.caught_up_s)
         if batch is not None and self._config.max_rows_per_second:
             self._paced_s = max(self._paced_s, time.monotonic()) + len(batch) / self._config.max_rows_per_second
         return batch
@@ -75,12 +90,37 @@ class JdbcLogTask:
         log = self._reading.log
         lsns = [p.offset.get("lsn_commit") for p in positions if p.offset is not None and not p.offset.get("snapshot")]
         log.stored_lsn = max([log.stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
+        self._progress.stored(positions)
+        assert self._ctx is not None
+        self._ctx.caught_up(self._progress.caught_up_s)
+
+    def _explain(self, ctx: SourceContext) -> None:
+        text = left_aside(self._session.left_aside, "until the task is restarted")
+        if text != self._explained:
+            self._explained = text
+            ctx.explain(text)
 
     def close(self) -> None:
         """Break off what is running and leave the server. A second call finds nothing left to do."""
         self._stopping.set()
         if self._reading is not None:
             self._reading.end()
+
+
+def _commit_s(position: SourcePosition | None) -> float | None:
+    """When the last transaction before the position was committed, in epoch seconds; None: it does not tell."""
+    offset = {} if position is None or position.offset is None else position.offset
+    if offset.get("snapshot"):
+        return None
+    match offset:
+        case {"ts_usec": int(us)}:
+            at_s = us / 1_000_000
+        case {"ts_sec": int(second)}:
+            at_s = float(second)
+        case _:
+            return None
+    # The server's clock may be ahead.
+    return min(at_s, time.time())
 
 
 def _log_of(session: LogSession, offset: Mapping[str, Any] | None) -> PostgresLog | MySqlLog:

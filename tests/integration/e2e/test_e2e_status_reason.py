@@ -92,6 +92,8 @@ def test_a_source_says_that_its_database_is_away(worker, own_postgres, unique):
     }  # fmt: skip
     assert worker.create(unique, config).status_code == 201
     worker.wait_for_tasks(unique, "RUNNING")
+    lag = "kafka_connect_task_source_lag_seconds"
+    wait_for(lambda: (metric(worker, unique, lag) or 9.0) < 3.0, 30, "a lag of next to nothing")
     own_postgres.stop()
     wait_for(lambda: task_of(worker, unique).get("waiting_for") == "source", 60, "a reason")
     away = task_of(worker, unique)
@@ -99,6 +101,43 @@ def test_a_source_says_that_its_database_is_away(worker, own_postgres, unique):
     assert str(at.port) in away["reason"]
     assert at.password not in away["reason"]
     assert away["since"] == away["retrying_since"] <= away["next_attempt"]
+    wait_for(lambda: (metric(worker, unique, lag) or 0.0) > 5.0, 30, "a lag that grows")
+    said = worker.call("GET", unique, "/why").json()
+    assert any("s behind its source" in one["text"] for one in said), said
     own_postgres.start()
     wait_for(lambda: "reason" not in task_of(worker, unique), 60, "rows that move again")
+    wait_for(lambda: (metric(worker, unique, lag) or 9.0) < 3.0, 30, "a lag of next to nothing again")
+    worker.call("DELETE", unique)
+
+
+def test_a_source_says_which_of_its_tables_is_left_aside(worker, own_postgres, unique):
+    at = own_postgres.endpoint
+    with psycopg.connect(
+        host=at.host, port=at.port, user=at.user, password=at.password, dbname=at.database, autocommit=True
+    ) as connection:
+        for statement in (
+            "CREATE TABLE open_to_all (id int PRIMARY KEY)",
+            "CREATE TABLE closed (id int PRIMARY KEY)",
+            "INSERT INTO open_to_all VALUES (1)",
+            "CREATE USER reader PASSWORD 'canary-4711'",
+            "GRANT SELECT ON open_to_all TO reader",
+        ):
+            connection.execute(statement)
+        config = {
+            "connector.class": "JdbcSourceConnector", "connection.user": "reader", "connection.password": "canary-4711",
+            "connection.url": f"jdbc:postgresql://{at.host}:{at.port}/{at.database}", "mode": "incrementing",
+            "incrementing.column.name": "id", "table.whitelist": "open_to_all,closed", "topic.prefix": f"{unique}-",
+            "poll.interval.ms": "200", "table.poll.interval.ms": "500",
+        }  # fmt: skip
+        assert worker.create(unique, config).status_code == 201
+        wait_for(lambda: "left aside" in task_of(worker, unique).get("reason", ""), 60, "the table that is left aside")
+        told = task_of(worker, unique)
+        assert told["state"] == "RUNNING"
+        assert "closed: " in told["reason"]
+        assert "the rights of the user" in told["reason"]
+        assert "canary" not in told["reason"]
+        said = worker.call("GET", unique, "/why").json()
+        assert any("closed: " in one["text"] for one in said), said
+        connection.execute("GRANT SELECT ON closed TO reader")
+        wait_for(lambda: "reason" not in task_of(worker, unique), 60, "a table that is read again")
     worker.call("DELETE", unique)

@@ -78,6 +78,26 @@ def test_a_table_without_rights_is_left_aside_until_it_is_granted(server: Server
     assert batch.topic == f"db-{refused}"
 
 
+def test_the_lag_is_the_age_of_the_last_pass_whose_rows_are_stored(server: Server):
+    server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY)", "INSERT INTO {t} VALUES (1)")
+    store = OffsetStore()
+    task = server.opened(store, **BY_ID, offset__mode="confluent")
+    opened_s = store.caught_up_s
+    read = until(task, store, lambda read: len(rows(read)) == 1)
+    more = Deadline.after(0.5)
+    while not more.expired:
+        assert task.poll(Deadline.after(0.1)) is None
+    assert store.caught_up_s == opened_s, "a row that is not stored is lag"
+    task.stored([batch.position for batch in read])
+    assert store.caught_up_s > opened_s
+    stored_s = store.caught_up_s
+    deadline = Deadline.after(10)
+    while store.caught_up_s < stored_s + 0.5:
+        assert not deadline.expired
+        assert task.poll(Deadline.after(0.1)) is None
+    task.close()
+
+
 def test_a_dropped_table_stops_itself_only(server: Server):
     other = f"{server.table}_other"
     for name in (server.table, other):

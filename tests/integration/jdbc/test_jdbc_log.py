@@ -22,6 +22,55 @@ MANY = {"postgres": "generate_series(1, {}) AS s(i)", "mariadb": "(SELECT seq AS
 """Numbers from 1 as `i`."""
 
 
+@postgres_only
+def test_tables_of_which_the_log_tells_nothing_are_left_aside_by_name(server: Server, caplog):
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY)",
+        "CREATE UNLOGGED TABLE {t}_fast (id INT PRIMARY KEY)",
+        "CREATE TABLE {t}_bare ()",
+        "INSERT INTO {t} VALUES (1)",
+    )
+    names = [server.table + end for end in ("", "_fast", "_bare")]
+    with log_run(server, *names) as run:
+        run.open()
+        run.until_events(1)
+        server.run("INSERT INTO {t} VALUES (2)")
+        run.until_events(2)
+        told = run.store.explained
+    assert told is not None
+    assert told.startswith("2 tables are left aside, until the task is restarted; the others go on.")
+    assert f"public.{names[1]}: It is UNLOGGED" in told
+    assert f"public.{names[2]}: It has no columns." in told
+    warned = [r.getMessage() for r in caplog.records if "cannot be followed by the log" in r.getMessage()]
+    assert len(warned) == 2, "check names them"
+    with pytest.raises(ConfigError, match="UNLOGGED"):
+        server.connector(mode="log", table__whitelist=names[1], slot__name=server.table).check(Deadline.after(10))
+
+
+def test_the_lag_is_the_age_of_what_is_stored_and_next_to_nothing_at_the_end_of_the_log(server: Server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "INSERT INTO {t} VALUES (1)")
+    with log_run(server) as run:
+        run.open()
+        run.until_events(1)
+        began_s = time.time()
+        run.until(lambda: run.store.caught_up_s > began_s)
+        server.run("INSERT INTO {t} VALUES (2)")
+        assert run.task is not None
+        deadline = Deadline.after(30)
+        while (batch := run.task.poll(Deadline.after(0.2))) is None or not len(batch):
+            assert not deadline.expired
+            if batch is not None:
+                run.take(batch)
+        stuck_s = run.store.caught_up_s
+        more = Deadline.after(2.5)
+        while not more.expired:
+            beyond = run.task.poll(Deadline.after(0.2))
+            assert beyond is None or not len(beyond)
+        assert run.store.caught_up_s == stuck_s, "a row that is not stored is lag"
+        run.take(batch)
+        run.until(lambda: run.store.caught_up_s > stuck_s + 2)
+
+
 class Writer(threading.Thread):
     """Changes two tables in transactions that mix them, until told to end."""
 

@@ -15,7 +15,7 @@ from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log.binlog import Event
 from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogPosition, read_binlog_offset
+from connectors.jdbc.log.binlog_position import BinlogFence, BinlogPosition, read_binlog_offset
 from connectors.jdbc.log.binlog_values import LoggedColumn
 from connectors.jdbc.log.envelope import EventFormat
 from connectors.jdbc.log.gtid_set import GtidSet
@@ -132,6 +132,32 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
     for batch in events.batches(limit):
         got[batch.topic] += _told(batch)
     assert got == wanted
+
+
+def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tables_are_not_asked():
+    fenced = BinlogPosition("f", 4, fences={"db.a": BinlogFence("f", 900, {"0": "0-1-5"})})
+    events = BinlogEvents(CONFIG, "mariadb", fenced, tables=TABLES, plan=TABLES.__getitem__, chosen=TABLES.__contains__)
+    for number in (5, 6):
+        for event in _transaction(number, [("a", "u", [number]), ("b", "u", [number])], "xid"):
+            events.take(event)
+    got = defaultdict(list)
+    for batch in events.batches(9):
+        got[batch.topic] += _told(batch)
+    assert got == {"p.db.a": [("u", 6)], "p.db.b": [("u", 5), ("u", 6)]}
+
+
+def test_a_reader_knows_how_far_it_has_read_in_which_file():
+    events = BinlogEvents(
+        CONFIG, "mariadb", BinlogPosition("f.000007", 4), tables=TABLES, plan=TABLES.__getitem__, chosen=lambda _: True
+    )
+    assert events.read_to == (7, 4)
+    for event in _transaction(5, [("a", "u", [1])], "xid"):
+        events.take(event)
+    assert events.read_to == (7, 550)
+    events.take(_event(4, struct.pack("<Q", 4) + b"f.000008", 600))
+    assert events.read_to == (8, 4)
+    events.take(_event(27, b"f.000008", 0))
+    assert events.read_to == (8, 4), "an event without an end says nothing"
 
 
 def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(caplog):

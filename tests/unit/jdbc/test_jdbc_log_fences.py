@@ -30,6 +30,21 @@ def test_a_read_that_is_broken_off_goes_on_in_a_segment_of_its_own():
     assert [mask.tolist() for mask in hidden] == [[False] * 3, [True, False, False], [True, True, False]]
 
 
+def test_a_snapshot_hides_what_had_committed_when_it_was_taken():
+    # Below 7 all had ended, 8 ran; the log has the lower half of a number.
+    seen = Seen(f"7:{2**32 + 10}:8", 10_000)
+    xids, before = np.array([6, 8, 9, 10, 11]), 9_999
+    assert seen.hides(xids, np.full(5, before)).tolist() == [True, False, True, False, False]
+    assert seen.hides(xids, np.full(5, 10_000)).tolist() == [False] * 5, "it committed behind the snapshot"
+    assert Seen("5:5:", 10_000).hides(np.array([2**32 - 1]), np.array([50])).tolist() == [True], "before the wrap"
+
+
+def test_a_fence_is_passed_behind_the_last_of_its_snapshots_alone():
+    fence = Fence(BY, (Segment(None, ("3",)), Segment(EARLY, ("5",)), Segment(LATE)))
+    assert [fence.is_passed(lsn) for lsn in (0, 10_000, 19_999, 20_000)] == [False, False, False, True]
+    assert Fence().is_passed(0), "behind the snapshot of the slot there is nothing to hide"
+
+
 def test_rows_in_another_order_are_all_read_again_and_no_change_since_the_first_of_them_is_hidden():
     begun = Fence(BY, (Segment(EARLY, ("30",)), Segment(LATE)))
     assert begun.goes_on(("other",), ("30",), LATE) == Fence(("other",), (Segment(EARLY),))
