@@ -22,6 +22,7 @@ from connect.api.records import Batch
 from connect.backfill.markers import ChunkState, Marker, added, checksum, chunk_states, with_headers
 from connect.kafka.errors import AbortableError
 from connect.kafka.raw import RawBatch
+from connect.runtime.pipeline import Encoded
 
 _log = logging.getLogger(__name__)
 _OPEN_S = 60.0
@@ -82,8 +83,8 @@ class LanePorts(Protocol):
     def reader(self) -> BulkReader:
         """Reads the source."""
 
-    def encode(self, batch: Batch) -> Sequence[RawBatch]:
-        """Rows as records. Raises for a row that cannot be one."""
+    def encode(self, batch: Batch) -> Encoded:
+        """Rows as records, and dead letters of those that cannot be one. Raises for a row that is not tolerated."""
 
     def markers(self) -> Iterable[Marker]:
         """What is committed in the lane's marker partition now, in order."""
@@ -127,20 +128,23 @@ class _Part:
     """Encoded rows of one transaction."""
 
     batches: list[RawBatch] = field(default_factory=list)
+    letters: list[RawBatch] = field(default_factory=list)
     read: int = 0
     rows: int = 0
     size_bytes: int = 0
     checksum: int = 0
     offset: Mapping[str, object] | None = None
 
-    def add(self, batch: Batch, raws: Sequence[RawBatch]) -> None:
+    def add(self, batch: Batch, encoded: Encoded) -> None:
         self.read += len(batch)
         self.offset = None if batch.position is None else batch.position.offset
-        for raw in raws:
+        for raw in encoded.rows:
             self.batches.append(raw)
             self.rows += len(raw)
             self.size_bytes += raw.size_bytes
             self.checksum = added(self.checksum, checksum(raw))
+        self.letters += encoded.letters
+        self.size_bytes += sum(letter.size_bytes for letter in encoded.letters)
 
     def marker(self, chunk: str, number: int, *, is_last: bool) -> Marker:
         topics: dict[str, int] = {}
@@ -154,6 +158,7 @@ class _Part:
             size_bytes=self.size_bytes,
             checksum=self.checksum,
             is_last=is_last,
+            letters=sum(map(len, self.letters)),
             topics=topics,
             offset=self.offset,
             written_ms=time.time_ns() // 1_000_000,
@@ -244,6 +249,8 @@ class LaneRun:
         try:
             for raw in part.batches:
                 producer.send(with_headers(raw, self._work.job, chunk.id), deadline)
+            for letter in part.letters:
+                producer.send(letter, deadline)
             self._on_step(Step.ROWS_SENT, chunk.id)
             producer.send(self._ports.marker_batch(marker), deadline)
             self._on_step(Step.MARKER_SENT, chunk.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,9 +21,12 @@ from connect.kafka.errors import FatalProducerError, FencedError
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.figures import TaskFigures
 from connect.runtime.messages import TaskId
-from connect.runtime.pipeline import SourcePipeline
-from connect.runtime.tolerance import BadRow
+from connect.runtime.pipeline import Encoded, SourcePipeline
+from connect.runtime.record_sizes import RecordSizes
+from connect.runtime.source_letters import SourceDeadLetters
+from connect.runtime.tolerance import Tolerance
 from connect.runtime.topic_creation import Topics
 
 _READ_S: Final = 60.0
@@ -80,10 +83,14 @@ class Lane:
         stack.callback(self.reader.close)
         self._paid_until_s = time.monotonic()
 
-    def encode(self, batch: Batch) -> Sequence[RawBatch]:
-        """By the connector's own transforms and converters, for topics that are there. ConnectError: a bad row."""
-        made = self._pipeline.encode(batch).rows
-        for raw in made:
+    def encode(self, batch: Batch) -> Encoded:
+        """By the connector's own transforms, converters and `errors.*`, for topics that are there.
+
+        ToleranceExceededError, LimitExceededError: a bad row, or too many.
+        """
+        self._tolerance.saw(len(batch))
+        made = self._pipeline.encode(batch)
+        for raw in made.rows:
             self._topics.ensure(raw.topic, Deadline.after(_READ_S))
         return made
 
@@ -108,9 +115,24 @@ class Lane:
         Deadline.after(rest_s).wait(rest_s)
 
     @cached_property
+    def _sizes(self) -> RecordSizes:
+        return self._parts.clients.record_sizes(self._id, self._parts.resolved)
+
+    @cached_property
+    def _letters(self) -> SourceDeadLetters | None:
+        parts = self._parts
+        return parts.clients.source_letters(
+            self._id, parts.source_config, parts.resolved, parts.converters.header, self._sizes
+        )
+
+    @cached_property
+    def _tolerance(self) -> Tolerance:
+        add = None if self._letters is None else self._letters.add
+        return Tolerance(self._parts.source_config, TaskFigures(), add, str(self._id))
+
+    @cached_property
     def _pipeline(self) -> SourcePipeline:
-        sizes = self._parts.clients.record_sizes(self._id, self._parts.resolved)
-        return self._parts.source_pipeline(_refuse, sizes=sizes)
+        return self._parts.source_pipeline(self._tolerance.give_up, self._letters, sizes=self._sizes)
 
     @cached_property
     def _topics(self) -> Topics:
@@ -135,11 +157,3 @@ def bulk_source(parts: ConnectorParts) -> BulkSource:
             fix="Name a connector that can be split, as the JDBC source, or let it read its source itself.",
         )
     return connector
-
-
-def _refuse(rows: list[BadRow]) -> None:
-    row = rows[0]
-    raise ConnectError(
-        f"A row cannot become a record: {row.stage} by {row.component}: {type(row.error).__name__}: {row.error}",
-        fix="Mend the row, or the connector's transforms and converters; then run the backfill again.",
-    )

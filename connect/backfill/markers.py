@@ -29,7 +29,8 @@ class Marker:
 
     read: rows that the source gave; rows: records that the transforms made of them; topics: records per topic.
     checksum: the sum of the CRC-32 of each record's key and value, modulo 2**64, whatever their order. offset: from
-    which the chunk's reading goes on; is_last: it is read to its end.
+    which the chunk's reading goes on; is_last: it is read to its end. letters: dead letters of rows that no record can
+    hold, in the same transaction.
     """
 
     chunk: str
@@ -39,6 +40,7 @@ class Marker:
     size_bytes: int
     checksum: int
     is_last: bool
+    letters: int = 0
     topics: Mapping[str, int] = field(default_factory=dict)
     offset: Mapping[str, object] | None = None
     written_ms: int = 0
@@ -112,6 +114,7 @@ class ChunkState:
     rows: int = 0
     size_bytes: int = 0
     checksum: int = 0
+    letters: int = 0
     is_done: bool = False
     after: Mapping[str, object] | None = None
     topics: Mapping[str, int] = field(default_factory=dict)
@@ -133,6 +136,7 @@ class ChunkState:
             rows=self.rows + marker.rows,
             size_bytes=self.size_bytes + marker.size_bytes,
             checksum=added(self.checksum, marker.checksum),
+            letters=self.letters + marker.letters,
             is_done=marker.is_last,
             after=marker.offset,
             topics=topics,

@@ -47,6 +47,8 @@ class ChunkVerdict:
     wrote: int | None
     found: int
     same_content: bool
+    letters: int = 0
+    """Rows that no record can hold, and that are dead letters."""
 
     @property
     def missing(self) -> int:
@@ -115,6 +117,8 @@ class Verdict:
             yield f"  not finished: {', '.join(self.unfinished[:10])}{' …' * (len(self.unfinished) > 10)}"
         if self.changed:
             yield f"  other content than was written: {', '.join(self.changed[:10])}"
+        if letters := sum(chunk.letters for chunk in self.chunks):
+            yield f"  {letters:,} rows are dead letters"
         if gone := sum(chunk.gone for chunk in self.chunks):
             yield f"  {gone:,} rows were deleted or changed in the source since they were read"
         yield f"{'good' if self.is_good else 'NOT good'}: {self.missing} missing, {self.twice} twice"
@@ -168,7 +172,7 @@ def _judged(split: Split, state: ChunkState | None, found: Found, reader: BulkRe
         return ChunkVerdict(split.id, None, None, None, found.rows, same_content=False)
     source = None if reader is None else reader.count(split)
     same = (found.rows, found.checksum) == (state.rows, state.checksum)
-    return ChunkVerdict(split.id, source, state.read, state.rows, found.rows, same)
+    return ChunkVerdict(split.id, source, state.read, state.rows, found.rows, same, state.letters)
 
 
 def _records(worker: Mapping[str, str], topics: Iterable[str]) -> Iterator[RawBatch]:

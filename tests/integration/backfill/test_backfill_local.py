@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -129,12 +130,22 @@ def test_a_lane_that_runs_on_while_its_job_is_cancelled_commits_nothing_more(tab
     assert len(table.ids()) == 500, "the one chunk that was committed before"
 
 
-def test_a_row_that_cannot_become_a_record_ends_the_job_with_its_reason(table: Table):
+def test_a_row_that_cannot_become_a_record_ends_the_job_or_is_a_dead_letter_as_its_connector_says(table: Table):
     table.fill(1000)
     bad = table.connector(transforms="cast", transforms__cast__type="org.apache.kafka.connect.transforms.Cast$Value")
     bad |= {"transforms.cast.spec": "name:int32"}
-    with table.driver(bad) as driver, pytest.raises(ConnectError, match="A row cannot become a record: TRANSFORMATION"):
+    tolerant = bad | {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": f"{table.name}-letters"}
+    tolerant["errors.deadletterqueue.topic.replication.factor"] = "1"
+    table.run("UPDATE {t} SET name = '7' WHERE id > 3")
+    with table.driver(bad) as driver, pytest.raises(ConnectError, match="TRANSFORMATION"):
         driver.run(InThisProcess())
     known = table.driver().require_known()
     assert known.state is JobState.FAILED
     assert "TRANSFORMATION" in (known.error or "")
+    with table.driver(tolerant) as driver:
+        assert driver.run(InThisProcess()).state is JobState.COPIED
+        verdict = verify(driver)
+    assert (verdict.is_good, sum(chunk.letters for chunk in verdict.chunks)) == (True, 3)
+    assert Counter(table.ids()) == Counter(range(4, 1001))
+    letters = [json.loads(message.value())["payload"]["id"] for message in table.records(f"{table.name}-letters")]
+    assert letters == [1, 2, 3]

@@ -14,8 +14,9 @@ from connect.backfill.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, St
 from connect.backfill.markers import Marker, markers
 from connect.kafka.errors import FencedError
 from connect.kafka.raw import RawBatch
+from connect.runtime.pipeline import Encoded
 
-JOB, TOPIC, MARKERS = "numbers", "rows", "markers"
+JOB, TOPIC, MARKERS, LETTERS = "numbers", "rows", "markers", "letters"
 PAGE = 10
 
 
@@ -29,8 +30,8 @@ class Broker:
 
     @property
     def rows(self) -> list[int]:
-        """The numbers that a reader of committed records gets."""
-        return [int(value) for _, value in self.committed.get(TOPIC, [])]
+        """The numbers that a reader of committed records gets, dead letters included."""
+        return [int(value) for topic in (TOPIC, LETTERS) for _, value in self.committed.get(topic, [])]
 
 
 class Producer:
@@ -100,8 +101,12 @@ class Ports:
     reader: Numbers
     wishes: list[Wish] = field(default_factory=list)
 
-    def encode(self, batch: Batch) -> Sequence[RawBatch]:
-        return [RawBatch(TOPIC, pa.array([row.encode() for row in batch.values.rows()], pa.binary()))]
+    def encode(self, batch: Batch) -> Encoded:
+        """Multiples of a hundred plus 99 are bad rows, whose letters hold them."""
+        rows = [row.encode() for row in batch.values.rows()]
+        good, bad = [row for row in rows if not row.endswith(b"99")], [row for row in rows if row.endswith(b"99")]
+        letters = [RawBatch(LETTERS, pa.array(bad, pa.binary()))] if bad else []
+        return Encoded([RawBatch(TOPIC, pa.array(good, pa.binary()))], letters)
 
     def markers(self) -> Iterable[Marker]:
         return markers([(key or b"", value) for key, value in self.broker.committed.get(MARKERS, [])])

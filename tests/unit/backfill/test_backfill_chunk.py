@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import count
 
 import pytest
-from fake_lane import MARKERS, Broker, Numbers, chunks, run
+from fake_lane import LETTERS, MARKERS, Broker, Numbers, chunks, run
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.backfill import chunk as protocol
@@ -146,6 +146,8 @@ def test_a_marker_tells_the_order_free_checksum_of_its_rows():
     states = chunk_states(Marker(**one) for one in map(decoded, broker.committed[MARKERS]))
     assert len({state.checksum for state in states.values()}) == 3
     assert [state.read for state in states.values()] == [40, 40, 40]
+    assert [(state.rows, state.letters) for state in states.values()] == [(40, 0), (40, 0), (39, 1)]
+    assert broker.committed[LETTERS] == [(None, b"99")]
 
 
 def decoded(record):
