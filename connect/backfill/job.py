@@ -9,7 +9,7 @@ from typing import Any
 
 from connect.api.records import SourcePosition
 from connect.backfill.chunk import Wish
-from connect.backfill.markers import compact, parsed
+from connect.backfill.markers import compact, known_members, parsed
 from connect.backfill.spec import BackfillSpec
 
 
@@ -101,7 +101,7 @@ class Jobs:
         elif "wish" in name:
             self.wishes[job] = Wish(parsed(value)["wish"])
         else:
-            told = parsed(value)
+            told = known_members(Job, parsed(value))
             self.jobs[job] = Job(**{**told, "state": JobState(told["state"])})
 
     def wish(self, job: str, run: str) -> Wish:

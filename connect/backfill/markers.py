@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.bulk import Split
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
 from connect.kafka.raw import RawBatch
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 SPLITS_PER_RECORD: Final = 500
 HEADER_JOB: Final = "bf.job"
@@ -101,8 +104,7 @@ def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
 
 def markers(records: Iterable[tuple[bytes, bytes | None]]) -> list[Marker]:
     """The markers of a lane's partition. ConnectError: a record is none of ours."""
-    found = ((parsed(key), parsed(value)) for key, value in records)
-    return [Marker(**key, **value) for key, value in found]
+    return [Marker(**known_members(Marker, parsed(key) | parsed(value))) for key, value in records]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,12 @@ def with_headers(batch: RawBatch, job: str, chunk: str) -> RawBatch:
     own = batch.headers
     headers = [ours] * len(batch) if own is None else [(*one, *ours) for one in own]
     return replace(batch, headers=headers)
+
+
+def known_members(kind: type[DataclassInstance], told: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that this version knows: a newer one may have written more."""
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in told.items() if name in names}
 
 
 def compact(value: Mapping[str, Any]) -> bytes:

@@ -78,6 +78,12 @@ def test_markers_survive_their_way_through_kafka():
     assert markers([marker.record]) == [marker]
 
 
+def test_what_a_newer_version_wrote_beside_is_left_aside():
+    marker = Marker("c", 0, 2, 2, 30, 7, True)
+    key, value = marker.record
+    assert markers([(key, value.replace(b"{", b'{"mood":"good",', 1))]) == [marker]
+
+
 def test_a_lane_hears_the_owner_and_another_run():
     job = Job(SPEC, JobState.RUNNING, "run1", 1, 1, 1, [], [], [], 0, 0)
     jobs = Jobs([job.record])
