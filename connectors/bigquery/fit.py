@@ -78,22 +78,26 @@ def fitted(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -
 
 def _repeated(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if schema.type not in {s.Type.ARRAY, s.Type.MAP}:
         raise _no_place(schema, column, path)
     element = ColumnSchema(column.name, column.type, REQUIRED, column.fields, column.precision, column.scale)
+    lists, items = array, schema.items
     if schema.type is s.Type.MAP:
         assert schema.keys is not None
         assert schema.items is not None
-        pair = s.struct({"key": schema.keys, "value": schema.items})
+        items = s.struct({"key": schema.keys, "value": schema.items})
         entries = pa.StructArray.from_arrays([array.keys, array.items], names=["key", "value"])
-        values = fitted(entries, pair, element, path)
-    else:
-        assert schema.items is not None
-        values = fitted(array.values, schema.items, element, path)
+        lists = pa.ListArray.from_arrays(array.offsets, entries)
+    assert items is not None
+    # Of a slice `values` are those of the whole array, so lengths are counted anew.
+    lengths = pc.list_value_length(lists).fill_null(0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    values = fitted(lists.flatten(), items, element, path)
     mask = array.is_null() if array.null_count else None
     kind = pa.list_(pa.field("element", values.type, nullable=False))
-    return pa.ListArray.from_arrays(array.offsets, values, type=kind, mask=mask)
+    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=mask)
 
 
 def _record(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array:

@@ -90,15 +90,18 @@ class BigQuerySinkTask:
         """Gather the rows; what is due lands beside this thread."""
         assert batch.consumed is not None
         assert self._targets is not None
-        self._advance()
+        assert self._warehouse is not None
+        self._advance(deadline)
         self._wait_for_room(deadline)
         partition = batch.consumed.topic_partition
         bad: Mapping[int, Exception] = {}
         if len(batch):
             bad = self._targets.refused(batch, self._lanes)
         if len(batch) and not bad:
-            lane = self._targets.lane_of(batch, self._lanes)
-            admitted = self._targets.admission(lane, batch).admit(batch, lane.newest_us)
+            with self._warehouse.within(deadline):
+                lane = self._targets.lane_of(batch, self._lanes)
+                admission = self._targets.admission(lane, batch)
+            admitted = admission.admit(batch, lane.newest_us)
             if admitted.late:
                 self._count({"late_records_total": admitted.late})
             lane.take(partition, admitted, self._now_s())
@@ -110,8 +113,7 @@ class BigQuerySinkTask:
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """Seal what is due, see what has landed, and say how far."""
-        del deadline
-        failures = self._advance()
+        failures = self._advance(deadline)
         self._collect()
         self._report()
         self._look_again()
@@ -143,17 +145,19 @@ class BigQuerySinkTask:
             self._warehouse.close()
             self._warehouse = None
 
-    def _advance(self) -> list[RetriableError]:
+    def _advance(self, deadline: Deadline) -> list[RetriableError]:
         assert self._executor is not None
         assert self._landing is not None
         assert self._targets is not None
+        assert self._warehouse is not None
         now_s = self._now_s()
         failures = []
         for lane in self._lanes.values():
             failure = lane.advance(self._landing.land, self._executor, now_s)
             if failure is not None:
                 failures.append(failure)
-                self._targets.restore(lane)
+                with self._warehouse.within(deadline):
+                    self._targets.restore(lane)
         return failures
 
     def _wait_for_room(self, deadline: Deadline) -> None:
@@ -162,7 +166,7 @@ class BigQuerySinkTask:
                 raise RetriableError(
                     f"{self._config.buffer_max_bytes} bytes of rows wait for their merge (buffer.max.bytes)."
                 )
-            if failures := self._advance():
+            if failures := self._advance(deadline):
                 raise failures[0]
 
     def _collect(self) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connectors.bigquery.errors import job_error, translated
 from connectors.bigquery.table_schema import Columns, ColumnSchema
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 _FIRST_LOOK_S: Final = 0.05
 _LAST_LOOK_S: Final = 2.0
+_LEAST_S: Final = 0.05
+_AGAIN_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,29 @@ class Warehouse:
         self._location: str | None = None
         self._unanswered: set[str] = set()
         self._stop = threading.Event()
+        self._calls = threading.local()
+
+    @contextmanager
+    def within(self, deadline: Deadline) -> Iterator[None]:
+        """Requests of this thread end by the deadline: RetriableError where one would take longer."""
+        self._calls.deadline = deadline
+        try:
+            yield
+        finally:
+            self._calls.deadline = None
+
+    @property
+    def _limit_s(self) -> float:
+        deadline: Deadline | None = getattr(self._calls, "deadline", None)
+        return self._timeout_s if deadline is None else min(self._timeout_s, max(_LEAST_S, deadline.remaining_s))
+
+    @property
+    def _again(self) -> Any:
+        """Of reads and of writes that may be made twice: an idle connection that was closed meanwhile costs nothing."""
+        from google.api_core.retry import Retry, if_exception_type
+        from requests.exceptions import ConnectionError as LostError
+
+        return Retry(predicate=if_exception_type(LostError), initial=0.05, maximum=0.5, timeout=_AGAIN_S)
 
     def stop(self) -> None:
         """End every wait for a job: RetriableError where somebody waits. Jobs go on."""
@@ -100,7 +127,9 @@ class Warehouse:
     def look(self) -> None:
         """Ask for the dataset: ConfigError when it is missing or may not be seen."""
         with self._translated("looking at the dataset"):
-            found = self._client.get_dataset(f"{self._project}.{self._dataset}", retry=None, timeout=self._timeout_s)
+            found = self._client.get_dataset(
+                f"{self._project}.{self._dataset}", retry=self._again, timeout=self._limit_s
+            )
         self._location = found.location
 
     def table(self, name: str) -> TableFacts | None:
@@ -109,7 +138,7 @@ class Warehouse:
 
         with self._translated(f"looking at table {name}"):
             try:
-                found = self._client.get_table(self._id(name), retry=None, timeout=self._timeout_s)
+                found = self._client.get_table(self._id(name), retry=self._again, timeout=self._limit_s)
             except NotFound:
                 return None
         columns = tuple(ColumnSchema.from_json(field.to_api_repr()) for field in found.schema)
@@ -121,7 +150,7 @@ class Warehouse:
 
         with self._translated(f"creating table {table.name}"):
             try:
-                self._client.create_table(self._resource(table), retry=None, timeout=self._timeout_s)
+                self._client.create_table(self._resource(table), retry=self._again, timeout=self._limit_s)
             except Conflict:
                 return False
         return True
@@ -132,31 +161,31 @@ class Warehouse:
         RetriableError when somebody else changed the table at the same time.
         """
         with self._translated(f"changing the columns of table {name}"):
-            table = self._client.get_table(self._id(name), retry=None, timeout=self._timeout_s)
+            table = self._client.get_table(self._id(name), retry=self._again, timeout=self._limit_s)
             before = tuple(ColumnSchema.from_json(field.to_api_repr()) for field in table.schema)
             after = change(before)
             if after != before:
                 table.schema = _fields(after)
-                self._client.update_table(table, ["schema"], retry=None, timeout=self._timeout_s)
+                self._client.update_table(table, ["schema"], retry=None, timeout=self._limit_s)
         return after
 
     def label(self, name: str, labels: Mapping[str, str]) -> None:
         """Add labels to a table."""
         with self._translated(f"labelling table {name}"):
-            table = self._client.get_table(self._id(name), retry=None, timeout=self._timeout_s)
+            table = self._client.get_table(self._id(name), retry=self._again, timeout=self._limit_s)
             table.labels = {**table.labels, **labels}
-            self._client.update_table(table, ["labels"], retry=None, timeout=self._timeout_s)
+            self._client.update_table(table, ["labels"], retry=None, timeout=self._limit_s)
 
     def drop(self, name: str) -> None:
         """Drop a table; no error when it is gone."""
         with self._translated(f"dropping table {name}"):
-            self._client.delete_table(self._id(name), not_found_ok=True, retry=None, timeout=self._timeout_s)
+            self._client.delete_table(self._id(name), not_found_ok=True, retry=self._again, timeout=self._limit_s)
 
     def labelled(self, labels: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
         """The tables that have these labels, with all that they have."""
         with self._translated("listing tables"):
             dataset = f"{self._project}.{self._dataset}"
-            for table in self._client.list_tables(dataset, retry=None, timeout=self._timeout_s):
+            for table in self._client.list_tables(dataset, retry=self._again, timeout=self._limit_s):
                 if labels.items() <= table.labels.items():
                     yield table.table_id, dict(table.labels)
 
@@ -164,7 +193,7 @@ class Warehouse:
         """Add rows in the JSON of insertAll; those that it refuses, once the others are there."""
         with self._translated(f"inserting into table {name}"):
             answer = self._client.insert_rows_json(
-                self._id(name), rows, row_ids=ids, skip_invalid_rows=True, retry=None, timeout=self._timeout_s
+                self._id(name), rows, row_ids=ids, skip_invalid_rows=True, retry=None, timeout=self._limit_s
             )
         return [
             RowError(part["index"], str(e.get("reason", "")), str(e.get("location", "")), str(e.get("message", "")))
@@ -195,7 +224,7 @@ class Warehouse:
                 job_id=attempt_id,
                 location=self._location,
                 job_config=config,
-                timeout=self._timeout_s,
+                timeout=self._limit_s,
             )
 
         self._once(job_id, submit, f"loading into table {name}", may_repeat=not appends)
@@ -205,7 +234,7 @@ class Warehouse:
 
         def submit(attempt_id: str) -> Any:
             return self._client.query(
-                sql, job_id=attempt_id, location=self._location, retry=None, job_retry=None, timeout=self._timeout_s
+                sql, job_id=attempt_id, location=self._location, retry=None, job_retry=None, timeout=self._limit_s
             )
 
         job = self._once(job_id, submit, doing)
@@ -222,7 +251,7 @@ class Warehouse:
         config = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)
         with self._translated("a dry run"):
             job = self._client.query(
-                sql, job_config=config, location=self._location, retry=None, job_retry=None, timeout=self._timeout_s
+                sql, job_config=config, location=self._location, retry=None, job_retry=None, timeout=self._limit_s
             )
         return int(job.total_bytes_processed or 0)
 
@@ -243,7 +272,9 @@ class Warehouse:
                 try:
                     job = submit(attempt_id)
                 except Conflict:
-                    job = self._client.get_job(attempt_id, location=self._location, retry=None, timeout=self._timeout_s)
+                    job = self._client.get_job(
+                        attempt_id, location=self._location, retry=self._again, timeout=self._limit_s
+                    )
                     if (may_repeat and job.state == "DONE" and not was_ours) or self._waited(job).error_result:
                         attempt += 1
                         continue
@@ -262,7 +293,7 @@ class Warehouse:
             if self._stop.wait(pause_s):
                 raise RetriableError(f"Job {job.job_id} was still running when the task was stopped.")
             pause_s = min(2 * pause_s, _LAST_LOOK_S)
-            job.reload(retry=None, timeout=self._timeout_s)
+            job.reload(retry=None, timeout=self._limit_s)
         return job
 
     def _resource(self, table: NewTable) -> bigquery.Table:

@@ -11,7 +11,7 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
 from connect.services import BigQueryEndpoint, BigQueryService
-from connect.testing.drivers import Row
+from connect.testing.drivers import ROW_SCHEMA, Row
 from connect.testing.sink import SinkSuite
 from connectors.bigquery.plugin import SINK
 
@@ -57,7 +57,8 @@ class BigQueryDriver:
 
     def read_back(self) -> Sequence[Row]:
         found = self.client.query(f"SELECT * FROM `{self.dataset}`.`{self.table}`").result()
-        return [{**row, "tie": None if row["tie"] is None else int(row["tie"])} for row in map(dict, found)]
+        rows = ({name: value for name, value in row.items() if name in ROW_SCHEMA.field_index} for row in found)
+        return [{**row, "tie": None if row["tie"] is None else int(row["tie"])} for row in rows]
 
     def bad_row(self, row: Row) -> Row:
         return {**row, "tie": 10**9}

@@ -48,7 +48,7 @@ def check_latest(history: History, **dedup: str) -> None:
     assert len({row["id"] for row in rows}) == len(rows)
 
 
-@settings(max_examples=40, **SLOW)
+@settings(max_examples=25, **SLOW)
 @given(histories())
 def test_the_latest_record_of_a_key_stays(history):
     check_latest(history)

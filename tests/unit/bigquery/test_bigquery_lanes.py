@@ -1,0 +1,103 @@
+"""A table's rows on their way: when a batch is sealed, what is claimed meanwhile, what a failure does."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from bigquery_oracle import Message, batch_of
+from bigquery_sql import SqlTable, config
+
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import TopicPartition
+from connectors.bigquery.lanes import Lane, Rotation, first_pending
+from connectors.bigquery.merging import SealedBatch
+
+ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+class Threads:
+    """An executor whose work ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.work: list[tuple[Future[None], SealedBatch]] = []
+
+    def submit(self, land: Any, batch: SealedBatch) -> Future[None]:
+        self.work.append((Future(), batch))
+        return self.work[-1][0]
+
+
+@pytest.fixture(scope="module")
+def table() -> SqlTable:
+    return SqlTable(config())
+
+
+def lane_of(table: SqlTable, *, rows: int = 10, interval_s: float = 60.0) -> Lane:
+    return Lane("orders", table.columns, table.dedup, Rotation(rows, 10**9, interval_s))
+
+
+def take(lane: Lane, table: SqlTable, *messages: Message, now_s: float = 0.0) -> None:
+    batch = batch_of(messages)
+    assert batch.consumed is not None
+    lane.take(batch.consumed.topic_partition, table.admission.admit(batch), now_s)
+
+
+def advance(lane: Lane, threads: Threads, now_s: float) -> RetriableError | None:
+    return lane.advance(lambda batch: None, threads, now_s)  # type: ignore[arg-type]
+
+
+def test_a_batch_is_sealed_after_its_time_or_its_rows(table):
+    lane, threads = lane_of(table, rows=3), Threads()
+    take(lane, table, Message(0, 0, 1, 0), Message(0, 1, 2, 0), now_s=5.0)
+    assert lane.due_in_s(20.0) == 45.0
+    advance(lane, threads, 64.0)
+    assert threads.work == []
+    advance(lane, threads, 65.0)
+    assert [batch.rows for _, batch in threads.work] == [2]
+    take(lane, table, *(Message(0, offset, 1, 0) for offset in (2, 3, 4)), now_s=66.0)
+    assert lane.due_in_s(66.0) == 0.0
+    advance(lane, threads, 66.0)
+    assert len(threads.work) == 1, "one batch of a table at a time"
+
+
+def test_nothing_is_claimed_that_is_gathered_or_on_its_way(table):
+    lane, threads = lane_of(table, rows=2), Threads()
+    take(lane, table, Message(0, 4, 1, 0), Message(0, 7, 2, 0))
+    take(lane, table, Message(1, 9, 2, 0))
+    assert first_pending([lane]) == {ZERO: 4, ONE: 9}
+    advance(lane, threads, 0.0)
+    take(lane, table, Message(0, 8, 1, 0))
+    assert first_pending([lane]) == {ZERO: 4, ONE: 9}
+    threads.work[0][0].set_result(None)
+    advance(lane, threads, 0.0)
+    assert first_pending([lane]) == {ZERO: 8}
+
+
+def test_a_batch_that_fails_for_now_is_landed_again_as_it_was(table):
+    lane, threads = lane_of(table, rows=1), Threads()
+    take(lane, table, Message(0, 0, 1, 0))
+    advance(lane, threads, 0.0)
+    threads.work[0][0].set_exception(RetriableError("later"))
+    assert isinstance(advance(lane, threads, 0.0), RetriableError)
+    assert len(threads.work) == 1, "not before a wait"
+    advance(lane, threads, 5.0)
+    assert threads.work[1][1] is threads.work[0][1]
+    assert first_pending([lane]) == {ZERO: 0}
+
+
+def test_any_other_failure_is_raised(table):
+    lane, threads = lane_of(table, rows=1), Threads()
+    take(lane, table, Message(0, 0, 1, 0))
+    advance(lane, threads, 0.0)
+    threads.work[0][0].set_exception(ConnectError("for good"))
+    with pytest.raises(ConnectError, match="for good"):
+        advance(lane, threads, 0.0)
+
+
+def test_rows_of_a_revoked_partition_are_forgotten(table):
+    lane = lane_of(table)
+    take(lane, table, Message(0, 0, 1, 0))
+    take(lane, table, Message(1, 0, 1, 0))
+    lane.forget([ZERO])
+    assert first_pending([lane]) == {ONE: 0}
