@@ -19,6 +19,7 @@ import pluggy
 from connect.api.config import Config
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP, PROJECT, Plugin, PluginKind, PluginSpec
+from connect.extras import pip_line
 from connect.java_connectors import instead_of
 
 CONNECTORS: Final = (PluginKind.SINK, PluginKind.SOURCE)
@@ -125,9 +126,14 @@ class Catalog:
         except (ImportError, AttributeError) as error:
             raise ConnectError(
                 f"Plug-in {plugin.name} cannot be loaded from {plugin.factory!r}: {error}.",
-                fix="Install the package's extra that brings its driver, or mend the plug-in's factory.",
+                fix=_fix(error),
             ) from error
         return loaded
+
+
+def _fix(error: ImportError | AttributeError) -> str:
+    line = pip_line(error.name) if isinstance(error, ImportError) and error.name else None
+    return f"Run: {line}" if line else "Install what its package needs, or mend the plug-in's factory."
 
 
 def describe(plugin: Plugin) -> str:

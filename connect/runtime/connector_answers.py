@@ -7,8 +7,9 @@ from typing import Any
 
 from connect.api.connector import Connector, OffsetsConnector
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import SourcePosition
+from connect.extras import pip_line
 from connect.runtime.messages import Call
 
 
@@ -16,7 +17,12 @@ def answer_connector_call(connector: Connector, call: Call, resolved: Mapping[st
     """Ask the connector. Raises what it raises; ConfigError: it plans too many tasks."""
     match call.method:
         case "check":
-            return connector.check(Deadline.after(call.timeout_s))
+            try:
+                return connector.check(Deadline.after(call.timeout_s))
+            except ModuleNotFoundError as error:
+                line = pip_line(error.name or "")
+                fix = f"Run: {line}" if line else "Install what the connector's package needs."
+                raise ConnectError(f"The connector needs a package that is missing: {error}.", fix=fix) from error
         case "task_configs":
             configs = connector.task_configs(int(resolved.get("tasks.max", "1")))
             problem = too_many_tasks(resolved.get("name", ""), resolved, len(configs))

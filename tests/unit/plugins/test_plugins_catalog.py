@@ -12,6 +12,7 @@ import pytest
 from connect.api.config import Config
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP, Plugin, PluginKind
+from connect.extras import pip_line
 from connect.plugins import Catalog, version_key
 
 
@@ -188,3 +189,18 @@ def test_a_misspelt_name_is_answered_in_kafka_connects_words_alone(name: str) ->
     with pytest.raises(ConnectError) as caught:
         Catalog.installed().connector(name)
     assert caught.value.fix is None
+
+
+def test_a_driver_that_is_missing_is_named_with_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = Catalog.installed().connector("JdbcSourceConnector")
+    for name in [name for name in sys.modules if name.startswith(("connectors.jdbc.", "sqlalchemy."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(ConnectError) as caught:
+        Catalog.load(plugin)
+    assert "Run: pip install 'connect-for-kafka[jdbc]'" in str(caught.value)
+
+
+def test_what_no_extra_brings_is_not_guessed() -> None:
+    assert pip_line("quite_unknown") is None
+    assert pip_line("google.cloud.bigquery") == "pip install 'connect-for-kafka[bigquery]'"
