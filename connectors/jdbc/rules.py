@@ -46,10 +46,11 @@ def _table_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     legacy = _given(config, _LEGACY_TABLES | _LEGACY_COLUMNS)
     new = _given(config, _NEW_TABLES | _NEW_COLUMNS)
     if legacy and new and not config.query_text:
-        for name in new:
-            yield ConfigProblem(
-                name, f"{name} and {', '.join(legacy)} may not be used together: use one style of keys."
-            )
+        for names, others in ((legacy, new), (new, legacy)):
+            for name in names:
+                yield ConfigProblem(
+                    name, f"{name} and {', '.join(others)} may not be used together: use one style of keys."
+                )
     if config.table_whitelist and config.table_blacklist:
         for name in _LEGACY_TABLES:
             yield ConfigProblem(name, "table.whitelist and table.blacklist are exclusive: give one of them.")
@@ -96,6 +97,8 @@ def _query_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
             yield ConfigProblem(
                 name, f"{name} may not be used with {query_key}: do not filter tables when reading a query."
             )
+        if filters:
+            yield ConfigProblem(query_key, f"{query_key} may not be used with {', '.join(filters)}: give one of them.")
     columns = _given(config, _LEGACY_COLUMNS | _NEW_COLUMNS)
     if not query and not filters and not columns:
         for name in ("table.whitelist", "table.include.list", "query"):
@@ -108,9 +111,8 @@ def _query_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
 
 def _mode_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     if config.time_precision_mode and config.timestamp_granularity != "connect_logical":
-        yield ConfigProblem(
-            "time.precision.mode", "time.precision.mode and timestamp.granularity are exclusive: give one of them."
-        )
+        for name in ("time.precision.mode", "timestamp.granularity"):
+            yield ConfigProblem(name, "time.precision.mode and timestamp.granularity are exclusive: give one of them.")
     if not config.mode:
         yield ConfigProblem("mode", "Query mode must be specified: mode is bulk, timestamp, incrementing or both.")
     if config.initial_read_parallelism > 1 and (

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import types as t
-from sqlalchemy.dialects.postgresql import DOMAIN
+from sqlalchemy.dialects.postgresql import CITEXT, DOMAIN
 
 from connect.api import schema as s
 from connect.api import time_types
@@ -140,6 +140,9 @@ def _classify(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
         # SQLite keeps times as text of the writer's choice; the Java driver passes them on as text, too.
         case t.Time():
             return (Raw.TEXT, s.STRING, _AS_IS) if rules.dialect == "sqlite" else _time(kind, rules)
+        case CITEXT():
+            # A type of an extension, which the readers of columns know by no number.
+            return Raw.TEXT, s.STRING, Projection.TEXT
         case t.JSON() | t.Uuid() | t.Enum():
             return Raw.TEXT, s.STRING, Projection.TEXT if rules.dialect == "postgresql" else _AS_IS
         case t.String():

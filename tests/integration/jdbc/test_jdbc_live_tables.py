@@ -98,6 +98,21 @@ def test_the_lag_is_the_age_of_the_last_pass_whose_rows_are_stored(server: Serve
     task.close()
 
 
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+def test_text_without_case_is_read_without_a_setting(server: Server):
+    server.run(
+        "CREATE EXTENSION IF NOT EXISTS citext",
+        "CREATE DOMAIN {t}_name AS citext",
+        "CREATE TABLE {t} (id BIGINT PRIMARY KEY, name citext NOT NULL, other {t}_name)",
+        "INSERT INTO {t} VALUES (1, 'Ab', 'Cd'), (2, 'aB', NULL)",
+    )
+    store = OffsetStore()
+    task = server.opened(store, **BY_ID)
+    read = rows(batches(task, store))
+    task.close()
+    assert read == [{"id": 1, "name": "Ab", "other": "Cd"}, {"id": 2, "name": "aB", "other": None}]
+
+
 def test_a_dropped_table_stops_itself_only(server: Server):
     other = f"{server.table}_other"
     for name in (server.table, other):

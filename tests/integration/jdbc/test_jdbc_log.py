@@ -71,6 +71,23 @@ def test_the_lag_is_the_age_of_what_is_stored_and_next_to_nothing_at_the_end_of_
         run.until(lambda: run.store.caught_up_s > stuck_s + 2)
 
 
+@postgres_only
+def test_text_without_case_comes_from_the_first_read_and_from_the_log_and_may_be_the_key(server: Server):
+    server.run(
+        "CREATE EXTENSION IF NOT EXISTS citext",
+        "CREATE TABLE {t} (name citext PRIMARY KEY, other citext[])",
+        "INSERT INTO {t} VALUES ('Ab', '{{\"X\"}}'), ('aa', NULL)",
+    )
+    with log_run(server) as run:
+        run.open()
+        run.until_events(2)
+        server.run("UPDATE {t} SET other = NULL WHERE name = 'AB'", "INSERT INTO {t} VALUES ('B', NULL)")
+        run.until_events(4)
+        names = [value["after"]["name"] for _, _, value in run.events]
+        assert names == ["aa", "Ab", "Ab", "B"]
+        assert [key["name"] for _, key, _ in run.events] == names
+
+
 class Writer(threading.Thread):
     """Changes two tables in transactions that mix them, until told to end."""
 

@@ -60,6 +60,21 @@ def test_each_broken_key_is_named(changes, keys):
     assert keys <= broken_keys(**changes)
 
 
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        ({"table__include__list": "b"}, {"table.whitelist", "table.include.list"}),
+        ({"query": "SELECT 1"}, {"table.whitelist", "query"}),
+        (
+            {"time__precision__mode": "adaptive", "timestamp__granularity": "micros_long"},
+            {"time.precision.mode", "timestamp.granularity"},
+        ),
+    ],
+)
+def test_keys_that_exclude_each_other_are_all_named(changes, keys):
+    assert broken_keys(**changes) == keys
+
+
 def test_mapping_keys_make_a_table_filter_unnecessary():
     columns = {"incrementing.column.mapping": ".*:id", "mode": "incrementing"}
     parsed = JdbcSourceConfig.parse({"connection.url": "jdbc:sqlite:/x.db", **columns})

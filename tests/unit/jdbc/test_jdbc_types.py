@@ -15,7 +15,7 @@ from connect.api.errors import SchemaError
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.modes import whole_id
 from connectors.jdbc.pages import Page
-from connectors.jdbc.types import ColumnPlan, Raw, TypeRules, plan_column
+from connectors.jdbc.types import ColumnPlan, Projection, Raw, TypeRules, plan_column
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "jdbc_sqlite_types.json"
 TIMES = TimeRules(ZoneInfo("UTC"), "connect_logical")
@@ -218,3 +218,8 @@ def test_what_is_no_whole_id_is_refused(value):
 
 def test_the_golden_file_is_readable_json():
     assert len(json.loads(GOLDEN.read_text(encoding="utf-8"))) > 30
+
+
+def test_text_without_case_is_read_as_text():
+    plan = plan_column("name", postgresql.CITEXT(), True, TypeRules("postgresql"))
+    assert (plan.raw, plan.projection) == (Raw.TEXT, Projection.TEXT)
