@@ -140,10 +140,7 @@ def _classify(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
         # SQLite keeps times as text of the writer's choice; the Java driver passes them on as text, too.
         case t.Time():
             return (Raw.TEXT, s.STRING, _AS_IS) if rules.dialect == "sqlite" else _time(kind, rules)
-        case CITEXT():
-            # A type of an extension, which the readers of columns know by no number.
-            return Raw.TEXT, s.STRING, Projection.TEXT
-        case t.JSON() | t.Uuid() | t.Enum():
+        case t.JSON() | t.Uuid() | t.Enum() | CITEXT():
             return Raw.TEXT, s.STRING, Projection.TEXT if rules.dialect == "postgresql" else _AS_IS
         case t.String():
             return Raw.TEXT, s.STRING, _AS_IS
