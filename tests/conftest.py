@@ -42,6 +42,8 @@ _LONG = (
     "test_kit_sink",
     "test_jdbc_servers",
     "test_spec_s3",
+    "test_bigquery_sink",
+    "test_spec_bigquery",
 )
 """Files that take minutes: begun first, as what is begun last is waited for with idle cores."""
 

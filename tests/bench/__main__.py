@@ -1,7 +1,8 @@
 """`make bench`: ours beside its peers, on one embedded broker.
 
 Throughput goes to a table and bench.json, that of SQL servers to bench-sql.json, the figures of a cluster of two
-workers to bench-cluster.json, those of database logs to bench-log.json.
+workers to bench-cluster.json, those of database logs to bench-log.json,
+duplicates in BigQuery to bench-bigquery.json.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from connect.services import KafkaService
+from tests.bench.bigquery_duplicates import duplicates_table, measure_duplicates
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.profile_table import profile_table
@@ -25,7 +27,7 @@ from tests.bench.s3_files import ROWS_PER_OBJECT
 from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
-PARTS = ("throughput", "sql", "cluster", "log")
+PARTS = ("throughput", "sql", "cluster", "log", "bigquery")
 ROWS, SQL_ROWS = 1_000_000, 2_000_000
 ORDINARY_BROKER = (
     "-Xms1024m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
@@ -76,6 +78,12 @@ def main() -> int:
             options.out.with_name(f"{options.out.stem}-log.json").write_text(json.dumps(logs, indent=1) + "\n")
             CONSOLE.print(log_table(logs))
             CONSOLE.print(profile_table(logs))
+        if options.only in {None, "bigquery"}:
+            duplicates = measure_duplicates()
+            options.out.with_name(f"{options.out.stem}-bigquery.json").write_text(
+                json.dumps(duplicates, indent=1) + "\n"
+            )
+            CONSOLE.print(duplicates_table(duplicates))
         if options.only in {None, "cluster"}:
             found = cluster_entries(kafka, folder, lambda topic: new_topic(kafka, topic), CONSOLE.print)
             out = options.out.with_name(f"{options.out.stem}-cluster.json")

@@ -1,0 +1,125 @@
+"""Crashes at every step of a merge, of the task and of BigQuery itself: no duplicate, no row missing."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from bigquery_oracle import Message, latest
+from bigquery_run import Life, model_by_key, rows_by_key
+
+STEPS = ("before the load", "after the load", "after deletes are remembered", "after the merge", "after the drop")
+SEEDS = range(4)
+
+
+class Crash(BaseException):
+    """The end of a process in the middle of a step: nothing behind it runs."""
+
+
+def messages_of(seed: int, count: int = 40) -> list[list[Message]]:
+    """Two partitions about few ids, with deletes and times out of order."""
+    chance = random.Random(seed)
+    found: list[list[Message]] = [[], []]
+    for _ in range(count):
+        partition = chance.randrange(2)
+        offset = len(found[partition])
+        text = None if chance.random() < 0.2 else f"{partition}@{offset}"
+        found[partition].append(Message(partition, offset, chance.randrange(6), chance.randrange(20), text=text))
+    return found
+
+
+def crash_at(life: Life, step: str, nth: int) -> list[str]:
+    """Let the thread that lands batches die at the nth time it reaches this step; says when it has."""
+    warehouse: Any = life.task._warehouse
+    died: list[str] = []
+    left = [nth]
+
+    def dying(method: Any, *, first: bool, only: str = "") -> Any:
+        def call(*args: Any, **named: Any) -> Any:
+            is_due = only in str(args) and not died
+            left[0] -= is_due
+            if is_due and first and left[0] < 0:
+                died.append(step)
+                raise Crash
+            answer = method(*args, **named)
+            if is_due and not first and left[0] < 0:
+                died.append(step)
+                raise Crash
+            return answer
+
+        return call
+
+    match STEPS.index(step):
+        case 0:
+            warehouse.load = dying(warehouse.load, first=True)
+        case 1:
+            warehouse.load = dying(warehouse.load, first=False)
+        case 2:
+            warehouse.run = dying(warehouse.run, first=False, only="remembering deletes")
+        case 3:
+            warehouse.run = dying(warehouse.run, first=False, only="merging into")
+        case 4:
+            warehouse.drop = dying(warehouse.drop, first=False)
+    return died
+
+
+def feed(life: Life, partitions: list[list[Message]], chance: random.Random) -> None:
+    """Put the rest of each partition, cut anywhere, with flushes between."""
+    for messages in partitions:
+        start = 0
+        while start < len(messages):
+            stop = start + chance.randint(1, 9)
+            life.put(messages[start:stop])
+            start = stop
+            life.flush()
+
+
+def live_until_the_crash(
+    life: Life, step: str, partitions: list[list[Message]], chance: random.Random, *, nth: int
+) -> None:
+    died = crash_at(life, step, nth)
+    try:
+        for messages in partitions:  # at least one merge for each
+            feed(life, [messages], chance)
+            life.settle()
+    except Crash:
+        pass
+    life.task.close()
+    assert died == [step]
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("step", STEPS)
+def test_a_crash_of_the_task_at_any_step(dataset, step):
+    for seed in SEEDS:
+        chance, table = random.Random(seed), f"seed{seed}"
+        settings = dataset.settings(topic2TableMap=f"orders:{table}", dedup__merge__max__records="8")
+        settings["dedup.merge.interval.ms"] = "0"
+        partitions = messages_of(seed)
+        first = Life(settings)
+        live_until_the_crash(first, step, partitions, chance, nth=seed % 2)
+        with Life(settings) as second:
+            begin = {tp.partition: end for tp, end in first.claimed.items()}
+            feed(second, [m[begin.get(p, 0) :] for p, m in enumerate(partitions)], chance)
+            second.settle()
+        rows = dataset.rows(table)
+        assert rows_by_key(rows) == model_by_key(latest([m for p in partitions for m in p])), (step, seed)
+
+
+@pytest.mark.chaos
+def test_an_emulator_that_is_killed_and_comes_back(dataset, bigquery_service):
+    partitions = messages_of(7, count=120)
+    chance = random.Random(7)
+    with Life(dataset.settings(dedup__merge__max__records="10", dedup__merge__interval__ms="0")) as life:
+        for number, messages in enumerate(partitions):
+            feed(life, [messages[:20]], chance)
+            bigquery_service.kill()
+            for _ in range(3):
+                life.flush()
+            bigquery_service.start()
+            feed(life, [messages[20:]], chance)
+            assert number < 2
+        life.settle()
+    assert rows_by_key(dataset.rows("orders")) == model_by_key(latest([m for p in partitions for m in p]))
+    assert life.warnings, "the outage was not noticed"
