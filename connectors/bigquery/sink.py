@@ -64,6 +64,7 @@ class BigQuerySinkTask:
         self._next: dict[TopicPartition, int] = {}
         self._figures: Counter[str] = Counter()
         self._figures_lock = threading.Lock()
+        self._failure: RetriableError | None = None
         self._collecting: Future[None] | None = None
         self._collect_at_s = 0.0
         self._ctx: SinkContext | None = None
@@ -113,12 +114,13 @@ class BigQuerySinkTask:
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """Seal what is due, see what has landed, and say how far."""
-        failures = self._advance(deadline)
+        self._advance(deadline)
         self._collect()
         self._report()
         self._look_again()
-        if failures:
-            raise failures[0]
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
         first = first_pending(self._lanes.values())
         return {partition: first.get(partition, offset) for partition, offset in self._next.items()}
 
@@ -145,20 +147,19 @@ class BigQuerySinkTask:
             self._warehouse.close()
             self._warehouse = None
 
-    def _advance(self, deadline: Deadline) -> list[RetriableError]:
+    def _advance(self, deadline: Deadline) -> None:
+        """See what has landed, and send what is due. What failed for now is kept for the next flush to tell."""
         assert self._executor is not None
         assert self._landing is not None
         assert self._targets is not None
         assert self._warehouse is not None
         now_s = self._now_s()
-        failures = []
         for lane in self._lanes.values():
             failure = lane.advance(self._landing.land, self._executor, now_s)
             if failure is not None:
-                failures.append(failure)
+                self._failure = failure
                 with self._warehouse.within(deadline):
                     self._targets.restore(lane)
-        return failures
 
     def _wait_for_room(self, deadline: Deadline) -> None:
         while sum(lane.held_bytes for lane in self._lanes.values()) >= self._config.buffer_max_bytes:
@@ -166,8 +167,9 @@ class BigQuerySinkTask:
                 raise RetriableError(
                     f"{self._config.buffer_max_bytes} bytes of rows wait for their merge (buffer.max.bytes)."
                 )
-            if failures := self._advance(deadline):
-                raise failures[0]
+            self._advance(deadline)
+            if self._failure is not None:
+                raise self._failure
 
     def _collect(self) -> None:
         """Merge what other tasks staged, once in an interval."""
