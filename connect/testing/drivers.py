@@ -104,6 +104,14 @@ class Breakable(Protocol):
 
 
 @runtime_checkable
+class Sessions(Protocol):
+    """A driver of a system that keeps a session for each client, as a database does."""
+
+    def end_sessions(self) -> None:
+        """End the sessions of tasks that were dropped, as the operating system does when their process dies."""
+
+
+@runtime_checkable
 class SinkDriver(Driver, Protocol):
     """The target of a sink.
 

@@ -11,7 +11,7 @@ from connect.api.errors import RetriableError
 from connect.api.plugin import Capability
 from connect.api.records import Batch
 from connect.testing.child import offsets_of, read_journal, records_of, start_child
-from connect.testing.drivers import SourceDriver, UnreadableRows
+from connect.testing.drivers import Sessions, SourceDriver, UnreadableRows
 from connect.testing.fakes import OffsetStore
 from connect.testing.rows import ids_of, make_rows, missing, repeated
 from connect.testing.source_run import SourceRun
@@ -178,6 +178,8 @@ class SourceRestarts(ConnectorSuite):
         place = first.batches.index(first.full_batches[stored - 1]) + 1 if stored else 0
         first.store_first(place)
         first.crash()
+        if isinstance(system, Sessions):
+            system.end_sessions()
         with self.run_of(system, first.store.copy()) as second:
             durable = first.full_batches[:stored]
             done = lambda: not missing(system, [*durable, *second.batches], ids=range(ROWS))  # noqa: E731

@@ -1,0 +1,97 @@
+"""The JDBC source keeps the contract of sources on MariaDB, polling and by its binary log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import replace
+from typing import Any
+
+import pymysql
+import pytest
+from jdbc_drivers import WAIVERS, IncrementingDriver, LogDriver, TimestampedDriver, started
+
+from connect.api.deadline import Deadline
+from connect.api.plugin import Capability
+from connect.services.mariadb import MariaDbService
+from connect.services.sql import SqlEndpoint
+from connect.testing.source import SourceSuite
+from connectors.jdbc.plugin import SOURCE
+
+pytestmark = pytest.mark.integration
+BEGINS_AGAIN = "MariaDB shows no past: a first read that is broken off begins again with the table it was at"
+LOG_WAIVERS = WAIVERS | dict.fromkeys(
+    [
+        "test_rows_sharing_a_tie_across_a_batch_edge_are_all_read",
+        "test_resumes_at_the_stored_offset",
+        "test_resuming_repeats_no_row",
+        "test_a_clean_restart_repeats_no_row",
+    ],
+    BEGINS_AGAIN,
+)
+OTHERS = "FROM information_schema.processlist WHERE user = 'connect' AND id <> connection_id()"
+
+
+class MariaDb:
+    """A MariaDB as PyMySQL sees it."""
+
+    scheme = "mariadb"
+    number_type = "DOUBLE"
+
+    def __init__(self, endpoint: SqlEndpoint) -> None:
+        self.endpoint = endpoint
+
+    def connect(self) -> Any:
+        e = self.endpoint
+        return pymysql.connect(
+            host=e.host, port=e.port, user=e.user, password=e.password, database=e.database, ssl_disabled=True
+        )
+
+    def end_sessions(self) -> None:
+        deadline = Deadline.after(20.0)
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
+            while True:
+                cursor.execute(f"SELECT id {OTHERS}")
+                left = cursor.fetchall()
+                if not left:
+                    return
+                assert deadline.wait(0.01), f"Sessions do not end: {left}"
+                for (number,) in left:
+                    with suppress(pymysql.err.OperationalError):  # it ended by itself
+                        cursor.execute(f"KILL {number}")
+
+    def forget_readers(self) -> None:
+        """The binary log knows none."""
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[MariaDb]:
+    for endpoint in started(MariaDbService()):
+        yield MariaDb(endpoint)
+
+
+class TestIncrementing(SourceSuite):
+    plugin = SOURCE
+    waivers = WAIVERS
+
+    @pytest.fixture
+    def driver(self, mariadb: MariaDb) -> IncrementingDriver:
+        return IncrementingDriver(mariadb)
+
+
+class TestTimestampIncrementing(SourceSuite):
+    plugin = SOURCE
+    waivers = WAIVERS
+
+    @pytest.fixture
+    def driver(self, mariadb: MariaDb) -> TimestampedDriver:
+        return TimestampedDriver(mariadb)
+
+
+class TestLog(SourceSuite):
+    plugin = replace(SOURCE, capabilities=SOURCE.capabilities | {Capability.DELETES})
+    waivers = LOG_WAIVERS
+
+    @pytest.fixture
+    def driver(self, mariadb: MariaDb) -> LogDriver:
+        return LogDriver(mariadb)
