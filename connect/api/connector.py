@@ -168,9 +168,11 @@ class SinkTask(Protocol):
 class Connector(Protocol):
     """Plans the tasks of one configuration. Built in a task host, never in the worker process."""
 
-    def check(self, deadline: Deadline) -> None:
+    def check(self, deadline: Deadline) -> Sequence[str] | None:
         """Try reach, credentials and rights.
 
+        Sentences about what works in part alone, such as a table that is left aside, are notes of the configuration
+        that validation, preview and the log show; None or none: there is nothing to say.
         ConfigError names the keys to change; any other error is shown as it is.
         """
 

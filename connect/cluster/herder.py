@@ -23,6 +23,7 @@ from connect.cluster.dry_run import DryRun
 from connect.cluster.host_validation import validated
 from connect.cluster.membership import View
 from connect.cluster.operations import (
+    Checked,
     ConfigVersion,
     ConnectorInfo,
     ConnectorStatus,
@@ -303,9 +304,9 @@ class Herder:
         step = partial(self._requests.set_log_level, logger, level)
         return self._parts.loop.submit("writing a log level for all workers", step)
 
-    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
+    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
         """Let the connector try its configuration."""
-        done: Future[Mapping[str, Sequence[str]]] = Future()
+        done: Future[Checked] = Future()
         _pass_on(self._ask("check", config, timeout_s), done, _findings)
         return done
 
@@ -377,10 +378,10 @@ def _validated(result: CallResult) -> ConfigInfos:
     return validated(result.value)
 
 
-def _findings(result: CallResult) -> Mapping[str, Sequence[str]]:
+def _findings(result: CallResult) -> Checked:
     findings: dict[str, list[str]] = {}
     for problem in result.problems:
         findings.setdefault(problem.key, []).append(problem.message)
     if result.error is not None and not findings:
         findings[""] = [result.error]
-    return findings
+    return Checked(findings, tuple(result.value or ()))

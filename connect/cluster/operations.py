@@ -169,6 +169,15 @@ class Rebalance:
     changed_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a connector found in its configuration: messages by key, none if all is well, and notes of what works in
+    part alone."""
+
+    problems: Mapping[str, Sequence[str]]
+    notes: tuple[str, ...] = ()
+
+
 class Operations(Protocol):
     """A cluster of workers, seen from one of them. Reads answer at once from what this worker has read so far."""
 
@@ -294,8 +303,8 @@ class Operations(Protocol):
     def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
         """Set a logger's level on every worker; `level` is one of `connect.telemetry.log_levels.LEVELS`."""
 
-    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
-        """Let the connector try reach and rights in a task host: messages by key, none if all is well."""
+    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
+        """Let the connector try reach and rights in a task host."""
 
     def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
         """Let a task host validate a configuration with the values of config providers, see `Validator.validate`.

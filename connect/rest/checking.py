@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from aiohttp import web
 
@@ -43,7 +44,8 @@ async def _checked(request: web.Request, config: Mapping[str, str | None]) -> Co
         return _not_tried(infos, f"did not end in {timeout_s:.0f} s, so whether it would work is not known")
     except (ConnectError, RequestError) as error:
         return _not_tried(infos, f"could not be run: {error}")
-    return infos.with_errors({key or CLASS: messages for key, messages in found.items() if messages})
+    infos = infos.with_errors({key or CLASS: messages for key, messages in found.problems.items() if messages})
+    return replace(infos, notes=(*infos.notes, *found.notes))
 
 
 async def _declared(

@@ -11,6 +11,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import SourcePosition
 from connect.extras import pip_line
 from connect.runtime.messages import Call
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 
 def answer_connector_call(connector: Connector, call: Call, resolved: Mapping[str, str]) -> Any:
@@ -18,7 +19,7 @@ def answer_connector_call(connector: Connector, call: Call, resolved: Mapping[st
     match call.method:
         case "check":
             try:
-                return connector.check(Deadline.after(call.timeout_s))
+                return [SECRET_TEXTS.hide(note) for note in connector.check(Deadline.after(call.timeout_s)) or ()]
             except ModuleNotFoundError as error:
                 line = pip_line(error.name or "")
                 fix = f"Run: {line}" if line else "Install what the connector's package needs."

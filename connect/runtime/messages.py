@@ -185,7 +185,8 @@ class TopicsUsed:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The answer to a Call: a value (task_configs: a list of maps), `problems` (broken keys), or `error` and trace.
+    """The answer to a Call: a value (task_configs: a list of maps, check: a list of notes), `problems` (broken keys),
+    or `error` and trace.
 
     `again_s`: with task_configs, how long the answer is good for; None: as long as the configuration. `retriable`: what
     went wrong may go away by itself.

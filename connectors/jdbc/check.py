@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -21,22 +20,23 @@ from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.tables import TableFilter, TableName, same_topic
 from connectors.jdbc.types import ColumnPlan, Raw
 
-_log = logging.getLogger(__name__)
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 
 
-def check(config: JdbcSourceConfig, deadline: Deadline) -> None:
-    """ConfigError with every problem found; returns when there is none."""
+def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
+    """ConfigError with every problem found; what is left aside while the rest goes on, when there is none."""
+    notes: list[str] = []
     database = Database(config)
     try:
         _connect(database, config, deadline)
         found = list(_timeout_problems(database, config))
-        found += _query_problems(database, config) if config.query_text else _problems(database, config)
+        found += _query_problems(database, config) if config.query_text else _problems(database, config, notes)
     finally:
         database.close()
     if found:
         raise ConfigError(found)
+    return notes
 
 
 def _connect(database: Database, config: JdbcSourceConfig, deadline: Deadline) -> None:
@@ -81,7 +81,7 @@ def _query_problems(database: Database, config: JdbcSourceConfig) -> Iterator[Co
     yield from _cursor_problems(None, shape, config, database.dialect_name)
 
 
-def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) -> Iterator[ConfigProblem]:
     for kind in unlisted_types(database, config):
         yield ConfigProblem(
             "table.types",
@@ -90,7 +90,7 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
         )
     present = list_tables(database, config)
     chosen = choose_tables(database, config, present)
-    yield from _unmatched(config, present, is_fatal=not chosen)
+    yield from _unmatched(config, present, notes, is_fatal=not chosen)
     for name in same_topic(chosen, config):
         yield ConfigProblem(
             "table.include.list" if config.table_include else "table.whitelist",
@@ -98,7 +98,7 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
             "connectors of their own.",
         )
     if config.mode == "log":
-        chosen, problems = _logged(database, chosen)
+        chosen, problems = _logged(database, chosen, notes)
         yield from problems
         yield from _log_problems(database, config, chosen)
     refused: list[str] = []
@@ -115,28 +115,30 @@ def _problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigPr
         # One task reads the log, and its tables first: it cannot leave one aside.
         yield from (ConfigProblem("table.whitelist", text) for text in refused)
         return
-    for text in refused:
-        _log.warning("A table cannot be read and is left aside: %s", text)
+    notes += [f"A table cannot be read and is left aside: {text}" for text in refused]
 
 
-def _unmatched(config: JdbcSourceConfig, present: Sequence[TableName], *, is_fatal: bool) -> Iterator[ConfigProblem]:
+def _unmatched(
+    config: JdbcSourceConfig, present: Sequence[TableName], notes: list[str], *, is_fatal: bool
+) -> Iterator[ConfigProblem]:
     """Names of tables that are not there. As in Java others are read meanwhile, if there are others."""
     for key, names in TableFilter.of(config).unmatched(present).items():
         missing = f"No table matches {', '.join(names)} of {key}."
         if is_fatal:
             yield ConfigProblem(key, f"{missing} Create it, or take it out of {key}.")
         else:
-            _log.warning("%s It is read as soon as it is there.", missing)
+            notes.append(f"{missing} It is read as soon as it is there.")
 
 
-def _logged(database: Database, chosen: Sequence[TableName]) -> tuple[list[TableName], list[ConfigProblem]]:
+def _logged(
+    database: Database, chosen: Sequence[TableName], notes: list[str]
+) -> tuple[list[TableName], list[ConfigProblem]]:
     """The tables that the log tells of; the others are left aside, and problems where none remains."""
     aside = without_log(database, chosen) if database.dialect_name == "postgresql" else {}
     texts = [f"Table {table.full} cannot be followed by the log. {why}" for table, why in aside.items()]
     if aside and len(aside) == len(chosen):
         return [], [ConfigProblem("table.whitelist", text) for text in texts]
-    for text in texts:
-        _log.warning("%s It is left aside.", text)
+    notes += [f"{text} It is left aside." for text in texts]
     return [table for table in chosen if table not in aside], []
 
 

@@ -27,9 +27,9 @@ class JdbcSourceConnector:
         assert isinstance(config, JdbcSourceConfig)
         self._config = config
 
-    def check(self, deadline: Deadline) -> None:
+    def check(self, deadline: Deadline) -> Sequence[str]:
         """Connect; see that tables, columns, rights and types are as the settings need them."""
-        check(self._config, deadline)
+        return check(self._config, deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """The selected tables in contiguous groups under `tables`; one task for a query.

@@ -197,15 +197,16 @@ def test_a_wrong_password_names_the_keys_and_not_the_password(server):
     assert "canary-4711" not in str(error.value)
 
 
-def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_being_checked(server, caplog):
+def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_being_checked(server):
     if server.name == "mariadb":
         pytest.skip("names of MariaDB's tables do not change without quotes")
     # Without quotes PostgreSQL looks for a name in lower case, which is not there.
     name = server.table
     server.run(f'CREATE TABLE "A{name}" (id INT PRIMARY KEY)', "CREATE TABLE {t} (id INT PRIMARY KEY)")
     settings = {"mode": "bulk", "table__whitelist": f"A{name},{name}", "quote__sql__identifiers": "never"}
-    server.connector(**settings).check(Deadline.after(10))
-    assert [r.getMessage() for r in caplog.records if f"A{name}" in r.getMessage() and "left aside" in r.getMessage()]
+    (note,) = server.connector(**settings).check(Deadline.after(10))
+    assert f"A{name}" in note
+    assert "left aside" in note
 
 
 def test_a_missing_table_is_named(server):

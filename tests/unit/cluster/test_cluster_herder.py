@@ -8,7 +8,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigProblem
 from connect.cluster import connector_runs
 from connect.cluster.config_records import ConnectorRecord, encode
-from connect.cluster.operations import NotFoundError, RequestError, Status, TargetState
+from connect.cluster.operations import Checked, NotFoundError, RequestError, Status, TargetState
 from connect.cluster.status_records import TaskStatusRecord
 from connect.cluster.status_records import encode as encode_status
 from connect.runtime.messages import (
@@ -305,11 +305,13 @@ def test_topics_that_tasks_used_are_remembered_until_reset(world, herder):
 
 def test_a_check_tells_broken_keys_and_errors(world, herder):
     world.answer = lambda call: CallResult(call.id, problems=(ConfigProblem("url", "not reached"),))
-    assert herder.check(SOURCE, 5).result(5) == {"url": ["not reached"]}
+    assert herder.check(SOURCE, 5).result(5) == Checked({"url": ["not reached"]})
     world.answer = lambda call: CallResult(call.id, error="boom")
-    assert herder.check(SOURCE, 5).result(5) == {"": ["boom"]}
+    assert herder.check(SOURCE, 5).result(5) == Checked({"": ["boom"]})
     world.answer = lambda call: CallResult(call.id)
-    assert herder.check(SOURCE, 5).result(5) == {}
+    assert herder.check(SOURCE, 5).result(5) == Checked({})
+    world.answer = lambda call: CallResult(call.id, value=["Table a is left aside."])
+    assert herder.check(SOURCE, 5).result(5) == Checked({}, ("Table a is left aside.",))
 
 
 def test_an_isolated_connector_has_a_host_of_its_own(world, herder):

@@ -13,6 +13,7 @@ from sample_plugins import catalog, worker_config
 
 from connect.cluster.operations import (
     Author,
+    Checked,
     ConfigVersion,
     ConnectorInfo,
     ConnectorStatus,
@@ -61,6 +62,7 @@ class MemoryOperations:
         self.kafka_cluster_id = "cluster-in-memory"
         self.stage = Stage("polling the config topic", 1_700_000_000_000, 1_700_000_000_500)
         self.problems: Mapping[str, Sequence[str]] = {}
+        self.check_notes: tuple[str, ...] = ()
         self.check_error: Exception | None = None
         self.checked: list[Mapping[str, str]] = []
         self.check_is_stuck = False
@@ -234,11 +236,11 @@ class MemoryOperations:
         self.cluster.levels.append((logger, level))
         return self._done(None)
 
-    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Mapping[str, Sequence[str]]]:
+    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
         self.checked.append(config)
         if self.check_error is not None:
             return self._failed(self.check_error)
-        return Future() if self.check_is_stuck else self._done(self.problems)
+        return Future() if self.check_is_stuck else self._done(Checked(self.problems, self.check_notes))
 
     def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
         """As a task host does: the worker that serves REST has no `resolve`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 
 import pytest
-from rest_client import Rest
+from memory_cluster import MemoryOperations
+from rest_client import Rest, ServerMaker
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
@@ -41,3 +42,18 @@ def test_no_note_shows_a_secret(rest: Rest) -> None:
     status = rest.get("/connectors/v/status")
     assert "hunter2" not in str(status)
     assert len(status["notes"]) == 1
+
+
+def test_what_a_connector_finds_to_work_in_part_is_a_note_too(
+    serve: ServerMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    operations = MemoryOperations()
+    operations.check_notes = ("Table a is left aside.",)
+    rest = serve(operations)
+    config = CONFIG | {"name": "a"}
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", config)
+    assert (answer.json()["error_count"], answer.json()["notes"]) == (0, ["Table a is left aside."])
+    assert rest("PUT", "/connectors/a/config?dry_run=true", config).json()["notes"] == ["Table a is left aside."]
+    assert rest("PUT", "/connectors/a/config", CONFIG).status_code == 201
+    assert "The configuration of connector a: Table a is left aside." in caplog.text
