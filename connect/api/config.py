@@ -34,6 +34,7 @@ from pydantic.fields import FieldInfo
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.javatext.numbers import parse_real, parse_whole
+from connect.api.key_role import KeyRole
 from connect.api.secrets import HIDDEN, Credentials, masked
 
 Importance = Literal["high", "medium", "low"]
@@ -188,6 +189,7 @@ def key(
     dependents: Sequence[str] = (),
     internal: bool = False,
     from_worker: bool = False,
+    role: KeyRole = KeyRole.NONE,
 ) -> Any:
     """Declare a setting. No default means the setting is required. `internal` settings are accepted but not shown.
 
@@ -196,6 +198,7 @@ def key(
     extra: JsonDict = {
         "importance": importance.upper(), "group": group, "width": width.upper(), "display_name": display_name or name,
         "dependents": list(dependents), "internal": internal or from_worker, "from_worker": from_worker,
+        "role": role.value,
     }  # fmt: skip
     return Field(default, alias=name, description=doc, json_schema_extra=extra)
 
@@ -218,6 +221,7 @@ class KeyDefinition:
     internal: bool
     from_worker: bool = False
     has_credentials: bool = False
+    role: KeyRole = KeyRole.NONE
 
     def shown(self, text: str | None) -> str | None:
         """A value of this setting as a person may see it."""
@@ -360,6 +364,7 @@ def _definition(info: FieldInfo) -> KeyDefinition:
         internal=bool(extra.get("internal")),
         from_worker=bool(extra.get("from_worker")),
         has_credentials=any(isinstance(m, Credentials) for m in marks),
+        role=KeyRole(str(extra.get("role", ""))),
     )
 
 

@@ -47,6 +47,18 @@ def compare(expected: TopicRows, found: TopicRows) -> Comparison:
     )
 
 
+def as_far_as(expected: TopicRows, found: TopicRows) -> TopicRows:
+    """The expected rows of each partition as far as the last one that was found: what a run that was ended early came
+    to. A row that is missing before that one is lost all the same.
+    """
+    present = {row for part in found.partitions.values() for row in part.rows}
+    cut = {}
+    for place, part in expected.partitions.items():
+        end = next((i for i in range(len(part.rows), 0, -1) if part.rows[i - 1] in present), 0)
+        cut[place] = PartitionRows(part.rows[:end], part.keys[:end])
+    return TopicRows(cut)
+
+
 def _keyed(rows: TopicRows, missing: Counter[bytes]) -> int:
     """How many of the missing rows have a key, so that a row of another value can be told as the same one."""
     return sum(

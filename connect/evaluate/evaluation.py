@@ -11,19 +11,19 @@ from importlib import metadata
 from connect.api.errors import ConnectError
 from connect.api.plugin import PluginKind
 from connect.client.manifests import Manifest
-from connect.evaluate import delivery_check
 from connect.evaluate.config_checks import check_config
+from connect.evaluate.delivery_check import check_delivery
 from connect.evaluate.options import Options
-from connect.evaluate.result import Check, Outcome, Result, Table
+from connect.evaluate.result import Check, Outcome, Result
 from connect.evaluate.sample_checks import check_sample
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.secrecy import Secrecy
-from connect.evaluate.source_run import SourceRun, SourceRunner
+from connect.evaluate.source_run import SourceRunner
+from connect.evaluate.throughput_check import judge_throughput
 from connect.plugins import Catalog
 from connect.runtime.build import connector_plugin
 from connect.runtime.connector_settings import ConnectorSettings
 
-THROUGHPUT = (7, "Throughput")
 Say = Callable[[str], None]
 
 
@@ -37,13 +37,14 @@ def evaluate(manifest: Manifest, options: Options, say: Say) -> Result:
     secrecy = Secrecy(catalog, manifest.config)
     say("starting a Kafka and a worker of its own")
     with Sandbox({}) as sandbox:
-        checks = _checks(sandbox, manifest, options, lambda text: say(secrecy.hide(text)))
+        checks = run_checks(sandbox, manifest, options, lambda text: say(secrecy.hide(text)))
         identity = sandbox.id
     took_s, environment = time.time() - started_s, _environment(plugin.version)
     return secrecy.of_result(Result(identity, manifest.name, manifest.config, started_s, took_s, checks, environment))
 
 
-def _checks(sandbox: Sandbox, manifest: Manifest, options: Options, say: Say) -> list[Check]:
+def run_checks(sandbox: Sandbox, manifest: Manifest, options: Options, say: Say) -> list[Check]:
+    """The checks of a source in a sandbox that runs, as far as each is worth it after those before it."""
     config = {**manifest.config, "name": manifest.name}
     found: list[Check] = []
 
@@ -59,37 +60,21 @@ def _checks(sandbox: Sandbox, manifest: Manifest, options: Options, say: Say) ->
     began_s = time.monotonic()
     settings = ConnectorSettings(dict(sandbox.worker_properties), dict(config))
     note(check_sample(settings, options.sample_rows, options.duration_s, show_values=options.show_values), began_s)
-    if found[-3].outcome is not Outcome.PASS:
+    if found[-4].outcome is not Outcome.PASS:
         return found
     began_s = time.monotonic()
-    runner = SourceRunner(sandbox, config, duration_s=options.duration_s, budget_rows=options.budget_rows)
+    runner = SourceRunner(sandbox, config, options)
     peaceful = runner.run("peace")
     rows = peaceful.rows(sandbox)
-    note([_throughput(peaceful, rows.count, rows.size_bytes)], began_s)
+    note([judge_throughput(peaceful, rows.count, rows.size_bytes)], began_s)
     if peaceful.failure is not None or not rows.count:
         return found
     began_s = time.monotonic()
     if options.crashes:
-        note([delivery_check.check_delivery(sandbox, runner, rows, options=options)], began_s)
+        exactly_once = config.get("exactly.once.support", "").strip().lower() == "required"
+        delivered = check_delivery(sandbox, runner, rows, options=options, exactly_once=exactly_once)
+        note([delivered], began_s)
     return found
-
-
-def _throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
-    if run.failure is not None:
-        return Check(*THROUGHPUT, Outcome.FAIL, f"The connector failed: {run.failure}")
-    if not rows:
-        return Check(*THROUGHPUT, Outcome.NOT_TESTED, "No row reached Kafka in time.")
-    seconds = max(run.seconds, 0.001)
-    numbers = (
-        f"{rows:,}",
-        f"{size_bytes / 1e6:,.1f} MB",
-        f"{run.seconds:.1f} s",
-        f"{rows / seconds:,.0f}",
-        f"{run.tasks}",
-    )
-    table = Table("A run in peace", ("rows", "bytes", "first to last", "rows a second", "tasks"), [numbers])
-    bound = "" if run.is_complete else " It ended at its bound, not at the end of the data."
-    return Check(*THROUGHPUT, Outcome.PASS, f"{rows:,} rows in {run.seconds:.1f} s on this machine.{bound}", (table,))
 
 
 def _environment(version: str) -> Mapping[str, str]:

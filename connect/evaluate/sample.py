@@ -7,23 +7,24 @@ process only: settings come on standard input as JSON, the sample goes to standa
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from connect.api.connector import SourceTask
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Schema
+from connect.evaluate.page_check import PageComparison, compare_pages
+from connect.evaluate.reading import read_batches
 from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
 from connect.runtime.tolerance import BadRow
 from connect.testing.equality import difference
 
 DIFFERENCES: Final = 20
 EXAMPLE_CHARS: Final = 80
-_POLL_S: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -42,7 +43,9 @@ class FieldTypes:
 
 @dataclass(slots=True)
 class Sample:
-    """What the sample showed. `differences`: where values came back otherwise, the first of them in words."""
+    """What the sample showed. `differences`: where values came back otherwise, the first of them in words. `warnings`:
+    what the connector itself warned of. `pages`: None where its rows per poll cannot be set.
+    """
 
     rows: int = 0
     tasks: int = 0
@@ -50,77 +53,52 @@ class Sample:
     fields: dict[str, FieldTypes] = field(default_factory=dict)
     differences: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    refused_rows: int = 0
+    warnings: list[str] = field(default_factory=list)
+    pages: PageComparison | None = None
     error: str | None = None
 
 
-@dataclass(slots=True)
-class _Context:
-    """The framework as far as a sampled task needs it: nothing was ever stored."""
+class _Warnings(logging.Handler):
+    """Keeps what the connector warns of, each text once."""
 
-    connector: str
-    task: int
-    refused: list[str]
-    transactions: None = None
+    def __init__(self, sample: Sample) -> None:
+        super().__init__(logging.WARNING)
+        self._sample = sample
 
-    def gauge(self, name: str, value: float) -> None:
-        """Nobody looks."""
-
-    def explain(self, reason: str | None) -> None:
-        """Nobody looks."""
-
-    def caught_up(self, at_s: float) -> None:
-        """Nobody looks."""
-
-    def stored_offset(self, partition: Mapping[str, object]) -> None:
-        """The task begins at its beginning."""
-
-    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Note why rows cannot be read."""
-        del batch
-        self.refused.extend(map(str, rows.values()))
+    def emit(self, record: logging.LogRecord) -> None:
+        """Called by logging."""
+        text = record.getMessage()
+        if text not in self._sample.warnings and len(self._sample.warnings) < DIFFERENCES:
+            self._sample.warnings.append(text)
 
 
 def take_sample(settings: ConnectorSettings, rows: int, deadline: Deadline, *, show_values: bool) -> Sample:
     """Open the first tasks of the connector and compare what they give until there are enough rows."""
     parts = settings.open()
-    connector = parts.build_connector()
     sample = Sample()
-    configs = connector.task_configs(int(parts.resolved.get("tasks.max", "1")))
-    sample.tasks = len(configs)
-    for number, config in enumerate(configs):
-        task = cast("SourceTask", connector.task(config))
-        try:
-            task.open(_Context(settings.name, number, sample.refused))
-            _read(task, parts, sample, rows, deadline, show_values=show_values)
-        finally:
-            task.close()
-        if sample.rows >= rows or deadline.expired:
-            break
-    return sample
+    logging.getLogger().addHandler(_Warnings(sample))
 
+    def refuse(error: Exception) -> None:
+        sample.refused_rows += 1
+        _note(sample, error, show_values=show_values)
 
-def _read(
-    task: SourceTask, parts: ConnectorParts, sample: Sample, rows: int, deadline: Deadline, *, show_values: bool
-) -> None:
-    idle = 0
-    while sample.rows < rows and not deadline.expired and idle < 3:
-        try:
-            batch = task.poll(Deadline.after(min(_POLL_S, deadline.remaining_s)))
-        except RetriableError as error:
-            sample.refused.append(str(error))
-            idle += 1
-            continue
-        if batch is None or not len(batch):
-            idle += 1
-            continue
-        idle = 0
+    def count_tasks(count: int) -> None:
+        sample.tasks = count
+
+    for batch in read_batches(parts, rows, deadline, on_refused=refuse, on_tasks=count_tasks):
         _compare(batch, parts, sample, show_values=show_values)
+    if sample.rows:
+        sample.pages = compare_pages(parts, sample.rows, deadline)
+    return sample
 
 
 def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values: bool) -> None:
     bad: list[BadRow] = []
     raws = parts.source_pipeline(bad.extend).encode(batch).rows
-    sample.refused.extend(str(row.error) for row in bad[:DIFFERENCES])
+    sample.refused_rows += len(bad)
+    for row in bad:
+        _note(sample, row.error, show_values=show_values)
     sample.rows += len(batch)
     sample.topics[batch.topic] = sample.topics.get(batch.topic, 0) + len(batch)
     if len(raws) != 1 or len(raws[0]) != len(batch):
@@ -132,6 +110,14 @@ def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values
         run = Column.from_rows(list(given[at : at + len(back)]), batch.values.schema)
         _Notes(batch.topic, run, back, sample, show_values=show_values).take()
         at += len(back)
+
+
+def _note(sample: Sample, error: Exception, *, show_values: bool) -> None:
+    """Keep what is wrong with a row, each text once. Its text may hold the value, its kind and its field do not."""
+    at = f" in field {error.field}" if isinstance(error, SchemaError) and error.field else ""
+    text = str(error) if show_values else f"{type(error).__name__}{at}; --show-values shows its text"
+    if text not in sample.refused and len(sample.refused) < DIFFERENCES:
+        sample.refused.append(text)
 
 
 class _Notes:

@@ -1,4 +1,4 @@
-"""Checks 3 to 5, out of a sample: what is there, the way of each type, and whether every value comes back."""
+"""Checks 3 to 6, out of a sample: what is there, the way of each type, whether values come back, and the cursor."""
 
 from __future__ import annotations
 
@@ -9,27 +9,36 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from connect.evaluate.result import Check, Outcome, Table
+from connect.evaluate.row_values import without_values
 from connect.runtime.connector_settings import ConnectorSettings
 
 DISCOVER = (3, "Discovery")
 TYPES = (4, "Types")
 ROUND_TRIP = (5, "Round trip")
-_GRACE_S: Final = 20.0
+CURSOR = (6, "Cursor")
+GRACE_S: Final = 20.0
 """How much longer than its time a sample may take before its process is ended."""
 
 
-def check_sample(settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool) -> list[Check]:
+def check_sample(
+    settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool, grace_s: float = GRACE_S
+) -> list[Check]:
     """Take the sample in a process of its own and judge it."""
-    sample = _sampled(settings, rows, timeout_s, show_values=show_values)
+    sample = _sampled(settings, rows, timeout_s, show_values=show_values, grace_s=grace_s)
+    if not show_values:
+        _hide_values(sample, settings)
     if sample["error"] is not None:
+        why = ": ".join(text for text in (sample.get("broken"), sample["error"]) if text)
         return [
-            Check(*DISCOVER, Outcome.FAIL, f"The connector gave no sample: {sample['error']}"),
-            *(Check(*name, Outcome.NOT_TESTED, "There is no sample.") for name in (TYPES, ROUND_TRIP)),
+            Check(*DISCOVER, Outcome.FAIL, f"The connector gave no sample: {why}"),
+            *(Check(*name, Outcome.NOT_TESTED, "There is no sample.") for name in (TYPES, ROUND_TRIP, CURSOR)),
         ]
-    return [_discovered(sample), _types(sample), _round_trip(sample)]
+    return [_discovered(sample), _types(sample), _round_trip(sample), _cursor(sample)]
 
 
-def _sampled(settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool) -> dict[str, Any]:
+def _sampled(
+    settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool, grace_s: float
+) -> dict[str, Any]:
     asked = {
         "worker": dict(settings.worker), "connector": dict(settings.connector), "rows": rows, "timeout_s": timeout_s,
         "show_values": show_values,
@@ -37,18 +46,26 @@ def _sampled(settings: ConnectorSettings, rows: int, timeout_s: float, *, show_v
     try:
         done = subprocess.run(
             [sys.executable, "-m", "connect.evaluate.sample"],
-            input=json.dumps(asked), capture_output=True, text=True, timeout=timeout_s + _GRACE_S, check=False,
+            input=json.dumps(asked), capture_output=True, text=True, timeout=timeout_s + grace_s, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return _broken(f"it did not return in {timeout_s + _GRACE_S:.0f} s and was ended")
+        return _broken(f"it did not return in {timeout_s + grace_s:.0f} s and was ended")
     if done.returncode != 0:
-        return _broken(f"its process ended with code {done.returncode}: {done.stderr[-500:].strip()}")
+        return _broken(f"its process ended with code {done.returncode}", done.stderr[-500:].strip())
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def _broken(error: str) -> dict[str, Any]:
-    return {"error": error}
+def _broken(what: str, said: str = "") -> dict[str, Any]:
+    return {"broken": what, "error": said, "warnings": []}
+
+
+def _hide_values(sample: dict[str, Any], settings: ConnectorSettings) -> None:
+    known = [text for pair in settings.connector.items() for text in pair]
+    if sample["error"] is not None:
+        sample["error"] = without_values(sample["error"], known)
+    known += [part for path in sample.get("fields", ()) for part in (path, path.rpartition(".")[2])]
+    sample["warnings"] = [without_values(text, known) for text in sample["warnings"]]
 
 
 def _discovered(sample: Mapping[str, Any]) -> Check:
@@ -89,10 +106,31 @@ def _round_trip(sample: Mapping[str, Any]) -> Check:
         text = f"Values change on their way: {names}."
         return Check(*ROUND_TRIP, Outcome.FAIL, text, (table,), defects=frozenset({"lossy"}))
     if sample["refused"]:
-        text = f"{len(sample['refused'])} rows could not be converted."
+        text = f"{sample['refused_rows']:,} rows could not be converted, or were not given."
         return Check(*ROUND_TRIP, Outcome.FAIL, text, (refused,), defects=frozenset({"refused"}))
     compared = max((f["rows"] for f in sample["fields"].values()), default=0)
     if not compared:
         return Check(*ROUND_TRIP, Outcome.NOT_TESTED, "No row could be compared.")
     text = f"Every value of {sample['rows']:,} rows came back equal from Kafka's bytes."
     return Check(*ROUND_TRIP, Outcome.PASS, text)
+
+
+def _cursor(sample: Mapping[str, Any]) -> Check:
+    said = [(text,) for text in sample["warnings"]]
+    tables = [Table("What the connector warns of", ("warning",), said)] if said else []
+    pages = sample["pages"]
+    if pages is not None and pages["missing"]:
+        key, (one, other) = pages["key"], pages["sizes"]
+        text = f"{pages['missing']:,} of {pages['compared']:,} rows are read with one of {key}={one} and {other} only"
+        if pages["is_steady"]:
+            text += ": rows at the end of a page, such as ties of the cursor, are skipped."
+            return Check(*CURSOR, Outcome.FAIL, text, tables, defects=frozenset({"lost"}))
+        return Check(*CURSOR, Outcome.NOT_TESTED, f"{text}, but the rows change while they are read.", tables)
+    if said:
+        text = f"The connector warns of {len(said)} thing{'' if len(said) == 1 else 's'} that its cursor or rows lack."
+        return Check(*CURSOR, Outcome.WARN, text, tables)
+    if pages is None:
+        return Check(*CURSOR, Outcome.NOT_TESTED, "The connector has no key for the rows of one read, or gave no rows.")
+    key, (one, other) = pages["key"], pages["sizes"]
+    text = f"{pages['compared']:,} rows are the same with {key}={one} and {other}, so no tie is skipped between reads."
+    return Check(*CURSOR, Outcome.PASS, text)

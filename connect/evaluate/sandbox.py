@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -26,6 +27,7 @@ class Sandbox:
         self.id = f"poc-{secrets.token_hex(4)}"
         self._settings = dict(settings)
         self._stack = ExitStack()
+        self._names = itertools.count(1)
 
     def __enter__(self) -> Self:
         with ExitStack() as starting:
@@ -54,6 +56,10 @@ class Sandbox:
     def worker_properties(self) -> dict[str, str]:
         """What converters and clients outside the worker are built from."""
         return self.worker.properties
+
+    def new_name(self, label: str) -> str:
+        """A name that no run before had: what it left behind is not taken for what a later one wrote."""
+        return f"{self.id}-{label}-{next(self._names)}"
 
     def kill_task_hosts(self) -> int:
         """kill -9 of every process that runs tasks; how many there were. The worker starts others."""

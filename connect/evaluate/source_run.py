@@ -11,10 +11,14 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.client.rest import RefusedError
+from connect.evaluate.options import Options
+from connect.evaluate.row_values import without_values
 from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.timeline import Reading, scrape
 from connect.evaluate.topic_rows import TopicRows, ends_of, read_rows
 
 ROUTE: Final = "pocroute"
+THROTTLE: Final = "pocthrottle"
 QUIET_S: Final = 3.0
 """A source that has sent nothing for so long has caught up."""
 LOOK_S: Final = 0.2
@@ -35,19 +39,26 @@ class SourceRun:
     tasks: int = 0
     failure: str | None = None
     """The first line of the trace of what failed for good."""
-    restarts: int = 0
+    readings: list[Reading] = field(default_factory=list)
 
     def rows(self, sandbox: Sandbox) -> TopicRows:
         """What it wrote."""
         return read_rows(sandbox.reading, self.ends, self.prefix, Deadline.after(_ANSWER_S * 10))
 
 
-def sandboxed(config: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The configuration with its topics renamed by one more transform, and one replica for each."""
-    transforms = ",".join(name for name in (config.get("transforms", ""), ROUTE) if name)
+def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | None = None) -> dict[str, str]:
+    """The configuration with its topics renamed, and its rows slowed down if so wanted, by further transforms; one
+    replica for each topic.
+    """
+    further = [ROUTE] if rows_per_second is None else [THROTTLE, ROUTE]
+    throttle = {} if rows_per_second is None else {
+        f"transforms.{THROTTLE}.type": "connect.transforms.Throttle",
+        f"transforms.{THROTTLE}.rows.per.second": f"{max(0.001, rows_per_second):.3f}",
+    }  # fmt: skip
     return {
         **config,
-        "transforms": transforms,
+        **throttle,
+        "transforms": ",".join(name for name in (config.get("transforms", ""), *further) if name),
         f"transforms.{ROUTE}.type": "org.apache.kafka.connect.transforms.RegexRouter",
         f"transforms.{ROUTE}.regex": "(.*)",
         f"transforms.{ROUTE}.replacement": f"{prefix}$1",
@@ -60,30 +71,37 @@ def sandboxed(config: Mapping[str, str], prefix: str) -> dict[str, str]:
 class SourceRunner:
     """Makes runs of one configuration. Owned by the thread of the evaluation."""
 
-    def __init__(self, sandbox: Sandbox, config: Mapping[str, str], *, duration_s: float, budget_rows: int) -> None:
+    def __init__(self, sandbox: Sandbox, config: Mapping[str, str], options: Options) -> None:
         self._sandbox = sandbox
         self._config = dict(config)
-        self._duration_s = duration_s
-        self._budget_rows = budget_rows
+        self._options = options
 
-    def run(self, label: str, on_look: Callable[[int], None] | None = None) -> SourceRun:
+    def run(
+        self,
+        label: str,
+        on_look: Callable[[int], None] | None = None,
+        *,
+        rows_per_second: float | None = None,
+        further_s: float = 0.0,
+    ) -> SourceRun:
         """Run the connector under a name of its own and remove it. `on_look` hears the rows so far, again and again.
+        `rows_per_second`: of a task at most. `further_s`: how much longer than other runs it may take.
 
         ConnectError when the worker refuses it.
         """
-        run = SourceRun(f"{self._sandbox.id}-{label}", f"{self._sandbox.id}-{label}.")
-        self._sandbox.rest.create(run.name, {**sandboxed(self._config, run.prefix), "name": run.name})
+        name = self._sandbox.new_name(label)
+        run = SourceRun(name, f"{name}.")
+        self._sandbox.rest.create(run.name, {**sandboxed(self._config, run.prefix, rows_per_second), "name": run.name})
         try:
-            self._watch(run, on_look)
+            self._watch(run, on_look, Deadline.after(self._options.duration_s + further_s))
             self._stop(run)
             run.ends = self._ends(run)
         finally:
             self._remove(run)
         return run
 
-    def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None) -> None:
-        limit = Deadline.after(self._duration_s)
-        first_s = last_s = time.monotonic()
+    def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None, limit: Deadline) -> None:
+        began_s = first_s = last_s = time.monotonic()
         rows = 0
         while limit.wait(LOOK_S):
             now_s = time.monotonic()
@@ -92,6 +110,8 @@ class SourceRunner:
                 first_s = first_s if rows else now_s
                 rows, last_s = present, now_s
                 run.seconds = last_s - first_s
+            figures = scrape(self._sandbox.rest.url, run.name)
+            run.readings.append(Reading(now_s - began_s, rows, figures))
             if on_look is not None:
                 on_look(rows)
             failure = self._failure(run)
@@ -101,7 +121,7 @@ class SourceRunner:
             if rows and now_s - last_s >= QUIET_S and self._is_running(run):
                 run.is_complete = True
                 return
-            if rows >= self._budget_rows:
+            if rows >= self._options.budget_rows:
                 return
 
     def _is_running(self, run: SourceRun) -> bool:
@@ -114,7 +134,9 @@ class SourceRunner:
         status = self._status(run)
         for part in (status.get("connector", {}), *status.get("tasks", [])):
             if part.get("state") == "FAILED" and part.get("waiting_for") == "person":
-                return str(part.get("reason") or str(part.get("trace", "")).partition("\n")[0])
+                text = str(part.get("reason") or str(part.get("trace", "")).partition("\n")[0])
+                known = [word for pair in self._config.items() for word in pair]
+                return text if self._options.show_values else without_values(text, known)
         return None
 
     def _status(self, run: SourceRun) -> dict[str, Any]:

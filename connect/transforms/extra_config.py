@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Final
 
-from connect.api.config import Boolean, Config, ListOf, Password, String, non_empty, one_of
+from connect.api.config import Boolean, Config, Double, ListOf, Password, String, at_least, non_empty, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.schema import Type
 from connect.transforms.field_path import path_problems
@@ -51,6 +51,14 @@ class SqlConfig(Config):
         doc="What DuckDB's SELECT takes: columns and expressions with names, such as * EXCLUDE (a), b * c AS d.",
     )  # fmt: skip
     where: String | None = setting("where", None, doc="Rows to keep; none given: all.", importance="high")
+
+
+class ThrottleConfig(Config):
+    """Settings of Throttle."""
+
+    rows_per_second: Annotated[Double, at_least(0.001)] = setting(
+        "rows.per.second", doc="The most rows a second of a task.", importance="high"
+    )
 
 
 class RedactConfig(Config):

@@ -60,6 +60,9 @@ def connect_plugins() -> list[Plugin]:
     doc = "A Debezium change event becomes the row after the change."
     target, aliases = "connect.transforms.unwrap:Unwrap", ("connect.transforms.Unwrap",)
     plugins.append(Plugin(PluginKind.TRANSFORMATION, _UNWRAP, target, e.UnwrapConfig, VERSION, doc, aliases))
+    doc = "Lets no more than so many rows a second through."
+    target, name = "connect.transforms.throttle:Throttle", "connect.transforms.Throttle"
+    plugins.append(Plugin(PluginKind.TRANSFORMATION, name, target, e.ThrottleConfig, VERSION, doc))
     for name, config, doc in _PREDICATES:
         target = f"connect.transforms.predicates:{name}"
         full = f"{_PACKAGE}predicates.{name}"

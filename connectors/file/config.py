@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from connect.api.config import ConnectorConfig, Int, ListOf, String, key, non_empty
 from connect.api.errors import ConfigProblem
+from connect.api.key_role import KeyRole
 
 
 def _path_problems(file: str | None, roots: tuple[str, ...]) -> Iterable[ConfigProblem]:
@@ -46,6 +47,7 @@ class FileStreamSourceConfig(ConnectorConfig):
         doc="The maximum number of records the source task can read from the file each time it is polled",
         importance="low",
         group="",
+        role=KeyRole.PAGE_ROWS,
     )
 
     def problems(self) -> Iterable[ConfigProblem]:

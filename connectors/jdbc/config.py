@@ -27,6 +27,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.api.key_role import KeyRole
 from connect.api.time_types import TimePrecision
 from connectors.jdbc import rules
 from connectors.jdbc.database_keys import DATABASE, DatabaseKeys
@@ -154,7 +155,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     )  # fmt: skip
     batch_max_rows: Annotated[Int, at_least(1)] = key(
         "batch.max.rows", 1000, importance="low", group=CONNECTOR, display_name="Max Rows Per Batch", width="short",
-        doc="The most rows of one poll. 20000 reads large tables at full speed.",
+        role=KeyRole.PAGE_ROWS, doc="The most rows of one poll. 20000 reads large tables at full speed.",
     )  # fmt: skip
     max_buffer_size: Annotated[Int, at_least(0)] = key(
         "max.buffer.size", 0, importance="low", group=CONNECTOR, display_name="Maximum Buffer Size", width="short",

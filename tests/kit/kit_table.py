@@ -13,6 +13,7 @@ from connect.api.config import ConnectorConfig, Int, Password, String, at_least,
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError, SchemaError
+from connect.api.key_role import KeyRole
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.api.records import Batch, Column, Record, SourcePosition
 from connect.testing.drivers import ROW_SCHEMA, Row
@@ -25,7 +26,9 @@ START = {"tie": -1, "id": -1}
 class TableConfig(ConnectorConfig):
     database: String = key("database", doc="The file of the SQLite database.", importance="high")
     password: Password | None = key("database.password", None, doc="A secret that SQLite does not use.")
-    batch_max_rows: Annotated[Int, at_least(1)] = key("batch.max.rows", 7, doc="Rows per batch.")
+    batch_max_rows: Annotated[Int, at_least(1)] = key(
+        "batch.max.rows", 7, doc="Rows per batch.", role=KeyRole.PAGE_ROWS
+    )
 
 
 @contextmanager

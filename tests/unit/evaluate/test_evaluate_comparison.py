@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connect.api.records import TopicPartition
-from connect.evaluate.comparison import compare
+from connect.evaluate.comparison import as_far_as, compare
 from connect.evaluate.topic_rows import PartitionRows, TopicRows
 
 
@@ -43,3 +43,10 @@ def test_rows_that_are_the_same_by_nature_are_no_duplicates():
     assert compare(rows("x", "x", "y"), rows("x", "x", "y")).is_exact
     assert compare(rows("x", "x", "y"), rows("x", "y")).lost == 1
     assert compare(rows("x", "x", "y"), rows("x", "x", "x", "y")).duplicate == 1
+
+
+def test_a_run_that_was_ended_early_is_judged_as_far_as_it_came():
+    assert compare(as_far_as(PEACE, rows("1=a", "2=b")), rows("1=a", "2=b")).is_exact
+    assert compare(as_far_as(PEACE, rows("1=a", "3=c")), rows("1=a", "3=c")).lost == 1
+    assert compare(as_far_as(PEACE, rows("1=a", "1=a")), rows("1=a", "1=a")).duplicate == 1
+    assert compare(as_far_as(PEACE, rows()), rows()).expected == 0

@@ -19,7 +19,9 @@ from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.api.schema import Schema
 from connect.plugins import Catalog
 from connect.testing.equality import same_value
+from connect.transforms.extra_config import ThrottleConfig
 from connect.transforms.plugin import connect_plugins
+from connect.transforms.throttle import Throttle
 
 LEAVE = {"python.function.modules": "extra_functions, no_such_module"}
 PLUGINS = {p.name.rpartition(".")[2]: p for p in connect_plugins()}
@@ -376,3 +378,28 @@ def test_unwrapped_rows_and_columns_are_the_same(ops: list[str | None], mode: st
 def test_errors_name_the_field_of_explode_that_is_no_array() -> None:
     with pytest.raises(SchemaError, match="Only arrays can be exploded, found: string"):
         build("Explode$Value", field="note").apply(both(ORDERS[:1], ORDER)[1])
+
+
+class Clock:
+    """A clock that only waiting moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def wait(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def test_throttle_lets_so_many_rows_a_second_through():
+    clock = Clock()
+    throttle = Throttle(ThrottleConfig.parse({"rows.per.second": "100"}), clock, clock.wait)
+    batch = Batch("t", Column.from_rows([1] * 50, s.INT64))
+    assert all(throttle.apply(batch) == [batch] for _ in range(10))
+    assert clock.now_s == pytest.approx(104.0), "five seconds of rows, of which one second was free at the start"
+    clock.wait(3600)
+    before_s = clock.now_s
+    assert [throttle.apply(batch) for _ in range(10)]
+    assert clock.now_s - before_s == pytest.approx(4.0), "an hour of rest is not made up for"

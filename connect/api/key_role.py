@@ -1,0 +1,16 @@
+"""What a setting is for."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class KeyRole(StrEnum):
+    """What a setting is for, where a program that knows no connector by name has to find it: `connect poc` does."""
+
+    NONE = ""
+    PAGE_ROWS = "page rows"
+    """How many rows a source takes at once; which rows it gives must not depend on it."""
+    PLACE = "place"
+    """The folder, prefix or file that a sink writes to and that it makes itself: with another value it writes elsewhere
+    and leaves what was there alone."""

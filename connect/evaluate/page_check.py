@@ -1,0 +1,93 @@
+"""Whether the rows of a source depend on how many it takes at once: one that skips ties at the end of a page shows so.
+
+A source has to give the same rows whatever the size of its pages. The setting is found by its role.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.key_role import KeyRole
+from connect.evaluate.reading import read_batches
+from connect.runtime.build import connector_plugin
+from connect.runtime.connector_settings import ConnectorParts
+
+PART: Final = 3
+"""The other pages are a third as large."""
+Rows = Mapping[str, Sequence[bytes]]
+"""Hashes of rows in order, by topic."""
+
+
+@dataclass(slots=True)
+class PageComparison:
+    """Two readings by `sizes` rows at once of `key`. `missing`: rows that one of them did not give. `is_steady`: the
+    same size gives the same rows again, so that the size is what makes the difference.
+    """
+
+    key: str
+    sizes: tuple[int, int]
+    compared: int
+    missing: int
+    is_steady: bool = True
+
+
+def compare_pages(parts: ConnectorParts, rows: int, deadline: Deadline) -> PageComparison | None:
+    """Read so many rows with other pages, and a third time as before where the two differ. None: there is no such key,
+    or no time was left.
+    """
+    plugin = connector_plugin(parts.clients.catalog, parts.resolved)
+    definition = next((d for d in plugin.config.definitions() if d.role is KeyRole.PAGE_ROWS), None)
+    if definition is None:
+        return None
+    given = int(parts.resolved.get(definition.name) or definition.default or 1)
+    # Of the rows that are read there are two pages at least, so that a page ends among them.
+    sizes = (min(given, max(1, rows // 2)), max(1, min(given, rows // 2) // PART))
+    if sizes[0] == sizes[1]:
+        sizes = (sizes[0], sizes[0] + 1)
+    first, second = (_read(parts, definition.name, size, rows, deadline) for size in sizes)
+    if deadline.expired:
+        return None
+    missing = missing_rows(first, second)
+    found = PageComparison(definition.name, sizes, sum(map(len, first.values())), missing)
+    if missing:
+        found.is_steady = not missing_rows(first, _read(parts, definition.name, sizes[0], rows, deadline))
+    return found
+
+
+def missing_rows(left: Rows, right: Rows) -> int:
+    """How many rows one reading has and the other has not, of the part that both have come to. Pure."""
+    return sum(
+        _missing(left.get(topic, ()), right.get(topic, ()))
+        for topic in {*left, *right}
+        if topic in left and topic in right
+    )
+
+
+def _missing(left: Sequence[bytes], right: Sequence[bytes]) -> int:
+    ours, theirs = Counter(_common(left, right)), Counter(_common(right, left))
+    return (ours - theirs).total() + (theirs - ours).total()
+
+
+def _common(rows: Sequence[bytes], others: Sequence[bytes]) -> Sequence[bytes]:
+    """The rows as far as the last one that the others have too."""
+    known = set(others)
+    for end in range(len(rows), 0, -1):
+        if rows[end - 1] in known:
+            return rows[:end]
+    return ()
+
+
+def _read(parts: ConnectorParts, key: str, size: int, rows: int, deadline: Deadline) -> dict[str, list[bytes]]:
+    resized = ConnectorParts(parts.clients, {**parts.resolved, key: str(size)})
+    found: dict[str, list[bytes]] = {}
+    for batch in read_batches(resized, rows, deadline):
+        keys = [None] * len(batch) if batch.keys is None else batch.keys.rows()
+        hashes = found.setdefault(batch.topic, [])
+        for row_key, value in zip(keys, batch.values.rows(), strict=True):
+            hashes.append(hashlib.blake2b(repr((row_key, value)).encode(), digest_size=12).digest())
+    return found

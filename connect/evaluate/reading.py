@@ -1,0 +1,93 @@
+"""Reads rows of a source's tasks without a worker: nothing was ever stored, so each task begins at its beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from connect.api.connector import SourceTask
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connect.api.records import Batch
+from connect.runtime.connector_settings import ConnectorParts
+
+_POLL_S: Final = 1.0
+_EMPTY_POLLS: Final = 3
+"""A task that had nothing so many times in a row has given all."""
+
+
+@dataclass(slots=True)
+class _Context:
+    """The framework as far as such a task needs it."""
+
+    connector: str
+    task: int
+    refuse: Callable[[Exception], None]
+    transactions: None = None
+
+    def gauge(self, name: str, value: float) -> None:
+        """Nobody looks."""
+
+    def explain(self, reason: str | None) -> None:
+        """Nobody looks."""
+
+    def caught_up(self, at_s: float) -> None:
+        """Nobody looks."""
+
+    def stored_offset(self, partition: Mapping[str, object]) -> None:
+        """Nothing is stored."""
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """Say why rows were given up."""
+        del batch
+        for error in rows.values():
+            self.refuse(error)
+
+
+def read_batches(
+    parts: ConnectorParts,
+    rows: int,
+    deadline: Deadline,
+    *,
+    on_refused: Callable[[Exception], None] = lambda _: None,
+    on_tasks: Callable[[int], None] = lambda _: None,
+) -> Iterator[Batch]:
+    """Batches of one task after the other until there are so many rows.
+
+    `on_refused` hears why a row was given up or a poll gave none for now, `on_tasks` how many tasks there are. Other
+    errors of the connector pass through.
+    """
+    connector = parts.build_connector()
+    configs = connector.task_configs(int(parts.resolved.get("tasks.max", "1")))
+    on_tasks(len(configs))
+    for number, config in enumerate(configs):
+        task = cast("SourceTask", connector.task(config))
+        try:
+            task.open(_Context(parts.resolved.get("name", ""), number, on_refused))
+            for batch in _polled(task, rows, deadline, on_refused):
+                rows -= len(batch)
+                yield batch
+        finally:
+            task.close()
+        if rows <= 0 or deadline.expired:
+            return
+
+
+def _polled(
+    task: SourceTask, rows: int, deadline: Deadline, on_refused: Callable[[Exception], None]
+) -> Iterator[Batch]:
+    empty = 0
+    while rows > 0 and not deadline.expired and empty < _EMPTY_POLLS:
+        try:
+            batch = task.poll(Deadline.after(min(_POLL_S, deadline.remaining_s)))
+        except RetriableError as error:
+            empty += 1
+            on_refused(error)
+            continue
+        if batch is None or not len(batch):
+            empty += 1
+            continue
+        empty = 0
+        rows -= len(batch)
+        yield batch

@@ -1,0 +1,50 @@
+"""Check 7: how fast a run in peace was, where its time went, and whether the source kept up. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from connect.evaluate.result import Check, Outcome, Table
+from connect.evaluate.source_run import SourceRun
+from connect.evaluate.timeline import STEPS, Reading, growing_lag_s, rate, shares
+
+NUMBER = 7
+NAME = "Throughput"
+
+
+def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
+    """Judge a run whose topics have so many rows and bytes."""
+    if run.failure is not None:
+        return Check(NUMBER, NAME, Outcome.FAIL, f"The connector failed: {run.failure}")
+    if not rows:
+        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "No row reached Kafka in time.")
+    measured = rate(run.readings)
+    a_second = f"{measured:,.0f}" if measured else "too few rows to tell"
+    numbers = (f"{rows:,}", f"{size_bytes / 1e6:,.1f} MB", f"{run.seconds:.1f} s", a_second, f"{run.tasks}")
+    columns = ("rows", "bytes", "first to last", "rows a second after the warm-up", "tasks")
+    tables = [Table("A run in peace", columns, [numbers]), *_steps(run.readings)]
+    grown = growing_lag_s(run.readings)
+    if grown is not None and not run.is_complete:
+        text = (
+            f"The source falls behind: its newest row was {grown[0]:.1f} s old at first and {grown[1]:.1f} s at last."
+        )
+        return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=frozenset({"lag"}))
+    bound = "" if run.is_complete else " It ended at its bound, not at the end of the data."
+    pace = f"{a_second} a second on this machine" if measured else "too few to tell a rate"
+    text = f"{rows:,} rows, {pace}.{_bottleneck(run.readings)}{bound}"
+    return Check(NUMBER, NAME, Outcome.PASS, text, tables)
+
+
+def _steps(readings: Sequence[Reading]) -> list[Table]:
+    found = shares(readings)
+    whole = sum(found.values())
+    rows = [(STEPS[step], f"{seconds:.2f} s", f"{seconds / whole:.0%}") for step, seconds in found.items()]
+    return [Table("Where the tasks' time went", ("step", "seconds", "share"), rows)] if rows else []
+
+
+def _bottleneck(readings: Sequence[Reading]) -> str:
+    found = shares(readings)
+    step = next(iter(found), None)
+    return (
+        "" if step is None else f" Most of the time went into {STEPS[step]} ({found[step] / sum(found.values()):.0%})."
+    )

@@ -1,0 +1,91 @@
+"""What a run's tasks said of themselves over time, out of the worker's own metrics, and what it comes to."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from connect.api.errors import ConnectError
+
+_PREFIX: Final = "kafka_connect_task_"
+_LIMIT_S: Final = 10.0
+STEPS: Final[Mapping[str, str]] = {
+    "poll": "reading the source", "convert": "transforms and converters", "send": "handing rows to the producer",
+    "put": "the sink's put", "flush": "making rows and offsets durable",
+}  # fmt: skip
+"""Figures of seconds, and what is done in them."""
+WARM_UP: Final = 0.2
+"""The first part of a run is not counted: connections are made and code is loaded in it."""
+_GROWTH: Final = 1.2
+_LEAST_READINGS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`at_s`: since the run began. `rows`: in Kafka. `figures`: of all tasks, added up; of lags the largest."""
+
+    at_s: float
+    rows: int
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+def scrape(url: str, connector: str) -> dict[str, float]:
+    """The figures of a connector's tasks by their names without prefix. ConnectError: the worker does not answer."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    try:
+        with urllib.request.urlopen(f"{url}/metrics", timeout=_LIMIT_S) as answer:  # noqa: S310 - our own worker
+            text = answer.read().decode()
+    except OSError as error:
+        raise ConnectError(f"The worker's metrics cannot be read: {error}.") from error
+    found: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.labels.get("connector") != connector or not sample.name.startswith(_PREFIX):
+                continue
+            name = sample.name.removeprefix(_PREFIX)
+            before = found.get(name, 0.0)
+            found[name] = max(before, sample.value) if "lag" in name else before + sample.value
+    return found
+
+
+def rate(readings: Sequence[Reading]) -> float:
+    """Rows a second from the end of the warm-up to the last row; 0.0 when there is too little to tell."""
+    moving = [reading for reading, later in pairwise(readings) if later.rows > reading.rows]
+    if not moving:
+        return 0.0
+    last = next(r for r in readings if r.rows == readings[-1].rows)
+    warm = next((r for r in readings if r.rows >= WARM_UP * last.rows and r.rows), last)
+    begin = warm if last.at_s - warm.at_s >= 0.5 else moving[0]
+    seconds = last.at_s - begin.at_s
+    return (last.rows - begin.rows) / seconds if seconds > 0 else 0.0
+
+
+def shares(readings: Sequence[Reading]) -> dict[str, float]:
+    """Seconds that the tasks were at each step, the largest first; empty when they said nothing."""
+    last = next((reading.figures for reading in reversed(readings) if reading.figures), {})
+    found = {step: last.get(f"{step}_seconds_total", 0.0) for step in STEPS}
+    return dict(sorted(((s, v) for s, v in found.items() if v > 0), key=lambda pair: -pair[1]))
+
+
+def growing_lag_s(readings: Sequence[Reading]) -> tuple[float, float] | None:
+    """The source's lag at the first and at the last third of what followed after it had caught up once; None: it did
+    not grow, or the source does not tell. Until it has caught up it reads what was there before, and while no rows come
+    it rests: neither is falling behind.
+    """
+    lags = [
+        r.figures["source_lag_seconds"]
+        for before, r in pairwise(readings)
+        if "source_lag_seconds" in r.figures and r.rows > before.rows
+    ]
+    caught_up = next((at for at, (lag, later) in enumerate(pairwise(lags), 1) if later < lag), len(lags))
+    lags = lags[caught_up:]
+    if len(lags) < _LEAST_READINGS:
+        return None
+    third = len(lags) // 3
+    first, last = lags[:third], lags[-third:]
+    grew = min(last) > max(first) and sum(last) > _GROWTH * sum(first)
+    return (sum(first) / third, sum(last) / third) if grew else None

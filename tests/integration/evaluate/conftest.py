@@ -1,0 +1,38 @@
+"""The seeded plug-ins, for this process and all that it starts."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+FOLDERS = [str(Path(__file__).parent / "plugins"), str(Path(__file__).parents[2] / "kit")]
+
+
+@pytest.fixture(scope="session")
+def seeded_plugins():
+    """Their folders are where Python looks for packages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([*FOLDERS, os.environ.get("PYTHONPATH", "")]))
+        for folder in FOLDERS:
+            patch.syspath_prepend(folder)
+        yield
+
+
+@pytest.fixture(scope="session")
+def rows_database(seeded_plugins, tmp_path_factory):
+    """The kit's table with 3,000 rows, ten of each tie; their texts are SENTINEL-<id>."""
+    from kit_table import TableDriver
+
+    driver = TableDriver(tmp_path_factory.mktemp("rows"))
+    driver.reset()
+    rows = [
+        {"id": i, "tie": i // 10, "text": f"SENTINEL-{i}", "whole": 70_000_000 + i, "number": i / 3}
+        for i in range(1, 3001)
+    ]
+    driver.insert(rows)
+    with sqlite3.connect(driver.path) as connection:
+        assert connection.execute("SELECT count(*) FROM rows").fetchone() == (3000,)
+    return driver.path

@@ -1,0 +1,112 @@
+"""Plug-ins with one defect each, seeded for an evaluation to find: those of the kit, and a few more."""
+
+import os
+import threading
+import time
+from decimal import Decimal
+
+import kit_source
+from kit_table import TableConnector, TableSource, source
+
+from connect.api import schema as s
+from connect.api.config import Config
+from connect.api.plugin import Plugin, PluginKind, hookimpl
+from connect.api.records import Batch, Column, SourcePosition
+from connect.convert.config import JsonConfig
+from connect.convert.json_converter import JsonConverter
+
+AMOUNT = s.struct({"id": s.INT64, "amount": s.decimal(2)})
+
+
+class RoundsDecimals(JsonConverter):
+    """Writes decimals with one digit less."""
+
+    def encode(self, topic, column):
+        rows = [None if row is None else {k: self._rounded(v) for k, v in row.items()} for row in column.rows()]
+        return super().encode(topic, Column.from_rows(rows, column.schema))
+
+    def _rounded(self, value):
+        return round(value, 1).quantize(Decimal("0.01")) if isinstance(value, Decimal) else value
+
+
+class AmountsTask(TableSource):
+    """The table's rows with an amount of two digits."""
+
+    def batch(self, rows):
+        values = [{"id": row["id"], "amount": Decimal(row["id"]).scaleb(-2)} for row in rows]
+        return Batch("amounts", Column.from_rows(values, AMOUNT), position=SourcePosition({"t": 1}, dict(self.place)))
+
+
+class Amounts(TableConnector):
+    task_class = AmountsTask
+
+
+class SkipsTiesTask(kit_source.KeepsOnlyTheTieTask):
+    """As a poller does whose page ends inside a tie."""
+
+    def query(self):
+        sql = "SELECT * FROM rows WHERE tie > :tie ORDER BY tie, id LIMIT :most"
+        return self.select(sql, {**self.place, "most": self.config.batch_max_rows})
+
+
+class SkipsTies(TableConnector):
+    task_class = SkipsTiesTask
+
+
+class HangsInOpenTask(TableSource):
+    def open(self, ctx):
+        threading.Event().wait()
+
+
+class HangsInOpen(TableConnector):
+    task_class = HangsInOpenTask
+
+
+class HangsInPollTask(TableSource):
+    def poll(self, deadline):
+        threading.Event().wait()
+
+
+class HangsInPoll(TableConnector):
+    task_class = HangsInPollTask
+
+
+class CrashesTask(TableSource):
+    def poll(self, deadline):
+        os.abort()
+
+
+class Crashes(TableConnector):
+    task_class = CrashesTask
+
+
+class FallsBehindTask(TableSource):
+    """Catches up once, at its hundredth poll, and never again while it goes on reading."""
+
+    def open(self, ctx):
+        super().open(ctx)
+        self.ctx, self.polls = ctx, 0
+
+    def poll(self, deadline):
+        threading.Event().wait(0.02)
+        self.polls += 1
+        if self.polls in {1, 100}:
+            self.ctx.caught_up(time.time())
+        return super().poll(deadline)
+
+
+class FallsBehind(TableConnector):
+    task_class = FallsBehindTask
+
+
+CONNECTORS = (
+    TableConnector, kit_source.LosesARowAtTheEdge, kit_source.RepeatsAfterARestart, Amounts, SkipsTies, HangsInOpen,
+    HangsInPoll, Crashes, FallsBehind,
+)  # fmt: skip
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    config: type[Config] = JsonConfig
+    rounding = Plugin(PluginKind.CONVERTER, "kit.RoundsDecimals", "broken_plugins:RoundsDecimals", config, "1")
+    return [rounding, *map(source, CONNECTORS)]

@@ -1,0 +1,76 @@
+"""Seeded defects that a sample alone shows, each found and named: no Kafka is needed for these."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from connect.evaluate.result import Outcome
+from connect.evaluate.sample_checks import check_sample
+from connect.runtime.connector_settings import ConnectorSettings
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+WORKER = {
+    "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+    "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
+}  # fmt: skip
+
+
+@pytest.fixture
+def checks(rows_database):
+    """The checks of a sample of 500 rows of the kit's table, by name."""
+
+    def run(connector, *, show_values=False, **more):
+        config = {
+            "name": "c", "connector.class": f"kit.{connector}", "database": str(rows_database), "batch.max.rows": "100",
+            **more,
+        }  # fmt: skip
+        settings = ConnectorSettings(WORKER, config)
+        found = check_sample(settings, 500, 5.0, show_values=show_values, grace_s=2.0)
+        return {check.name: check for check in found}
+
+    return run
+
+
+def test_a_clean_source_passes_them_all(checks):
+    found = checks("TableConnector")
+    assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS)
+    assert len(found) == 4
+
+
+def test_a_converter_that_rounds_decimals_is_found(checks):
+    exact = checks("Amounts", **{"value.converter": JSON})
+    assert exact["Round trip"].outcome is Outcome.PASS
+    rounding = checks("Amounts", **{"value.converter": "kit.RoundsDecimals"})["Round trip"]
+    assert (rounding.outcome, rounding.defects) == (Outcome.FAIL, {"lossy"})
+    assert "amounts.amount (450 rows)" in rounding.summary, "of ten amounts one ends in a zero"
+
+
+def test_a_source_that_skips_ties_is_found(checks):
+    cursor = checks("SkipsTies", **{"batch.max.rows": "7"})["Cursor"]
+    assert (cursor.outcome, cursor.defects) == (Outcome.FAIL, {"lost"})
+    assert "batch.max.rows=7 and 2" in cursor.summary
+
+
+@pytest.mark.parametrize("connector", ["HangsInOpen", "HangsInPoll"])
+def test_a_source_that_hangs_is_said_to_within_the_time(checks, connector):
+    found = checks(connector)
+    assert found["Discovery"].outcome is Outcome.FAIL
+    assert "did not return in 7 s" in found["Discovery"].summary
+    assert {found[name].outcome for name in ("Types", "Round trip", "Cursor")} == {Outcome.NOT_TESTED}
+
+
+def test_a_source_that_ends_its_process_is_said_to(checks):
+    found = checks("Crashes")["Discovery"]
+    assert found.outcome is Outcome.FAIL
+    assert "its process ended with code -6" in found.summary
+
+
+def test_no_value_is_shown_unless_that_is_asked_for(checks):
+    hidden = json.dumps([asdict(check) for check in checks("TableConnector").values()], default=sorted)
+    assert "SENTINEL" not in hidden
+    assert "7000" not in hidden
+    shown = json.dumps([asdict(check) for check in checks("TableConnector", show_values=True).values()], default=sorted)
+    assert "SENTINEL-1" in shown
