@@ -11,6 +11,3 @@ class KeyRole(StrEnum):
     NONE = ""
     PAGE_ROWS = "page rows"
     """How many rows a source takes at once; which rows it gives must not depend on it."""
-    PLACE = "place"
-    """The folder, prefix or file that a sink writes to and that it makes itself: with another value it writes elsewhere
-    and leaves what was there alone."""
