@@ -81,6 +81,6 @@ class TestBigQuerySink(SinkSuite):
     def test_replayed_rows_land_once(self, system: BigQueryDriver) -> None:
         super().test_replayed_rows_land_once(system)
 
-    @pytest.fixture(scope="class")
-    def driver(self, bigquery_service: BigQueryService) -> BigQueryDriver:
-        return BigQueryDriver(bigquery_service.endpoint, "spec")
+    @pytest.fixture
+    def driver(self, bigquery_service: BigQueryService, unique: str) -> BigQueryDriver:
+        return BigQueryDriver(bigquery_service.endpoint, unique)
