@@ -85,6 +85,28 @@ class Deletes(Protocol):
 
 
 @runtime_checkable
+class SchemaChanges(Protocol):
+    """A source driver that can change the columns of what is read; `insert` and `expected` know the module's alone."""
+
+    def add_column(self) -> None:
+        """Add an optional column; rows inserted later have a value in it."""
+
+    def drop_column(self) -> None:
+        """Take that column away again."""
+
+
+@runtime_checkable
+class SourceTopics(Protocol):
+    """A source driver whose system has a second table, or what else becomes a topic of its own."""
+
+    def topics_config(self) -> Mapping[str, str]:
+        """As `config`, for both topics."""
+
+    def insert_other(self, rows: Sequence[Row]) -> None:
+        """Add rows to the second; they are not in `expected`."""
+
+
+@runtime_checkable
 class UnreadableRows(Protocol):
     """A source driver whose system can hold what no record can, such as text in another encoding."""
 

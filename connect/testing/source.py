@@ -17,14 +17,15 @@ from connect.testing.equality import difference
 from connect.testing.fakes import OffsetStore
 from connect.testing.leaks import leaks_of
 from connect.testing.rows import ids_of, latest, make_rows, records, repeated, unchanged
-from connect.testing.source_restarts import ROWS, SourceRestarts
+from connect.testing.source_restarts import ROWS
+from connect.testing.source_tables import SourceTables
 from connect.testing.suite import requires
 
 IDLE_CPU_S = 0.2
 """Processor time for two seconds of idle polls: small enough to catch a spin that shares its core with others."""
 
 
-class SourceSuite(SourceRestarts):
+class SourceSuite(SourceTables):
     """The contract of a source. See ConnectorSuite for what to set.
 
     `grace_s`: how late a poll may come back. `quiet_s`: how long a poll waits for rows that must not come.

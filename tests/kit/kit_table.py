@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,8 +63,13 @@ class TableSource:
         while not (rows := self.query()):
             if not self.wait(deadline):
                 return None
+        rows = self.of_one_topic(rows)
         self.place = {"tie": rows[-1]["tie"], "id": rows[-1]["id"]}
         return self.batch(self.readable(rows))
+
+    def of_one_topic(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows before the first of another topic."""
+        return list(takewhile(lambda row: row["topic"] == rows[0]["topic"], rows))
 
     def readable(self, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         """The rows that a record can hold; the others are given up, as they are."""
@@ -89,7 +95,7 @@ class TableSource:
     def batch(self, rows: Sequence[dict[str, Any]]) -> Batch:
         values = [None if row["deleted"] else self.value(row) for row in rows]
         return Batch(
-            "rows",
+            rows[0]["topic"] if rows else "rows",
             values=Column.from_rows(values, ROW_SCHEMA.as_optional()),
             keys=Column.from_rows([{"id": row["id"]} for row in rows], KEY),
             position=SourcePosition(PARTITION, dict(self.place)),
@@ -138,10 +144,24 @@ class TableDriver:
         for path in (self.path, self.away):
             path.unlink(missing_ok=True)
         columns = "id INTEGER PRIMARY KEY, tie INTEGER, text TEXT, whole INTEGER, number REAL"
-        self._run(f"CREATE TABLE rows ({columns}, deleted INTEGER DEFAULT 0, pruned INTEGER DEFAULT 0)", [{}])
+        own = "deleted INTEGER DEFAULT 0, pruned INTEGER DEFAULT 0, topic TEXT DEFAULT 'rows'"
+        self._run(f"CREATE TABLE rows ({columns}, {own})", [{}])
 
     def insert(self, rows: Sequence[Row]) -> None:
         self._run("INSERT INTO rows (id, tie, text, whole, number) VALUES (:id, :tie, :text, :whole, :number)", rows)
+
+    def topics_config(self) -> Mapping[str, str]:
+        return self.config()
+
+    def insert_other(self, rows: Sequence[Row]) -> None:
+        self.insert(rows)
+        self._run("UPDATE rows SET topic = 'more-rows' WHERE id = :id", rows)
+
+    def add_column(self) -> None:
+        self._run("ALTER TABLE rows ADD COLUMN added TEXT DEFAULT 'added'", [{}])
+
+    def drop_column(self) -> None:
+        self._run("ALTER TABLE rows DROP COLUMN added", [{}])
 
     def insert_unreadable(self, row: Row) -> None:
         self.insert([{**row, "text": b"\xff"}])

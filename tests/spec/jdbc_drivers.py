@@ -16,7 +16,7 @@ from connect.services.postgres import PostgresService
 from connect.services.sql import SqlEndpoint
 from connect.testing.drivers import Row
 
-TABLE = "orders"
+TABLE, OTHER_TABLE = "orders", "returns"
 COLUMNS = ("id", "tie", "text", "whole", "number")
 LONG_AGO = datetime(2020, 1, 1)  # noqa: DTZ001 - the column has no zone
 WAIVERS = {
@@ -82,18 +82,30 @@ class IncrementingDriver:
         self.server.end_sessions()
         self.server.forget_readers()
         number = self.server.number_type
-        self.run(
-            f"DROP TABLE IF EXISTS {TABLE}",
-            f"CREATE TABLE {TABLE} (id BIGINT PRIMARY KEY, tie BIGINT NOT NULL, text TEXT, whole BIGINT, "
-            f"number {number}, changed TIMESTAMP NOT NULL)",
-        )
+        for table in (TABLE, OTHER_TABLE):
+            self.run(
+                f"DROP TABLE IF EXISTS {table}",
+                f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, tie BIGINT NOT NULL, text TEXT, whole BIGINT, "
+                f"number {number}, changed TIMESTAMP NOT NULL)",
+            )
 
     def end_sessions(self) -> None:
         self.server.end_sessions()
 
     def insert(self, rows: Sequence[Row]) -> None:
-        values = "%(id)s, %(tie)s, %(text)s, %(whole)s, %(number)s, %(changed)s"
-        self.run_each(f"INSERT INTO {TABLE} VALUES ({values})", [_timed(row) for row in rows])
+        self._insert(TABLE, rows)
+
+    def topics_config(self) -> Mapping[str, str]:
+        return {**self.config(), "table.whitelist": f"{TABLE},{OTHER_TABLE}"}
+
+    def insert_other(self, rows: Sequence[Row]) -> None:
+        self._insert(OTHER_TABLE, rows)
+
+    def add_column(self) -> None:
+        self.run(f"ALTER TABLE {TABLE} ADD COLUMN added VARCHAR(20) DEFAULT 'added'")
+
+    def drop_column(self) -> None:
+        self.run(f"ALTER TABLE {TABLE} DROP COLUMN added")
 
     def expected(self) -> Sequence[Row]:
         with closing(self.server.connect()) as connection, connection.cursor() as cursor:
@@ -102,6 +114,11 @@ class IncrementingDriver:
 
     def row_of(self, record: Record) -> Row:
         return {name: record.value[name] for name in COLUMNS}
+
+    def _insert(self, table: str, rows: Sequence[Row]) -> None:
+        values = ", ".join(f"%({name})s" for name in (*COLUMNS, "changed"))
+        sql = f"INSERT INTO {table} ({', '.join(COLUMNS)}, changed) VALUES ({values})"
+        self.run_each(sql, [_timed(row) for row in rows])
 
     def run(self, *statements: str) -> None:
         with closing(self.server.connect()) as connection, connection.cursor() as cursor:

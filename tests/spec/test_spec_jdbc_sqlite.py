@@ -45,11 +45,23 @@ class SqliteDriver:
 
     def reset(self) -> None:
         self.path.unlink(missing_ok=True)
-        self._run(f"CREATE TABLE rows ({COLUMNS}, changed TIMESTAMP NOT NULL)", [{}])
+        for table in ("rows", "more"):
+            self._run(f"CREATE TABLE {table} ({COLUMNS}, changed TIMESTAMP NOT NULL)", [{}])
 
     def insert(self, rows: Sequence[Row]) -> None:
-        sql = "INSERT INTO rows VALUES (:id, :tie, :text, :whole, :number, :changed)"
-        self._run(sql, [self._timed(row) for row in rows])
+        self._insert("rows", rows)
+
+    def topics_config(self) -> Mapping[str, str]:
+        return {**self.config(), "table.whitelist": "rows,more"}
+
+    def insert_other(self, rows: Sequence[Row]) -> None:
+        self._insert("more", rows)
+
+    def add_column(self) -> None:
+        self._run("ALTER TABLE rows ADD COLUMN added TEXT DEFAULT 'added'", [{}])
+
+    def drop_column(self) -> None:
+        self._run("ALTER TABLE rows DROP COLUMN added", [{}])
 
     def expected(self) -> Sequence[Row]:
         with closing(sqlite3.connect(self.path)) as connection:
@@ -57,7 +69,12 @@ class SqliteDriver:
             return [dict(row) for row in connection.execute("SELECT id, tie, text, whole, number FROM rows")]
 
     def row_of(self, record: Record) -> Row:
-        return {name: value for name, value in record.value.items() if name != "changed"}
+        return {name: value for name, value in record.value.items() if name not in {"changed", "added"}}
+
+    def _insert(self, table: str, rows: Sequence[Row]) -> None:
+        columns = "id, tie, text, whole, number, changed"
+        sql = f"INSERT INTO {table} ({columns}) VALUES (:id, :tie, :text, :whole, :number, :changed)"
+        self._run(sql, [self._timed(row) for row in rows])
 
     def _timed(self, row: Row) -> Row:
         changed = LONG_AGO + timedelta(seconds=row["tie"])
