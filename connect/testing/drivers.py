@@ -16,7 +16,7 @@ A suite's rows are dicts of these columns:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from connect.api import schema as s
@@ -158,8 +158,30 @@ class BadRows(Protocol):
 
 
 @runtime_checkable
+class SchemalessBadRows(Protocol):
+    """A sink driver that knows rows which its target refuses beside the suite's rows, put without a schema."""
+
+    def schemaless_bad_rows(self) -> Mapping[str, Callable[[Row], Row]]:
+        """What is wrong -> what makes a good row bad in that way; the row keeps its id."""
+
+
+@runtime_checkable
+class SinkTopics(Protocol):
+    """A sink driver whose configuration takes several topics; `read_back` reads what all of them wrote."""
+
+    other_topics: Sequence[str]
+    """Topics beside `topic`."""
+
+
+@runtime_checkable
 class Types(Protocol):
-    """A sink driver that takes rows of any schema, so that types can be tested."""
+    """A sink driver that takes rows of any schema, so that types can be tested.
+
+    `cannot_hold`: the cases of `strategies.TYPE_CASES` with a value that the target cannot hold, and why. Of these a
+    value must be refused, of all others none may be.
+    """
+
+    cannot_hold: Mapping[str, str]
 
     def read_types(self) -> Sequence[Row]:
         """As `read_back`, of rows with the columns `id` (int64) and `value` (any type)."""

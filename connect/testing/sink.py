@@ -17,13 +17,14 @@ from connect.testing.drivers import ROW_SCHEMA, BadRows, Breakable, Row, SinkDri
 from connect.testing.equality import difference
 from connect.testing.leaks import leaks_of
 from connect.testing.rows import make_rows, unwritten, written_twice
-from connect.testing.sink_restarts import CUT, OTHER_CUT, PER_PARTITION, SinkRestarts
+from connect.testing.sink_records import SinkRecords
+from connect.testing.sink_restarts import CUT, OTHER_CUT, PER_PARTITION
 from connect.testing.sink_run import FakeLog
 from connect.testing.strategies import TYPE_CASES, schemas, values
 from connect.testing.suite import requires
 
 
-class SinkSuite(SinkRestarts):
+class SinkSuite(SinkRecords):
     """The contract of a sink. See ConnectorSuite for what to set.
 
     `grace_s`: how late put and flush may come back. `examples`: how many generated schemas the type test takes.
@@ -112,7 +113,7 @@ class SinkSuite(SinkRestarts):
             run.assign(log.partitions)
             run.put_all(log, PER_PARTITION)
             self.claim(run, log.ends)
-        refused = {offset for _, offset in run.rejected} | {r.record.offset for r in run.context.rejected}
+        refused = run.refused_offsets
         assert refused == {5}, f"The bad row is at offset 5; rejected were the offsets {refused or 'of none'}"
         lost = unwritten(system, [row for i, row in enumerate(rows) if i != 5])
         assert not lost, f"The rows beside a bad one were lost: ids {lost}"
@@ -183,7 +184,10 @@ class SinkSuite(SinkRestarts):
     @pytest.mark.parametrize("name", TYPE_CASES)
     def test_a_type_is_kept_or_refused(self, system: Any, name: str) -> None:
         case = TYPE_CASES[name]
-        self._check_type(system, case.schema, case.values)
+        refused = self._check_type(system, case.schema, case.values)
+        if name in system.cannot_hold:
+            assert refused, f"The driver says that {name} cannot be held ({system.cannot_hold[name]}); it was kept."
+        assert not refused or name in system.cannot_hold, f"{name} was refused, and the driver does not declare it."
 
     @requires(Types)
     def test_any_schema_is_kept_or_refused(self, system: Any) -> None:
@@ -196,8 +200,11 @@ class SinkSuite(SinkRestarts):
 
         check()
 
-    def _check_type(self, system: Any, schema: s.Schema, given_values: Sequence[Any]) -> None:
-        """Put the values; each must come back the same, unless a SchemaError or a rejected row says otherwise."""
+    def _check_type(self, system: Any, schema: s.Schema, given_values: Sequence[Any]) -> bool:
+        """Put the values; each must come back the same, unless a SchemaError or a rejected row says otherwise.
+
+        Whether one was refused.
+        """
         system.reset()
         rows = [{"id": i, "value": given_values[i % len(given_values)]} for i in range(PER_PARTITION)]
         log = FakeLog(system.topic, {0: rows}, s.struct({"id": s.INT64, "value": schema}))
@@ -207,12 +214,13 @@ class SinkSuite(SinkRestarts):
                 run.put_all(log, PER_PARTITION)
                 self.claim(run, log.ends)
             except SchemaError:
-                return
-        refused = {offset for _, offset in run.rejected} | {r.record.offset for r in run.context.rejected}
+                return True
+        refused = run.refused_offsets
         landed = {row["id"]: row for row in system.read_types()}
         wanted = [row for i, row in enumerate(rows) if i not in refused]
         wrong = [d for row in wanted if (d := difference(row, landed.get(row["id"]), f"row {row['id']}"))]
         assert not wrong, f"{schema} changed without a SchemaError: {wrong[0]}"
+        return bool(refused)
 
 
 def _succeeds(call: Callable[[], object]) -> bool:

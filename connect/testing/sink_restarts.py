@@ -23,9 +23,11 @@ class SinkRestarts(ConnectorSuite):
 
     grace_s: ClassVar[float] = 1.0
 
-    def run_of(self, system: SinkDriver, claimed: Mapping[TopicPartition, int] | None = None) -> SinkRun:
+    def run_of(
+        self, system: SinkDriver, claimed: Mapping[TopicPartition, int] | None = None, **options: Any
+    ) -> SinkRun:
         """A life of this sink that is not yet open; `claimed`: what was committed before."""
-        return SinkRun(self.plugin, dict(system.config()), dict(claimed or {}))
+        return SinkRun(self.plugin, dict(system.config()), dict(claimed or {}), **options)
 
     def exercise(self, config: Mapping[str, str], system: Any) -> None:
         """Open, put and flush some rows, close."""

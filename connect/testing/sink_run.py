@@ -19,18 +19,25 @@ from connect.testing.drivers import ROW_SCHEMA, Row
 from connect.testing.fakes import FakeSinkContext
 from connect.testing.source_run import DEADLINE_FIX, build_connector
 
+KeyOf = Callable[[int], tuple[Any, s.Schema | None] | None]
+"""From a row's id its key and the key's schema, None: the row has no key."""
 CALL_S = 10.0
 KEY_SCHEMA = s.struct({"id": s.INT64})
 
 
 @dataclass(frozen=True)
 class FakeLog:
-    """Kafka partitions of one topic as a sink sees them: a row's place in its list is its offset. None: a tombstone."""
+    """Kafka partitions of one topic as a sink sees them: a row's place in its list is its offset. None: a tombstone.
+
+    `schema` None: rows are schemaless, and so not in Arrow form. `keys`: the ids of each partition's rows, for
+    tombstones.
+    """
 
     topic: str
     rows: Mapping[int, Sequence[Row | None]]
-    schema: s.Schema = ROW_SCHEMA
+    schema: s.Schema | None = ROW_SCHEMA
     keys: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    key_of: KeyOf = lambda row_id: ({"id": row_id}, KEY_SCHEMA)
     as_arrow: bool = True
 
     def batch(self, partition: int, start: int, stop: int, *, next_offset: int | None = None) -> Batch:
@@ -42,7 +49,7 @@ class FakeLog:
         return Batch(
             self.topic,
             values=self._column(rows, self.schema),
-            keys=self._column([{"id": i} for i in ids], KEY_SCHEMA),
+            keys=self._keys(ids),
             timestamps_ms=pa.array([1_700_000_000_000 + i for i in range(start, stop)], pa.int64()),
             partition=partition,
             consumed=Consumed(
@@ -69,23 +76,34 @@ class FakeLog:
         """The offset after the last row of each partition."""
         return {TopicPartition(self.topic, p): len(rows) for p, rows in self.rows.items()}
 
-    def _column(self, rows: Sequence[Any], schema: s.Schema) -> Column:
+    def _keys(self, ids: Sequence[int]) -> Column | None:
+        keys = [key for key in map(self.key_of, ids) if key is not None]
+        if not keys:
+            return None if ids else self._column([], KEY_SCHEMA)
+        return self._column([value for value, _ in keys], keys[0][1])
+
+    def _column(self, rows: Sequence[Any], schema: s.Schema | None) -> Column:
         import pyarrow as pa
 
-        if self.as_arrow:
+        if self.as_arrow and schema is not None:
             return Column.from_arrow(pa.array(rows, arrow_type(schema)), schema)
         return Column.from_rows(rows, schema)
 
 
 @dataclass
 class SinkRun:
-    """A sink's task on one thread. `claimed`: what `flush` said last per partition; `rejected`: the rows it refused."""
+    """A sink's task on one thread. `claimed`: what `flush` said last per partition; `rejected`: the rows it refused.
+
+    `task_number`: which of the connector's `max_tasks` tasks.
+    """
 
     plugin: Plugin
     config: Mapping[str, str]
     claimed: dict[TopicPartition, int] = field(default_factory=dict)
     context: FakeSinkContext = field(default_factory=FakeSinkContext)
     rejected: dict[tuple[TopicPartition, int], Exception] = field(default_factory=dict)
+    max_tasks: int = 1
+    task_number: int = 0
 
     def __post_init__(self) -> None:
         self.thread = TaskThread("sink")
@@ -100,9 +118,14 @@ class SinkRun:
         self.close()
 
     def open(self) -> Self:
-        """Plan one task and open it. A task whose `open` fails is closed, and the error raised."""
+        """Plan the tasks and open this one. A task whose `open` fails is closed, and the error raised."""
         connector = self._call("factory", lambda: build_connector(self.plugin, self.config))
-        config = self._call("task_configs", lambda: connector.task_configs(1))[0]
+        configs = self._call("task_configs", lambda: connector.task_configs(self.max_tasks))
+        assert len(configs) > self.task_number, (
+            f"There is no task {self.task_number}: task_configs gave {len(configs)}."
+        )
+        config = configs[self.task_number]
+        self.context.task = self.task_number
         task = cast("SinkTask", self._call("task", lambda: connector.task(config)))
         self.task = task
         try:
@@ -176,6 +199,12 @@ class SinkRun:
                 self._call("close", task.close)
         finally:
             self.thread.end()
+
+    @property
+    def refused_offsets(self) -> set[int]:
+        """The offsets of the rows refused by `put` or later, of all partitions."""
+        later = {row.record.offset for row in self.context.rejected if row.record.offset is not None}
+        return {offset for _, offset in self.rejected} | later
 
     @property
     def _running(self) -> SinkTask:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import sqlite3
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ from kit_table import TableConfig, reached
 
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
 from connect.api.plugin import Capability, Plugin, PluginKind
-from connect.api.records import Batch, TopicPartition
+from connect.api.records import Batch, Record, TopicPartition
 from connect.testing.drivers import Row
 
 CHECK = "CHECK (text IS NOT 'refused')"
@@ -56,14 +56,19 @@ class TableSink:
         bad: dict[int, Exception] = {}
         for index, record in enumerate(batch.rows()):
             try:
-                self.write_row(connection, record.key["id"], record.value)
-            except sqlite3.IntegrityError as error:
+                self.write_row(connection, self.id_of(record), record.value)
+            except (sqlite3.IntegrityError, SchemaError) as error:
                 bad[index] = error
         if bad:
             self.reject(batch, bad)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         self.ctx.reject(batch, rows)
+
+    def id_of(self, record: Record) -> int:
+        if not isinstance(record.key, dict):
+            raise SchemaError("The key is no struct with the member id.")
+        return int(record.key["id"])
 
     def write_row(self, connection: sqlite3.Connection, row_id: int, value: Any) -> None:
         connection.execute("DELETE FROM rows WHERE id = ?", (row_id,))
@@ -102,7 +107,9 @@ class TableSinkDriver:
     """The same file by sqlite3 alone."""
 
     topic = "rows"
+    other_topics = ("more-rows",)
     rows_per_claim = 1
+    cannot_hold: Mapping[str, str] = {}
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "rows.db"
@@ -132,6 +139,9 @@ class TableSinkDriver:
 
     def bad_row(self, row: Row) -> Row:
         return {**row, "text": "refused"}
+
+    def schemaless_bad_rows(self) -> Mapping[str, Callable[[Row], Row]]:
+        return {"a refused text": self.bad_row}
 
     def break_connection(self) -> None:
         self.path.rename(self.away)

@@ -12,11 +12,12 @@ from connect.testing.sink import SinkSuite
 
 CODE = """
 import kit_sink
+import kit_sink_records
 import pytest
 from connect.testing.sink import SinkSuite
 
 class Test{name}(SinkSuite):
-    plugin = kit_sink.sink(kit_sink.{name})
+    plugin = kit_sink.sink({module}.{name})
     patience_s = 3.0
     examples = 5
 
@@ -26,10 +27,12 @@ class Test{name}(SinkSuite):
 """
 ANY_TYPE = "test_any_schema_is_kept_or_refused"
 BAD_ROW = "test_one_bad_row_is_rejected_alone"
+BAD_ROWS = "test_bad_rows_are_rejected_whatever_the_batches"
 EACH_TYPE = "test_a_type_is_kept_or_refused"
 HEALS = "test_a_lost_connection_heals"
 LATER = "test_a_later_row_of_a_key_replaces_the_earlier"
 ONCE = "test_replayed_rows_land_once"
+SCHEMALESS_BAD = "test_schemaless_bad_rows_are_rejected_whatever_the_batches"
 TOMBSTONES = "test_tombstones_delete"
 
 EXACTLY = {
@@ -49,10 +52,21 @@ EXACTLY = {
     "LeaksAThread": {"test_close_leaves_no_thread_and_nothing_open"},
     "LosesABatchOnError": {HEALS},
     "RefusesItsExample": {"test_check_accepts_a_working_configuration"},
-    "RejectsTheWholeBatch": {BAD_ROW},
-    "SwallowsABadRow": {BAD_ROW},
+    "RejectsTheWholeBatch": {BAD_ROW, BAD_ROWS, SCHEMALESS_BAD},
+    "SwallowsABadRow": {BAD_ROW, BAD_ROWS, SCHEMALESS_BAD},
 }
 """Connector -> the tests that fail, and no others of the suite, COSTLY ones left out."""
+RECORDS = {
+    "DropsOtherKeys": {"test_rows_of_any_key_land_or_are_refused"},
+    "DropsSchemaless": {"test_schemaless_rows_land_or_are_refused", SCHEMALESS_BAD},
+    "EmptiesTheTable": {"test_two_tasks_write_to_one_target"},
+    "FailsOnTwoBadRows": {BAD_ROWS, SCHEMALESS_BAD},
+    "KeepsOneTopic": {"test_rows_of_several_topics_land"},
+    "KeepsTheFirstSchema": {"test_a_changed_schema_loses_no_row"},
+    "RefusesBytes": {EACH_TYPE},
+}
+"""The same of kit_sink_records."""
+EXACTLY |= RECORDS
 CORRECT = "TableSinkConnector"
 AT_LEAST = {
     "ClaimsTooMuch": "test_flush_never_claims_more_than_is_durable",
@@ -63,19 +77,23 @@ COSTLY = {EACH_TYPE, ANY_TYPE}
 """Tests that take many rounds: run for the correct sink and where they are to fail."""
 
 
+def _code(name: str) -> str:
+    return CODE.format(name=name, module="kit_sink_records" if name in RECORDS else "kit_sink")
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """All tests of the correct sink, and of each other one those that are to fail."""
     faults = EXACTLY | {name: {test} for name, test in AT_LEAST.items()}
-    cases = {CORRECT: Case(CODE.format(name=CORRECT))}
-    cases |= {name: Case(CODE.format(name=name), only=failing) for name, failing in faults.items()}
+    cases = {CORRECT: Case(_code(CORRECT))}
+    cases |= {name: Case(_code(name), only=failing) for name, failing in faults.items()}
     return start_runs(tmp_path_factory.mktemp("sink"), cases)
 
 
 @pytest.fixture(scope="module")
 def other_runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """Of each broken sink the tests that are to pass all the same."""
-    cases = {name: Case(CODE.format(name=name), without=COSTLY | failing) for name, failing in EXACTLY.items()}
+    cases = {name: Case(_code(name), without=COSTLY | failing) for name, failing in EXACTLY.items()}
     return start_runs(tmp_path_factory.mktemp("others"), cases)
 
 

@@ -16,12 +16,12 @@ from connect.testing.source import SourceSuite
 from connectors.file import plugin
 
 OWN_GROUP = {"test_definitions_are_complete": "Kafka's file connectors declare their keys without a group."}
-STRUCT = re.compile(
-    r"Struct\{id=(?P<id>\d+),tie=(?P<tie>\d+)(?:,text=(?P<text>.*?))?(?:,whole=(?P<whole>-?\d+))?"
-    r"(?:,number=(?P<number>\S+))?\}\n(?=Struct\{id=|\Z)",
+LINE = re.compile(
+    r"(?:Struct)?\{id=(?P<id>\d+), ?tie=(?P<tie>\d+)(?:, ?text=(?P<text>.*?))?(?:, ?whole=(?P<whole>-?\d+|null))?"
+    r"(?:, ?number=(?P<number>[^\s,]+))?(?:,added=[a-z0-9 ]+)?\}\n(?=(?:Struct)?\{id=|\Z)",
     re.DOTALL,
 )
-"""A line of the sink; the text in it may hold newlines."""
+"""A line of the sink, with a schema or without; the text in it may hold newlines."""
 
 
 class SourceFile:
@@ -56,9 +56,10 @@ class SourceFile:
 
 
 class SinkFile:
-    """The sink's file, read as the text of structs."""
+    """The sink's file, read as the text of structs and maps."""
 
     topic = "rows"
+    other_topics = ("more-rows",)
     rows_per_claim = 1
 
     def __init__(self, folder: Path) -> None:
@@ -72,17 +73,18 @@ class SinkFile:
 
     def read_back(self) -> Sequence[Row]:
         text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
-        found = list(STRUCT.finditer(text))
-        assert "".join(m.group() for m in found) == text, "The sink wrote lines that are no structs."
+        found = list(LINE.finditer(text))
+        assert "".join(m.group() for m in found) == text, "The sink wrote lines that are no rows."
         return [_row(m) for m in found]
 
 
 def _row(found: re.Match[str]) -> Row:
-    whole, number = found["whole"], found["number"]
+    # Java leaves a null out of a struct's text, and writes it in a map's.
+    text, whole, number = (None if found[name] == "null" else found[name] for name in ("text", "whole", "number"))
     return {
         "id": int(found["id"]),
         "tie": int(found["tie"]),
-        "text": found["text"],
+        "text": text,
         "whole": None if whole is None else int(whole),
         "number": None if number is None else float(number),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 import boto3
@@ -23,7 +23,9 @@ class S3Driver:
     """Parquet objects of six records each; every reset starts a folder of its own."""
 
     topic = "orders"
+    other_topics = ("returns",)
     rows_per_claim = 6
+    cannot_hold: Mapping[str, str] = {}
 
     def __init__(self, endpoint: S3Endpoint, bucket: str, prefix: str) -> None:
         self.endpoint, self.bucket, self.prefix = endpoint, bucket, prefix
@@ -58,6 +60,13 @@ class S3Driver:
         return [row for page in pages for found in page.get("Contents", []) for row in self._rows(found["Key"])]
 
     read_types = read_back
+
+    def schemaless_bad_rows(self) -> Mapping[str, Callable[[Row], Row]]:
+        return {
+            "an integer of over 64 bits": lambda row: {**row, "whole": 2**64},
+            "an array of several types": lambda row: {**row, "tags": [1, "two"]},
+            "an object without members": lambda row: {**row, "tags": {}},
+        }
 
     def _rows(self, key: str) -> Sequence[Row]:
         body = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
