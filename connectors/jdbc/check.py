@@ -20,6 +20,10 @@ from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.tables import TableFilter, TableName, same_topic
 from connectors.jdbc.types import ColumnPlan, Raw
 
+CONNECT_S = 4
+"""How long a server may take to answer who is asking; whole seconds, as drivers take them."""
+REACH_S = 5.0
+"""How long a database is tried before whoever asked is told that it cannot be reached. Tasks try on and on."""
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 
@@ -27,9 +31,9 @@ _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
     """ConfigError with every problem found; what is left aside while the rest goes on, when there is none."""
     notes: list[str] = []
-    database = Database(config)
+    database = Database(config, connect_timeout_s=CONNECT_S)
     try:
-        _connect(database, config, deadline)
+        _connect(database, config, deadline.sooner(REACH_S))
         found = list(_timeout_problems(database, config))
         found += _query_problems(database, config) if config.query_text else _problems(database, config, notes)
     finally:
@@ -46,8 +50,10 @@ def _connect(database: Database, config: JdbcSourceConfig, deadline: Deadline) -
                 "SELECT 1" if database.dialect_name != "oracle" else "SELECT 1 FROM dual"
             )
         except (RetriableError, ConnectError) as error:
+            backoff_s = config.connection_backoff_ms / 1000
             last = attempt == config.connection_attempts or not isinstance(error, RetriableError)
-            if last or not deadline.wait(config.connection_backoff_ms / 1000):
+            # A person waits: there is no use in a wait that no further try can follow.
+            if last or backoff_s >= deadline.remaining_s or not deadline.wait(backoff_s):
                 raise ConfigError(
                     f"{error.message} Check that the database runs and is reachable from the worker, and "
                     "connection.url, connection.user and connection.password.",

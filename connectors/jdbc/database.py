@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MYSQL = {"mysql", "mariadb"}
 _log = logging.getLogger(__name__)
+_TIMED = {"postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql"}
+"""Drivers that take `connect_timeout` in seconds."""
 _EXPORT = "SELECT pg_catalog.pg_export_snapshot()"
 _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_is_in_recovery()"
 
@@ -38,10 +40,15 @@ _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_is_in_
 class Database:
     """A connection, and the generic reader over its driver's cursor. Owned by one thread, `interrupt` apart."""
 
-    def __init__(self, config: JdbcSourceConfig, *, waits: bool = False) -> None:
-        """Builds the engine without connecting; `waits`: a refused user is let in later. ConfigError: no usable URL."""
+    def __init__(self, config: JdbcSourceConfig, *, waits: bool = False, connect_timeout_s: int | None = None) -> None:
+        """Builds the engine without connecting; `waits`: a refused user is let in later. ConfigError: no usable URL.
+
+        `connect_timeout_s`: how long a server may take to answer, unless the URL says so; None: the driver's own.
+        """
         self._waits = waits
         url = _url(config)
+        if connect_timeout_s is not None and url.drivername in _TIMED and "connect_timeout" not in url.query:
+            url = url.update_query_dict({"connect_timeout": str(connect_timeout_s)})
         self.dialect_name = url.get_backend_name()
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         # Statements that prepare each session.

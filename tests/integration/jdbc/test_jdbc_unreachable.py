@@ -1,0 +1,44 @@
+"""Whoever asks about a database that is away hears so within seconds."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connectors.jdbc.check import check
+from connectors.jdbc.config import JdbcSourceConfig
+
+POSTGRES, MARIADB = "jdbc:postgresql://127.0.0.1:{port}/shop", "jdbc:mariadb://127.0.0.1:{port}/shop"
+
+
+@pytest.fixture
+def port(says_nothing: bool) -> Iterator[int]:
+    """A port where nothing listens, or one where whoever listens never says a word."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        if says_nothing:
+            taken.listen()
+        yield taken.getsockname()[1]
+
+
+# PyMySQL waits for the first words of a server as long as for an answer to a statement, so there is no silent MariaDB.
+@pytest.mark.parametrize(("url", "says_nothing"), [(POSTGRES, False), (POSTGRES, True), (MARIADB, False)])
+def test_a_database_that_is_away_is_told_in_five_seconds(url: str, port: int) -> None:
+    config = JdbcSourceConfig.parse(
+        {
+            "name": "n", "connector.class": "JdbcSourceConnector", "connection.url": url.format(port=port),
+            "connection.user": "u", "connection.password": "p", "mode": "bulk", "topic.prefix": "t-",
+            "table.whitelist": "t",
+        }
+    )  # fmt: skip
+    began_s = time.monotonic()
+    with pytest.raises(ConfigError) as refused:
+        check(config, Deadline.after(30))
+    assert time.monotonic() - began_s < 6
+    assert refused.value.problems[0].key == "connection.url"
+    assert str(port) in str(refused.value)
