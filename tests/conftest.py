@@ -22,7 +22,7 @@ from connect.services import (
     SeaweedS3Service,
 )
 
-settings.register_profile("same", derandomize=True)
+settings.register_profile("same", derandomize=True, deadline=None)
 if not os.environ.get("CONNECT_DRAWN_CASES"):
     # The same cases for everyone; `make chaos` draws others each time.
     settings.load_profile("same")
