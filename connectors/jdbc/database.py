@@ -22,6 +22,7 @@ from connectors.jdbc.native import libpq_module
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
 from connectors.jdbc.rules import driver_properties
+from connectors.jdbc.sessions import session_statements
 from connectors.jdbc.types import Raw
 from connectors.jdbc.url import OTHER_SERVERS, is_jdbc, translate
 
@@ -52,7 +53,7 @@ class Database:
         self.dialect_name = url.get_backend_name()
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         # Statements that prepare each session.
-        self.session = _statements(self.dialect_name, config.statement_timeout_ms)
+        self.session = session_statements(self.dialect_name, config.statement_timeout_ms)
         url, self._tls = tls.take_tls(url)
         self._engine = _engine(url, config, self.session, self._tls)
         dbapi = self._engine.dialect.dbapi
@@ -365,33 +366,6 @@ def _abandon(cursor: Any) -> None:
     result = getattr(cursor, "_result", None)
     if result is not None:
         result.unbuffered_active = False
-
-
-def _statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
-    prepared = {
-        "sqlite": ("PRAGMA query_only=ON",), "postgresql": _POSTGRES_SESSION,
-        "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
-    }.get(dialect, ())  # fmt: skip
-    return (*prepared, *_TIMEOUTS[dialect](timeout_ms)) if timeout_ms and dialect in _TIMEOUTS else prepared
-
-
-def _mysql_timeout(timeout_ms: int) -> tuple[str, ...]:
-    # Each server reads its own comment only, so that no version has to be trusted, and older ones read neither.
-    mariadb, mysql = f"max_statement_time={timeout_ms / 1000}", f"max_execution_time={timeout_ms}"
-    return (f"SET SESSION sql_notes=@@sql_notes /*M!100101 , {mariadb} *//*!50708 , {mysql} */",)
-
-
-_TIMEOUTS = {
-    "postgresql": lambda timeout_ms: (f"SET statement_timeout={timeout_ms}",),
-    "mysql": _mysql_timeout,
-    "mariadb": _mysql_timeout,
-}
-
-
-# What is read as text does not depend on a role's or a database's settings.
-_POSTGRES_SESSION = (
-    "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
-)  # fmt: skip
 
 
 def _shown(url: sa.URL) -> str:

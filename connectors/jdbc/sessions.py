@@ -1,0 +1,31 @@
+"""How the sessions of each database begin: read only where that can be said, in UTC, with exact texts of values."""
+
+from __future__ import annotations
+
+
+def session_statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
+    """The statements; `timeout_ms`: how long a statement may take on the server, 0: as long as it likes."""
+    prepared = {
+        "sqlite": ("PRAGMA query_only=ON",), "postgresql": _POSTGRES_SESSION,
+        "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
+    }.get(dialect, ())  # fmt: skip
+    return (*prepared, *_TIMEOUTS[dialect](timeout_ms)) if timeout_ms and dialect in _TIMEOUTS else prepared
+
+
+def _mysql_timeout(timeout_ms: int) -> tuple[str, ...]:
+    # Each server reads its own comment only, so that no version has to be trusted, and older ones read neither.
+    mariadb, mysql = f"max_statement_time={timeout_ms / 1000}", f"max_execution_time={timeout_ms}"
+    return (f"SET SESSION sql_notes=@@sql_notes /*M!100101 , {mariadb} *//*!50708 , {mysql} */",)
+
+
+_TIMEOUTS = {
+    "postgresql": lambda timeout_ms: (f"SET statement_timeout={timeout_ms}",),
+    "mysql": _mysql_timeout,
+    "mariadb": _mysql_timeout,
+}
+
+
+# What is read as text does not depend on a role's or a database's settings.
+_POSTGRES_SESSION = (
+    "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
+)  # fmt: skip
