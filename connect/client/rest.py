@@ -141,7 +141,7 @@ class ConnectClient:
     def validate(self, config: Mapping[str, str]) -> Json:
         """What is wrong with a configuration, by key."""
         name = quote(config.get("connector.class", "").rpartition(".")[2] or "missing", safe="")
-        return self.call("PUT", f"/connector-plugins/{name}/config/validate", dict(config))
+        return self.call("PUT", f"/connector-plugins/{name}/config/validate?notes=true", dict(config))
 
     def call(self, method: str, path: str, body: Json = None) -> Json:
         """One request. RefusedError with the cluster's own words; ConnectError when nobody answers."""

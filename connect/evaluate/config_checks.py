@@ -22,8 +22,8 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
             Check(*CONFIG, Outcome.FAIL, f"The worker refused the configuration: {error}"),
             Check(*REACH, Outcome.NOT_TESTED, "The configuration is broken."),
         ]
-    problems = _problems(answer, "errors")
-    words = _problems(answer, "warnings")
+    problems = _problems(answer)
+    notes = [(str(note),) for note in answer.get("notes", ())]
     if problems:
         count = len(problems)
         keys = ", ".join(sorted({key for key, _ in problems}))
@@ -32,14 +32,14 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
             Check(*CONFIG, Outcome.FAIL, f"{count} problem{'s' if count > 1 else ''} with {keys}.", (table,)),
             Check(*REACH, Outcome.NOT_TESTED, "The configuration is broken, or what it names is out of reach."),
         ]
-    outcome = Outcome.WARN if words else Outcome.PASS
-    tables = (Table("What to look at", ("key", "note"), words),) if words else ()
-    text = f"{len(words)} notes on keys." if words else "Every key is known and its value is good."
+    outcome = Outcome.WARN if notes else Outcome.PASS
+    tables = (Table("What to look at", ("note",), notes),) if notes else ()
+    text = f"{len(notes)} notes on keys." if notes else "Every key is known and its value is good."
     return [
         Check(*CONFIG, outcome, text, tables),
         Check(*REACH, Outcome.PASS, "The connector reached what it names, with these credentials."),
     ]
 
 
-def _problems(answer: Mapping[str, Any], kind: str) -> Sequence[tuple[str, str]]:
-    return [(c["value"]["name"], str(text)) for c in answer["configs"] for text in c["value"].get(kind, ())]
+def _problems(answer: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    return [(c["value"]["name"], str(text)) for c in answer["configs"] for text in c["value"]["errors"]]

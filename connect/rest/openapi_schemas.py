@@ -284,6 +284,7 @@ QUERIES: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("POST", f"{_C}/restart"): {"includeTasks": _BOOL, "onlyFailed": _BOOL},
     ("GET", _P): {"connectorsOnly": _BOOL},
     ("GET", f"{_P}/{{plugin}}/config"): {"version": _TEXT},
+    ("PUT", f"{_P}/{{plugin}}/config/validate"): {"notes": {**_BOOL, "description": "Add what is worth knowing."}},
     ("PUT", f"{_L}/{{logger}}"): {"scope": _enum("worker", "cluster")},
 }
 

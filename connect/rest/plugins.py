@@ -36,7 +36,10 @@ async def get_definitions(request: web.Request) -> web.Response:
 
 
 async def validate(request: web.Request) -> web.Response:
-    """What is right and wrong with a configuration; nothing is stored."""
+    """What is right and wrong with a configuration; nothing is stored. `notes=true` adds what is worth knowing of it.
+
+    Without that the answer has Java's members alone, as its clients may check.
+    """
     wanted = name_of(request)
     config = await read_config(request)
     given = config.get("connector.class")
@@ -51,7 +54,10 @@ async def validate(request: web.Request) -> web.Response:
         # Kafka Connect 4.1 wraps the same refusal that is a 400 when a connector is created.
         text = f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {error.message}"
         raise RequestError(500, text) from error
-    return json_answer(with_problems(infos, problems).as_json())
+    answer = with_problems(infos, problems).as_json()
+    if not flag(request, "notes"):
+        answer.pop("notes", None)
+    return json_answer(answer)
 
 
 def _plugin(request: web.Request, name: str) -> Plugin:

@@ -11,7 +11,7 @@ import pytest
 FOLDERS = [str(Path(__file__).parent / "plugins"), str(Path(__file__).parents[2] / "kit")]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def seeded_plugins():
     """Their folders are where Python looks for packages."""
     with pytest.MonkeyPatch.context() as patch:
@@ -21,7 +21,7 @@ def seeded_plugins():
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rows_database(seeded_plugins, tmp_path_factory):
     """The kit's table with 3,000 rows, ten of each tie; their texts are SENTINEL-<id>."""
     from kit_table import TableDriver

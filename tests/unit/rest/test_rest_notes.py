@@ -15,10 +15,12 @@ NOTE = "batch.sise: nobody knows this key, so it has no effect. Is batch.size me
 
 def test_validation_and_preview_have_them(rest: Rest) -> None:
     config = CONFIG | {"name": "a", "batch.sise": "1"}
-    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", config)
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate?notes=true", config)
     assert (answer.status_code, answer.json()["notes"]) == (200, [NOTE])
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", config)
+    assert list(answer.json()) == ["name", "error_count", "groups", "configs"], "Java's members alone"
     assert rest("PUT", "/connectors/a/config?dry_run=true", config).json()["notes"] == [NOTE]
-    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", CONFIG | {"name": "a"})
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate?notes=true", CONFIG | {"name": "a"})
     assert "notes" not in answer.json()
 
 
@@ -52,7 +54,7 @@ def test_what_a_connector_finds_to_work_in_part_is_a_note_too(
     operations.check_notes = ("Table a is left aside.",)
     rest = serve(operations)
     config = CONFIG | {"name": "a"}
-    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", config)
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate?notes=true", config)
     assert (answer.json()["error_count"], answer.json()["notes"]) == (0, ["Table a is left aside."])
     assert rest("PUT", "/connectors/a/config?dry_run=true", config).json()["notes"] == ["Table a is left aside."]
     assert rest("PUT", "/connectors/a/config", CONFIG).status_code == 201
