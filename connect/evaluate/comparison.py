@@ -42,7 +42,7 @@ def compare(expected: TopicRows, found: TopicRows) -> Comparison:
         found=present.total(),
         lost=missing.total() - changed,
         duplicate=extra.total() - foreign,
-        changed=foreign,
+        changed=changed,
         reordered=_reordered(expected, found),
     )
 
