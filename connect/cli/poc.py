@@ -17,7 +17,7 @@ import click
 @click.option("--budget-rows", default=500_000, show_default=True, help="Most rows of a run.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the result as JSON, too.")
-@click.option("--fail-on", default="", help="Defects that mean exit code 2, as lossy,lost,duplicate.")
+@click.option("--fail-on", default="", help="Defects that mean exit code 2, as lossy,lost,duplicate,invented.")
 @click.option("--show-values", is_flag=True, help="Show values of rows in the report.")
 @click.option("--seed", type=int, help="Draws the moments of the kills.")
 def poc(

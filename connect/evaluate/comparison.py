@@ -12,8 +12,9 @@ from connect.evaluate.topic_rows import PartitionRows, TopicRows
 class Comparison:
     """Rows of the disturbed run against those of the undisturbed one.
 
-    `changed`: rows whose key was there with another value only. `reordered`: rows that came after a later one of their
-    partition. Topics of the two runs are matched by what follows their run's prefix.
+    `changed`: rows whose key was there with another value only. `invented`: rows that the undisturbed run never had and
+    that stand for none of its rows. `reordered`: rows that came after a later one of their partition. Topics of the two
+    runs are matched by what follows their run's prefix.
     """
 
     expected: int
@@ -21,51 +22,77 @@ class Comparison:
     lost: int
     duplicate: int
     changed: int
+    invented: int
     reordered: int
 
     @property
     def is_exact(self) -> bool:
-        """Each row once, unchanged and in order."""
-        return not (self.lost or self.duplicate or self.changed or self.reordered)
+        """Each row once, unchanged and in order, and no other."""
+        return not (self.lost or self.duplicate or self.changed or self.invented or self.reordered)
 
 
-def compare(expected: TopicRows, found: TopicRows) -> Comparison:
-    """Compare the rows; a row that is expected n times may come n times."""
-    wanted = Counter(row for part in expected.partitions.values() for row in part.rows)
-    present = Counter(row for part in found.partitions.values() for row in part.rows)
-    missing = wanted - present
+def compare(expected: TopicRows, found: TopicRows, *, later: TopicRows | None = None) -> Comparison:
+    """Compare the rows; a row that is expected n times may come n times.
+
+    `later`: an undisturbed run that was made after the other two. A row that it has too was written to the source
+    meanwhile, and so was the new value of a row that it has under the same key.
+    """
+    since = TopicRows() if later is None else later
+    known = _all_rows(since)
+    wanted = _all_rows(expected)
+    present = _all_rows(found)
+    missing = wanted - present - _replaced(expected, since)
     extra = present - wanted
-    foreign = sum(count for row, count in extra.items() if row not in wanted)
-    changed = min(foreign, _keyed(expected, missing))
+    foreign = Counter({row: count for row, count in extra.items() if row not in wanted})
+    strange = Counter({row: count for row, count in foreign.items() if row not in known})
+    changed = (_keys(found, strange) & _keys(expected, missing)).total()
     return Comparison(
         expected=wanted.total(),
         found=present.total(),
         lost=missing.total() - changed,
-        duplicate=extra.total() - foreign,
+        duplicate=extra.total() - foreign.total(),
         changed=changed,
+        invented=strange.total() - changed,
         reordered=_reordered(expected, found),
     )
 
 
-def as_far_as(expected: TopicRows, found: TopicRows) -> TopicRows:
-    """The expected rows of each partition as far as the last one that was found: what a run that was ended early came
-    to. A row that is missing before that one is lost all the same.
+def as_far_as(rows: TopicRows, other: TopicRows) -> TopicRows:
+    """The rows of each partition as far as the last one that the other run has too: where one of two runs was ended
+    early, they can be compared up to there. A row that is missing before that one is lost all the same.
     """
-    present = {row for part in found.partitions.values() for row in part.rows}
+    present = _all_rows(other)
     cut = {}
-    for place, part in expected.partitions.items():
+    for place, part in rows.partitions.items():
         end = next((i for i in range(len(part.rows), 0, -1) if part.rows[i - 1] in present), 0)
         cut[place] = PartitionRows(part.rows[:end], part.keys[:end])
     return TopicRows(cut)
 
 
-def _keyed(rows: TopicRows, missing: Counter[bytes]) -> int:
-    """How many of the missing rows have a key, so that a row of another value can be told as the same one."""
-    return sum(
-        1
+def _all_rows(rows: TopicRows) -> Counter[bytes]:
+    return Counter(row for part in rows.partitions.values() for row in part.rows)
+
+
+def _keys(rows: TopicRows, chosen: Counter[bytes]) -> Counter[bytes]:
+    """The keys of the chosen rows; those without a key cannot be told as the same row with another value."""
+    left, keys = Counter(chosen), Counter[bytes]()
+    for part in rows.partitions.values():
+        for row, key in zip(part.rows, part.keys, strict=True):
+            if key and left[row] > 0:
+                left[row] -= 1
+                keys[key] += 1
+    return keys
+
+
+def _replaced(rows: TopicRows, later: TopicRows) -> Counter[bytes]:
+    """The rows that a later run has with another value only: they were changed in the source."""
+    values = {row for part in later.partitions.values() for row in part.rows}
+    keys = {key for part in later.partitions.values() for key in part.keys if key}
+    return Counter(
+        row
         for part in rows.partitions.values()
         for row, key in zip(part.rows, part.keys, strict=True)
-        if key and row in missing
+        if key in keys and row not in values
     )
 
 

@@ -37,17 +37,30 @@ class Kills:
 
 
 def check_delivery(
-    sandbox: Sandbox, runner: SourceRunner, peaceful: TopicRows, *, options: Options, exactly_once: bool
+    sandbox: Sandbox,
+    runner: SourceRunner,
+    peace: SourceRun,
+    peaceful: TopicRows,
+    *,
+    options: Options,
+    exactly_once: bool,
 ) -> Check:
-    """Run the source once more under kills. `peaceful`: the rows of a run that nothing disturbed. `exactly_once`: what
-    the configuration asks for, so that a row that comes twice breaks it.
+    """Run the source once more under kills. `peace`: a run that nothing disturbed, `peaceful` its rows. `exactly_once`:
+    what the configuration asks for, so that a row that comes twice breaks it.
     """
     kills = Kills(sandbox, kill_moments(peaceful.count, options))
     least_s = _least_s(options)
     run = runner.run("kills", kills.look, rows_per_second=peaceful.count / least_s, further_s=least_s)
     rows = run.rows(sandbox)
+    # Where a run did not come to the end of the data, what the other one has behind that place tells nothing.
     expected = peaceful if run.is_complete else as_far_as(peaceful, rows)
-    return _judged(run, compare(expected, rows), kills, exactly_once=exactly_once)
+    found = rows if peace.is_complete else as_far_as(rows, peaceful)
+    told = compare(expected, found)
+    if run.failure is None and (told.changed or told.invented):
+        # The source may have been written to between the runs.
+        later = runner.run("later", further_s=options.duration_s)
+        told = compare(expected, found, later=later.rows(sandbox))
+    return _judged(run, told, kills, exactly_once=exactly_once)
 
 
 def kill_moments(rows: int, options: Options) -> list[int]:
@@ -68,22 +81,18 @@ def _judged(run: SourceRun, found: Comparison, kills: Kills, *, exactly_once: bo
         "Every kill", columns,
         [(str(i), f"{rows:,}", f"{s:.1f} s", str(n)) for i, (rows, s, n) in enumerate(kills.done, 1)],
     )  # fmt: skip
-    numbers = (found.expected, found.found, found.lost, found.duplicate, found.changed, found.reordered)
-    counts = Table(
-        "Rows against a run in peace",
-        ("expected", "found", "lost", "duplicate", "changed", "out of order"),
-        [tuple(f"{number:,}" for number in numbers)],
-    )
-    tables = (counts, table)
+    tables = (_counts(found), table)
     if run.failure is not None:
         return Check(NUMBER, NAME, Outcome.FAIL, f"The task failed for good after a kill: {run.failure}", tables)
     k = len(kills.done)
     seen = f"{k} kill{'' if k == 1 else 's'} of the task, {found.expected:,} rows"
     if not k or not found.found:
         return Check(NUMBER, NAME, Outcome.NOT_TESTED, "The run was over before the first kill.", tables)
-    if found.lost or found.changed:
-        defects = frozenset({"lost"} if found.lost else {"changed"})
-        text = f"{seen}: {found.lost:,} rows lost, {found.changed:,} changed, {found.duplicate:,} twice."
+    if defects := _wrong_rows(found):
+        text = (
+            f"{seen}: {found.lost:,} rows lost, {found.changed:,} changed, {found.invented:,} invented, "
+            f"{found.duplicate:,} twice."
+        )
         return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=defects)
     if exactly_once and (found.duplicate or found.reordered):
         text = f"{seen}: {found.duplicate:,} came twice, {found.reordered:,} out of order, in spite of exactly once."
@@ -93,3 +102,17 @@ def _judged(run: SourceRun, found: Comparison, kills: Kills, *, exactly_once: bo
         once = Setting("exactly.once.support", "required", "Rows and offsets are then written in one transaction.")
         return Check(NUMBER, NAME, Outcome.WARN, text, tables, (once,), frozenset({"duplicate"}))
     return Check(NUMBER, NAME, Outcome.PASS, f"{seen}: none lost, none twice, all in order.", tables)
+
+
+def _counts(found: Comparison) -> Table:
+    numbers = {
+        "expected": found.expected, "found": found.found, "lost": found.lost, "duplicate": found.duplicate,
+        "changed": found.changed, "invented": found.invented, "out of order": found.reordered,
+    }  # fmt: skip
+    return Table("Rows against a run in peace", tuple(numbers), [tuple(f"{number:,}" for number in numbers.values())])
+
+
+def _wrong_rows(found: Comparison) -> frozenset[str]:
+    """The defects that no promise of delivery allows, by the names that `--fail-on` knows."""
+    counts = {"lost": found.lost, "changed": found.changed, "invented": found.invented}
+    return frozenset(name for name, count in counts.items() if count)

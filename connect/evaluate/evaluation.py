@@ -72,7 +72,7 @@ def run_checks(sandbox: Sandbox, manifest: Manifest, options: Options, say: Say)
     began_s = time.monotonic()
     if options.crashes:
         exactly_once = config.get("exactly.once.support", "").strip().lower() == "required"
-        delivered = check_delivery(sandbox, runner, rows, options=options, exactly_once=exactly_once)
+        delivered = check_delivery(sandbox, runner, peaceful, rows, options=options, exactly_once=exactly_once)
         note([delivered], began_s)
     return found
 

@@ -14,13 +14,13 @@ from connect.client.rest import RefusedError
 from connect.evaluate.options import Options
 from connect.evaluate.row_values import without_values
 from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.timeline import Reading, scrape
+from connect.evaluate.timeline import Reading, has_caught_up, scrape
 from connect.evaluate.topic_rows import TopicRows, ends_of, read_rows
 
 ROUTE: Final = "pocroute"
 THROTTLE: Final = "pocthrottle"
 QUIET_S: Final = 3.0
-"""A source that has sent nothing for so long has caught up."""
+"""A source that was asked for so long and had nothing more has caught up."""
 LOOK_S: Final = 0.2
 _ANSWER_S: Final = 30.0
 _STOP_S: Final = 30.0
@@ -101,15 +101,15 @@ class SourceRunner:
         return run
 
     def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None, limit: Deadline) -> None:
-        began_s = first_s = last_s = time.monotonic()
+        began_s = first_s = time.monotonic()
         rows = 0
         while limit.wait(LOOK_S):
             now_s = time.monotonic()
             present = sum(self._ends(run).values())
             if present != rows:
                 first_s = first_s if rows else now_s
-                rows, last_s = present, now_s
-                run.seconds = last_s - first_s
+                rows = present
+                run.seconds = now_s - first_s
             figures = scrape(self._sandbox.rest.url, run.name)
             run.readings.append(Reading(now_s - began_s, rows, figures))
             if on_look is not None:
@@ -118,7 +118,7 @@ class SourceRunner:
             if failure is not None:
                 run.failure = failure
                 return
-            if rows and now_s - last_s >= QUIET_S and self._is_running(run):
+            if has_caught_up(run.readings, QUIET_S) and self._is_running(run):
                 run.is_complete = True
                 return
             if rows >= self._options.budget_rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from connect.api.errors import ConnectError
@@ -50,6 +50,24 @@ def scrape(url: str, connector: str) -> dict[str, float]:
             before = found.get(name, 0.0)
             found[name] = max(before, sample.value) if "lag" in name else before + sample.value
     return found
+
+
+def has_caught_up(readings: Sequence[Reading], quiet_s: float) -> bool:
+    """Whether the source was asked for `quiet_s` and had nothing more: no row came, and polls came back without one. A
+    source that tells its lag has also to say that all it held when the last row came is stored.
+    """
+    if not readings or not readings[-1].rows:
+        return False
+    last = readings[-1]
+    # From the end, as a task that was started anew counts from zero.
+    quiet = list(takewhile(lambda reading: _moved(reading) == _moved(last), reversed(readings)))
+    rested_s = last.at_s - quiet[-1].at_s
+    polled = last.figures.get("poll_seconds_total", 0.0) > quiet[len(quiet) // 2].figures.get("poll_seconds_total", 0.0)
+    return rested_s >= quiet_s and polled and last.figures.get("source_lag_seconds", 0.0) < rested_s
+
+
+def _moved(reading: Reading) -> tuple[float, float]:
+    return reading.rows, reading.figures.get("polled_rows_total", 0.0)
 
 
 def rate(readings: Sequence[Reading]) -> float:

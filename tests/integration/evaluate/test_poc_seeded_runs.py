@@ -50,6 +50,11 @@ def test_a_source_that_repeats_rows_after_a_crash_is_found(checks):
     assert (delivered.outcome, delivered.defects) == (Outcome.FAIL, {"duplicate"}), delivered.summary
 
 
+def test_a_source_that_invents_rows_after_a_crash_is_found(checks):
+    delivered = checks("InventsRows")["Delivery under kills"]
+    assert (delivered.outcome, delivered.defects) == (Outcome.FAIL, {"invented"}), delivered.summary
+
+
 def test_a_source_whose_lag_grows_is_found(checks):
     throughput = checks("FallsBehind", crashes=0, **{"batch.max.rows": "2"})["Throughput"]
     assert (throughput.outcome, throughput.defects) == (Outcome.FAIL, {"lag"}), throughput

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from operator import or_
+
 import pytest
 
 from connect.evaluate.delivery_check import kill_moments
 from connect.evaluate.options import Options
 from connect.evaluate.page_check import missing_rows
 from connect.evaluate.row_values import without_values
-from connect.evaluate.timeline import Reading, growing_lag_s, rate, shares
+from connect.evaluate.timeline import Reading, growing_lag_s, has_caught_up, rate, shares
 
 
 def readings(rows, lags=()):
@@ -44,6 +46,25 @@ def test_a_lag_that_grows_while_rows_come_is_told_and_no_other():
     assert growing_lag_s(readings([5] * 12, grows)) is None, "it rests: nothing new is there"
     assert growing_lag_s(readings(rows, [0, 9, 1, 8, 2, 7, 3, 6, 4, 5, 1, 7])) is None, "it only swings"
     assert growing_lag_s(readings(rows)) is None, "the source does not tell"
+
+
+def polling(rows, polled, poll_s, lags=()):
+    figures = [{"polled_rows_total": n, "poll_seconds_total": s} for n, s in zip(polled, poll_s, strict=True)]
+    told = [{"source_lag_seconds": lag} for lag in lags] or [{}] * len(figures)
+    return [Reading(float(at), *found) for at, found in enumerate(zip(rows, map(or_, figures, told), strict=True))]
+
+
+def test_a_source_has_caught_up_when_it_was_asked_and_had_nothing_more():
+    rows, polled, asked = [0, 5, 9, 9, 9, 9], [0, 5, 9, 9, 9, 9], [0, 0.1, 0.2, 1.2, 2.2, 3.2]
+    assert has_caught_up(polling(rows, polled, asked), 3.0)
+    assert has_caught_up(polling(rows, polled, asked, [1, 2, 3, 4, 0.5, 1]), 3.0)
+    assert not has_caught_up(polling(rows, polled, asked), 4.0), "it had less time than that"
+    assert not has_caught_up(polling(rows, [0, 5, 9, 9, 9, 12], asked), 3.0), "rows are on their way"
+    assert not has_caught_up(polling(rows, polled, [0, 0.1, 0.2, 0.2, 0.2, 0.2]), 3.0), "a poll has not come back"
+    assert not has_caught_up(polling(rows, polled, asked, [1, 2, 3, 4, 5, 6]), 3.0), "it says that it has not"
+    assert not has_caught_up(polling(rows, [0, 5, 9, 0, 0, 0], asked), 3.0), "it was started anew in between"
+    assert not has_caught_up(polling([0] * 6, [0] * 6, asked), 3.0), "no row came at all"
+    assert not has_caught_up([], 3.0)
 
 
 def test_a_rate_leaves_out_the_warm_up_and_the_rest_behind_the_last_row():

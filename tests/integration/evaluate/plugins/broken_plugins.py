@@ -6,7 +6,7 @@ import time
 from decimal import Decimal
 
 import kit_source
-from kit_table import TableConnector, TableSource, source
+from kit_table import START, TableConnector, TableSource, source
 
 from connect.api import schema as s
 from connect.api.config import Config
@@ -51,6 +51,25 @@ class SkipsTiesTask(kit_source.KeepsOnlyTheTieTask):
 
 class SkipsTies(TableConnector):
     task_class = SkipsTiesTask
+
+
+class InventsRowsTask(TableSource):
+    """Begins each run but the first with a row that the table never had."""
+
+    def query(self):
+        rows = super().query()
+        if rows and self.place != START and not self.begun:
+            rows = [{**rows[0], "id": rows[0]["id"] + 1_000_000}, *rows]
+        self.begun = self.begun or bool(rows)
+        return rows
+
+    def open(self, ctx):
+        super().open(ctx)
+        self.begun = False
+
+
+class InventsRows(TableConnector):
+    task_class = InventsRowsTask
 
 
 class HangsInOpenTask(TableSource):
@@ -100,8 +119,8 @@ class FallsBehind(TableConnector):
 
 
 CONNECTORS = (
-    TableConnector, kit_source.LosesARowAtTheEdge, kit_source.RepeatsAfterARestart, Amounts, SkipsTies, HangsInOpen,
-    HangsInPoll, Crashes, FallsBehind,
+    TableConnector, kit_source.LosesARowAtTheEdge, kit_source.RepeatsAfterARestart, Amounts, SkipsTies, InventsRows,
+    HangsInOpen, HangsInPoll, Crashes, FallsBehind,
 )  # fmt: skip
 
 
