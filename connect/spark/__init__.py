@@ -1,5 +1,14 @@
-"""For users of Spark: what Spark lacks when it meets Kafka. Imported by programs of theirs, never by a worker."""
+"""For users of Spark: connectors as frames, and what Spark lacks when it meets Kafka. Never imported by a worker."""
 
 from connect.spark.sink import KafkaSink, kafka_sink
 
-__all__ = ["KafkaSink", "kafka_sink"]
+__all__ = ["KafkaSink", "kafka_sink", "register"]
+
+
+def __getattr__(name: str) -> object:
+    # PySpark is loaded where it is asked for: the sink above is a plain value.
+    if name == "register":
+        from connect.spark.data_source import register
+
+        return register
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

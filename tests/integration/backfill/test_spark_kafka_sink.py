@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,6 +13,7 @@ from backfill_job import KillOnce, messages
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from spark_session import local_spark
 
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import Step
@@ -27,19 +26,8 @@ PAYMENTS = [{"id": i, "paid": i * 7 % 600 + 5} for i in range(0, 300, 2)]
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.sql.session.timeZone": "UTC",
-        "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent),
-    }  # fmt: skip
-    builder = SparkSession.builder.master("local[2,4]").appName("kafka-sink")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    with local_spark("kafka-sink") as session:
+        yield session
 
 
 def written(folder: Path, name: str, rows: list[dict[str, object]], files: int) -> str:

@@ -1,0 +1,94 @@
+"""Options of a Spark frame -> the configuration of a connector, and what is said to Spark alone (`connect.…`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.connector import Connector
+from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.plugin import PluginKind
+from connect.plugins import Catalog
+from connect.runtime.build import build_connector
+
+_OWN: Final = "connect."
+_SPLIT_ROWS: Final = "connect.split.rows"
+_BATCH_ROWS: Final = "connect.batch.rows"
+_TIMEOUT_S: Final = "connect.timeout.s"
+_KEY_COLUMNS: Final = "connect.key.columns"
+_NUMBERS: Final = {_SPLIT_ROWS: "100000", _BATCH_ROWS: "100000", _TIMEOUT_S: "60"}
+_NAMES: Final = (*_NUMBERS, _KEY_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FrameOptions:
+    """What a frame is told. Picklable; `connector` may hold secrets.
+
+    connector: the connector's configuration. split_rows: about so many rows in a partition of a batch read.
+    batch_rows: at most so many in a batch of a stream, unless one page of the connector has more. timeout_s: how long
+    the other side may be away. key_columns: those of a written frame that make the record's key.
+    """
+
+    connector: dict[str, str]
+    split_rows: int
+    batch_rows: int
+    timeout_s: float
+    key_columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, given: Mapping[str, str], kind: PluginKind) -> FrameOptions:
+        """From Spark's options, whose names have lost their upper case. ConfigError lists every mistake."""
+        own = {name: text for name, text in given.items() if name.startswith(_OWN)}
+        problems = [*_unknown(own), *_without_case(given)]
+        if not given.get("connector.class"):
+            problems.append(ConfigProblem("connector.class", "connector.class is missing: it names the connector."))
+        numbers = {name: _number(name, own.get(name, default), problems) for name, default in _NUMBERS.items()}
+        if problems:
+            raise ConfigError(problems)
+        keys = tuple(part.strip() for part in own.get(_KEY_COLUMNS, "").split(",") if part.strip())
+        connector = _spelled({name: text for name, text in given.items() if name not in own}, kind)
+        return cls(
+            connector, int(numbers[_SPLIT_ROWS]), int(numbers[_BATCH_ROWS]), numbers[_TIMEOUT_S], key_columns=keys
+        )
+
+    def build(self) -> Connector:
+        """The connector, which has not connected to anything. ConfigError: its configuration is wrong."""
+        return build_connector(Catalog.installed(), self.connector, {})
+
+
+def _unknown(own: Mapping[str, str]) -> Iterator[ConfigProblem]:
+    for name in own:
+        if name not in _NAMES:
+            yield ConfigProblem(name, f"There is no option {name}; there are {', '.join(_NAMES)}.")
+
+
+def _without_case(given: Mapping[str, str]) -> Iterator[ConfigProblem]:
+    for name in given:
+        if name.startswith(("transforms", "predicates")):
+            text = "Spark lowers the names of options, which would change aliases; transform the frame instead."
+            yield ConfigProblem(name, f"{name}: {text}")
+
+
+def _number(name: str, text: str, problems: list[ConfigProblem]) -> float:
+    """Above 0; else one more problem."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 2**31:
+        problems.append(ConfigProblem(name, f"{name} is {text!r}; it must be a number above 0 and below 2**31."))
+    return number
+
+
+def _spelled(given: Mapping[str, str], kind: PluginKind) -> dict[str, str]:
+    """With the names as the plug-in declares them. ConfigError: it is of the other kind."""
+    plugin = Catalog.installed().connector(given["connector.class"])
+    if plugin.kind is not kind:
+        raise ConfigError(
+            f"{plugin.name} is a {plugin.kind} connector, and a {kind} connector is needed here.",
+            key="connector.class",
+            fix="A frame is read from a source (spark.read, readStream) and written to a sink (write, writeStream).",
+        )
+    declared = {definition.name.lower(): definition.name for definition in plugin.config.definitions()}
+    return {"name": "spark", **{declared.get(name.lower(), name): text for name, text in given.items()}}

@@ -1,0 +1,109 @@
+"""`spark.read.format("connect")`: splits of a source side by side, or its tasks until they have nothing more now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from connect.api.bulk import BulkSource, Split, SplitSize
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch
+from connect.spark.columns import frame_rows, frame_schema, frame_type
+from connect.spark.options import FrameOptions
+from connect.spark.source_task import OpenTask, retried
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+_SPLIT_BYTES = 256 * 2**20
+
+
+class ConnectReader(DataSourceReader):
+    """Planned by the driver's Python, which gives each task one partition. Picklable."""
+
+    def __init__(self, options: FrameOptions, columns: StructType) -> None:
+        self._options = options
+        self._columns = columns
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Splits where the source can be cut, else one partition for each of its tasks (`tasks.max`)."""
+        return [InputPartition(part) for part in parts_of(self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one partition."""
+        schema = frame_schema(self._columns)
+        for batch in part_batches(self._options, partition.value):
+            if len(batch):
+                yield frame_rows(batch, schema)
+
+
+def parts_of(options: FrameOptions) -> list[Any]:
+    """What is read by one Spark task each: a `Split`, or the configuration of a source task. Never empty."""
+    connector = options.build()
+    if isinstance(connector, BulkSource):
+        size = SplitSize(options.split_rows, _SPLIT_BYTES)
+        try:
+            plan = connector.plan_bulk(size, Deadline.after(options.timeout_s))
+        except RetriableError:
+            raise
+        except ConnectError:
+            # It has no place to follow from, as mode=bulk; a frame that is read once needs none.
+            pass
+        else:
+            return list(plan.splits) or [None]
+    return list(
+        retried(lambda: connector.task_configs(int(options.connector.get("tasks.max", "1"))), options.timeout_s)
+    )
+
+
+def part_batches(options: FrameOptions, part: Any) -> Iterator[Batch]:
+    """The batches of a part. ConnectError: the source cannot be read."""
+    connector = options.build()
+    if part is None:
+        return
+    if isinstance(part, Split):
+        assert isinstance(connector, BulkSource)
+        with closing(connector.bulk_reader()) as reader:
+            yield from _split_batches(reader, part, options.timeout_s)
+        return
+    with OpenTask(connector, part, {}, options.timeout_s) as task:
+        yield from task.batches()
+
+
+def _split_batches(reader: Any, split: Split, timeout_s: float) -> Iterator[Batch]:
+    """The split from its beginning, and on from its last batch where the source was away."""
+    after = None
+    deadline = Deadline.after(timeout_s)
+    while True:
+        try:
+            for batch in reader.read(split, after):
+                yield batch
+                after = None if batch.position is None else batch.position.offset
+                deadline = Deadline.after(timeout_s)
+        except RetriableError:
+            if not deadline.wait(0.5):
+                raise
+        else:
+            return
+
+
+def sampled_type(options: FrameOptions) -> StructType:
+    """The columns of the first rows that the source gives. ConnectError: it has none."""
+    for part in parts_of(options):
+        batches = part_batches(options, part)
+        try:
+            for batch in batches:
+                if len(batch):
+                    return frame_type(batch.values.arrow().type)
+        finally:
+            batches.close()  # type: ignore[attr-defined]
+    raise ConnectError(
+        "The source has no row that could tell the columns of the frame.",
+        key="schema",
+        fix="Name them: spark.read.schema('id long, name string').format('connect')…",
+    )

@@ -1,0 +1,131 @@
+"""A source task that Spark's process runs: from stored offsets on, batch by batch, until it has nothing more now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self, TypeVar
+
+from connect.api.connector import Connector, SourceTask, TransactionContext
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch, SourcePosition
+from connect.runtime.ledger import partition_key
+
+T = TypeVar("T")
+_POLL_S: Final = 5.0
+_PAUSE_S: Final = 0.5
+
+Positions = Mapping[str, str]
+"""Offsets by source partition, each the JSON text of its map."""
+
+
+def retried(call: Callable[[], T], timeout_s: float) -> T:
+    """What the call gives, once the other side is there. RetriableError: it was away for that long."""
+    deadline = Deadline.after(timeout_s)
+    while True:
+        try:
+            return call()
+        except RetriableError:
+            if not deadline.wait(_PAUSE_S):
+                raise
+
+
+@dataclass
+class FrameContext:
+    """What a task may ask where there is no worker: no metrics, no dead letters. A bad row fails the frame."""
+
+    positions: Positions = field(default_factory=dict)
+    connector: str = "spark"
+    task: int = 0
+    transactions: TransactionContext | None = None
+    caught_up_s: float | None = None
+
+    def gauge(self, name: str, value: float) -> None:
+        """Spark has its own metrics."""
+
+    def explain(self, reason: str | None) -> None:
+        """There is no status that could show it."""
+
+    def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
+        """The offset that Spark's checkpoint has."""
+        text = self.positions.get(partition_key(partition))
+        return None if text is None else dict(json.loads(text))
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """A frame has no dead letters."""
+        index, first = next(iter(rows.items()))
+        raise ConnectError(
+            f"Topic {batch.topic}: {len(rows)} rows can be no rows of a frame; row {index}: {first}",
+            fix="Mend them in the source, or run the connector in a worker with errors.tolerance=all.",
+        ) from first
+
+    def caught_up(self, at_s: float) -> None:
+        """Keep it: a later time than the first one tells that a pass is over."""
+        self.caught_up_s = at_s
+
+
+class OpenTask:
+    """One source task. Owned by one thread; closed by `with` or `close`."""
+
+    def __init__(self, connector: Connector, config: Mapping[str, str], positions: Positions, timeout_s: float) -> None:
+        """Opens it at these positions. RetriableError: the source is away for longer than `timeout_s`."""
+        self._timeout_s = timeout_s
+        self._ctx = FrameContext(positions)
+        task = connector.task(config)
+        assert not hasattr(task, "put"), "the plug-in is declared as a source"
+        self._task: SourceTask = task
+        try:
+            retried(lambda: self._task.open(self._ctx), timeout_s)
+        except BaseException:
+            self._task.close()
+            raise
+        self._opened_s = self._ctx.caught_up_s
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def poll(self, timeout_s: float = _POLL_S) -> Batch | None:
+        """The next batch; None: none by then."""
+        return retried(lambda: self._task.poll(Deadline.after(timeout_s)), self._timeout_s)
+
+    def stored(self, positions: Positions) -> None:
+        """Tell the task that rows up to there are kept."""
+        self._task.stored([SourcePosition(json.loads(key), json.loads(text)) for key, text in positions.items()])
+
+    def batches(self) -> Iterator[Batch]:
+        """All that the source has now, for those who keep it as they take it.
+
+        A task that tells up to when it has read is read until that is a later time than when it was opened; any other
+        one until it has nothing.
+        """
+        while True:
+            batch = self.poll()
+            if batch is not None:
+                yield batch
+                if batch.position is not None and batch.position.offset is not None:
+                    self.stored(positions_of(batch))
+            if self.is_dry(batch):
+                return
+
+    def is_dry(self, polled: Batch | None) -> bool:
+        """After a poll: all that the source had when the task was opened was given and kept."""
+        if self._opened_s is None:
+            return polled is None
+        return self._ctx.caught_up_s is not None and self._ctx.caught_up_s > self._opened_s
+
+    def close(self) -> None:
+        """Let go of the source."""
+        self._task.close()
+
+
+def positions_of(batch: Batch) -> dict[str, str]:
+    """Where its source partition is resumed behind it; empty: it says nothing."""
+    position = batch.position
+    if position is None or position.offset is None:
+        return {}
+    return {partition_key(position.partition): json.dumps(dict(position.offset))}

@@ -1,0 +1,198 @@
+"""`spark.readStream.format("connect")`: a source task on the driver, whose batches are Spark's micro-batches.
+
+A batch is read ahead by the driver's Python and travels to the tasks as Arrow. Its offset says where the source goes on
+behind it and how many rows it has of each source partition. After a crash Spark asks for the last batch again: so many
+rows are read again from where it began. So a source whose rows stay as they are, in their order, gives the same batch;
+one whose rows change may give some of them again, and leaves none out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch
+from connect.runtime.ledger import partition_key
+from connect.spark.columns import frame_rows, frame_schema
+from connect.spark.options import FrameOptions
+from connect.spark.source_task import OpenTask, positions_of, retried
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+_log = logging.getLogger(__name__)
+_POLL_S: Final = 0.5
+"""Spark asks again right away where there is nothing."""
+_PART_ROWS: Final = 20_000
+
+Offset = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _MicroBatch:
+    """Rows read ahead, in order, and where their source partitions stand behind them."""
+
+    batches: list[Batch] = field(default_factory=list)
+    positions: dict[str, str] = field(default_factory=dict)
+    rows: Counter[str] = field(default_factory=Counter)
+
+    def add(self, batch: Batch) -> None:
+        self.batches.append(batch)
+        self.positions |= positions_of(batch)
+        self.rows[_partition(batch)] += len(batch)
+
+    @property
+    def size(self) -> int:
+        return sum(self.rows.values())
+
+    def offset(self, start: Offset) -> dict[str, Any]:
+        """Spark's offset behind this batch."""
+        return {"positions": {**start.get("positions", {}), **self.positions}, "rows": dict(self.rows)}
+
+
+class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Lives in the driver's Python as long as the query runs. Owned by one thread."""
+
+    def __init__(self, options: FrameOptions, columns: StructType) -> None:
+        self._options = options
+        self._columns = columns
+        self._task: OpenTask | None = None
+        self._at: Offset | None = None
+        self._ahead: deque[Batch] = deque()
+        self._planned: tuple[Offset, _MicroBatch] | None = None
+        self._ends = False
+        self._is_over = False
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """The connector's own beginning."""
+        return {"positions": {}, "rows": {}}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """`connect.batch.rows`."""
+        return ReadMaxRows(self._options.batch_rows)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """End once the source has nothing more."""
+        self._ends = True
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
+        """Read the next batch ahead, and say where it ends; `start` where there is none."""
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        if not isinstance(limit, ReadMaxRows | ReadAllAvailable):
+            most = self._options.batch_rows
+        if self._at != start:
+            self._open(start)
+        made = self._read(most)
+        if not made.size:
+            return start
+        end = made.offset(start)
+        self._planned, self._at = (end, made), end
+        return end
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The batch that ends there: read ahead, or read again after a restart."""
+        if self._planned is None or self._planned[0] != end:
+            self._planned = (end, self._read_again(start, end))
+        schema = frame_schema(self._columns)
+        rows = [frame_rows(batch, schema) for batch in self._planned[1].batches if len(batch)]
+        return [InputPartition(part) for part in _parts(rows, schema)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows that the partition carries."""
+        import pyarrow as pa
+
+        with pa.ipc.open_stream(partition.value) as stream:
+            yield from stream
+
+    def commit(self, end: Offset) -> None:
+        """Let the source prune what Spark has done with."""
+        if self._task is not None:
+            self._task.stored(end["positions"])
+
+    def stop(self) -> None:
+        """Let go of the source."""
+        task, self._task, self._at = self._task, None, None
+        if task is not None:
+            task.close()
+
+    def _open(self, at: Offset) -> OpenTask:
+        self.stop()
+        self._ahead.clear()
+        options = self._options
+        connector = options.build()
+        (config, *_) = retried(lambda: connector.task_configs(1), options.timeout_s)
+        self._task = OpenTask(connector, config, at.get("positions", {}), options.timeout_s)
+        self._at = at
+        return self._task
+
+    def _read(self, most: int | None) -> _MicroBatch:
+        """At most so many rows, unless one page has more; fewer where there are no more now."""
+        made = _MicroBatch()
+        while self._ahead or not self._is_over:
+            batch = self._next()
+            if batch is None:
+                if made.size or not self._ends:
+                    return made
+                continue
+            if most is not None and made.size and made.size + len(batch) > most:
+                self._ahead.appendleft(batch)
+                return made
+            made.add(batch)
+        return made
+
+    def _next(self) -> Batch | None:
+        if self._ahead:
+            return self._ahead.popleft()
+        assert self._task is not None
+        batch = self._task.poll(_POLL_S)
+        if self._ends and self._task.is_dry(batch):
+            self._is_over = True
+        return batch
+
+    def _read_again(self, start: Offset, end: Offset) -> _MicroBatch:
+        made = _MicroBatch()
+        left: Counter[str] = Counter(end["rows"])
+        task, deadline = self._open(start), Deadline.after(self._options.timeout_s)
+        while left.total():
+            batch = task.poll()
+            if batch is None:
+                if deadline.expired:
+                    _log.warning("%d rows that a batch had are no longer in the source.", left.total())
+                    break
+                continue
+            deadline = Deadline.after(self._options.timeout_s)
+            partition = _partition(batch)
+            taken = min(len(batch), left[partition])
+            made.add(batch if taken == len(batch) else batch.slice(0, taken))
+            left[partition] -= taken
+        # It stands behind more than this batch.
+        self.stop()
+        return made
+
+
+def _partition(batch: Batch) -> str:
+    return "" if batch.position is None else partition_key(batch.position.partition)
+
+
+def _parts(rows: Sequence[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
+    """Rows as Arrow streams of about so many each."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    for number, batch in enumerate(rows, 1):
+        held.append(batch)
+        if sum(map(len, held)) >= _PART_ROWS or number == len(rows):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, schema) as stream:
+                for one in held:
+                    stream.write_batch(one)
+            yield sink.getvalue().to_pybytes()
+            held = []
