@@ -1,17 +1,20 @@
-"""Bulk reads: a source cut into splits that any process reads alone, and the place from which following goes on.
+"""Bulk work: a source cut into splits that any process reads alone, a sink that writes each split's rows once, and the
+place from which following goes on.
 
-A connector that can do this offers `BulkSource` beside `Connector`. A backfill plans once, reads each split in some
-process of an engine, and hands over to the connector's tasks at `BulkPlan.following`.
+A connector that can do this offers `BulkSource` or `BulkSink` beside `Connector`. A backfill plans once, works on each
+split in some process of an engine, and hands over to the connector's tasks at `BulkPlan.following`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from connect.api.codec import AvroValues
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, SourcePosition
+from connect.api.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +85,74 @@ class BulkSource(Protocol):
 
     def bulk_reader(self) -> BulkReader:
         """A reader of splits of any plan of this configuration. It connects with the first call."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkChunk:
+    """The rows of a split, under a name that no other rows ever have.
+
+    job, id: both of letters, digits, '.', '_' and '-'. is_stable: the same rows come at every call, but for records
+    that compaction or retention has removed since. False: rows of a table, which may have been changed or deleted
+    between two calls.
+    """
+
+    job: str
+    id: str
+    is_stable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenChunk:
+    """What the target has of a chunk, whichever call wrote it: rows without those that were rejected, and bytes there;
+    0 bytes: the target cannot say.
+    """
+
+    rows: int
+    size_bytes: int
+
+
+class BulkSinkContext(Protocol):
+    """What a bulk writer may ask of the framework."""
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """Give up rows that the target cannot hold; they are dead-lettered or fail the job as `errors.*` say.
+
+        `batch` as it was given to `write`; `rows` maps indices in it to reasons. Call it before `write` returns. The
+        letters are in Kafka once, however often the chunk is written again.
+        """
+
+    def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
+        """As `SinkContext.avro`."""
+
+
+class BulkWriter(Protocol):
+    """Writes chunks one after the other. Owned by one thread."""
+
+    def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
+        """Make all rows of a chunk durable, each in the target once, and say what the target has of it.
+
+        Called again with the same chunk when nobody knows how an earlier call ended. Another process may have died in
+        it, at any place, or may still be in it: whatever each of them does, the target has every row once when a call
+        returns and ever after. So the chunk's name decides where its rows go (the name of an object, of a load job), or
+        a mark of the chunk is written in the transaction of its rows (SQL).
+        batches: sink batches in order, each with `consumed`. Rows that were never in Kafka have partition 0 of their
+        topic and their number in the chunk as offset. They are read while they are iterated over.
+        RetriableError: called again. Any other error fails the job, which goes on here when it is run again.
+        """
+
+    def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
+        """How many rows the target has now of each of these chunks, by id; asked of the target, not remembered."""
+
+    def close(self) -> None:
+        """Release everything. May be called twice."""
+
+
+@runtime_checkable
+class BulkSink(Protocol):
+    """A sink connector that takes rows in bulk. Optional."""
+
+    def bulk_writer(self, ctx: BulkSinkContext) -> BulkWriter:
+        """A writer of chunks of any job. It connects with the first call.
+
+        ConfigError: a setting makes it impossible to write a chunk twice and have its rows once.
+        """

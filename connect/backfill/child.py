@@ -80,7 +80,7 @@ class BackfillChildren:
 
 
 def _main(work: Work, worker: dict[str, str], given: dict[str, Any], answers: Connection, parent: int) -> None:
-    from connect.backfill.connectors import connector_of
+    from connect.backfill.connectors import connectors_of
     from connect.backfill.driver import Driver
     from connect.backfill.spec import BackfillSpec
     from connect.runtime.worker_config import WorkerConfig
@@ -88,7 +88,8 @@ def _main(work: Work, worker: dict[str, str], given: dict[str, Any], answers: Co
     die_with_parent(parent)
     try:
         spec, config = BackfillSpec.model_validate(given), WorkerConfig.parse(worker)
-        with Driver(spec, config, connector_of(spec, Path(), config, None)) as driver:
+        found = connectors_of(spec, Path(), config, None)
+        with Driver(spec, config, found.connector, found.target) as driver:
             answers.send(("done", _done(work, driver)))
             if work == "run":
                 driver.run()

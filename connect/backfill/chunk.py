@@ -9,26 +9,23 @@ is in Kafka once, whenever a run dies and however many run at a time.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from connect.api.bulk import BulkReader, Split
+from connect.api.bulk import Split
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.records import Batch
-from connect.backfill.markers import ChunkState, Marker, added, checksum, chunk_states, with_headers
+from connect.backfill.markers import ChunkState, Marker, chunk_states, with_headers
+from connect.backfill.parts import Part
 from connect.kafka.errors import AbortableError
 from connect.kafka.raw import RawBatch
-from connect.runtime.pipeline import Encoded
 
 _log = logging.getLogger(__name__)
 _OPEN_S = 60.0
 _PAUSE_S = 0.5
 _PAUSE_MAX_S = 15.0
-T = TypeVar("T")
 
 
 class Step(StrEnum):
@@ -38,6 +35,7 @@ class Step(StrEnum):
     FENCED = "fenced"
     MARKERS_READ = "markers read"
     CHUNK_READ = "chunk read"
+    """Read and encoded; or, for a sink, written."""
     ROWS_SENT = "rows sent"
     MARKER_SENT = "marker sent"
     COMMITTED = "committed"
@@ -79,12 +77,11 @@ class LanePorts(Protocol):
     def producer(self) -> Transactions:
         """Writes."""
 
-    @property
-    def reader(self) -> BulkReader:
-        """Reads the source."""
+    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
+        """The parts of a chunk from an offset on, None: from its beginning; the last one is marked as such.
 
-    def encode(self, batch: Batch) -> Encoded:
-        """Rows as records, and dead letters of those that cannot be one. Raises for a row that is not tolerated."""
+        Raises for a row that is not tolerated.
+        """
 
     def markers(self) -> Iterable[Marker]:
         """What is committed in the lane's marker partition now, in order."""
@@ -101,7 +98,7 @@ class LanePorts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """max_bytes: a transaction is committed once it has so many. chunk_timeout_s: the longest one may take.
+    """max_bytes: a transaction of records is committed once it has so many. chunk_timeout_s: the longest one may take.
     max_retries: how often a chunk is tried again.
     """
 
@@ -121,48 +118,6 @@ class LaneReport:
     skipped: int = 0
     error: str | None = None
     """Why it cannot go on, where running it again would not help."""
-
-
-@dataclass(slots=True)
-class _Part:
-    """Encoded rows of one transaction."""
-
-    batches: list[RawBatch] = field(default_factory=list)
-    letters: list[RawBatch] = field(default_factory=list)
-    read: int = 0
-    rows: int = 0
-    size_bytes: int = 0
-    checksum: int = 0
-    offset: Mapping[str, object] | None = None
-
-    def add(self, batch: Batch, encoded: Encoded) -> None:
-        self.read += len(batch)
-        self.offset = None if batch.position is None else batch.position.offset
-        for raw in encoded.rows:
-            self.batches.append(raw)
-            self.rows += len(raw)
-            self.size_bytes += raw.size_bytes
-            self.checksum = added(self.checksum, checksum(raw))
-        self.letters += encoded.letters
-        self.size_bytes += sum(letter.size_bytes for letter in encoded.letters)
-
-    def marker(self, chunk: str, number: int, *, is_last: bool) -> Marker:
-        topics: dict[str, int] = {}
-        for raw in self.batches:
-            topics[raw.topic] = topics.get(raw.topic, 0) + len(raw)
-        return Marker(
-            chunk=chunk,
-            part=number,
-            read=self.read,
-            rows=self.rows,
-            size_bytes=self.size_bytes,
-            checksum=self.checksum,
-            is_last=is_last,
-            letters=sum(map(len, self.letters)),
-            topics=topics,
-            offset=self.offset,
-            written_ms=time.time_ns() // 1_000_000,
-        )
 
 
 class LaneBrokenError(ConnectError):
@@ -232,18 +187,12 @@ class LaneRun:
 
     def _write_parts(self, chunk: Split) -> None:
         """Write the chunk from where its state says to its end, part by part."""
-        part = _Part()
-        for batch, is_last in _with_last(self._ports.reader.read(chunk, self._state(chunk).after)):
-            part.add(batch, self._ports.encode(batch))
-            if is_last or part.size_bytes >= self._work.limits.max_bytes:
-                self._commit(chunk, part, is_last=is_last)
-                part = _Part()
-        if not self._state(chunk).is_done:
-            self._commit(chunk, _Part(), is_last=True)
+        for part in self._ports.parts(chunk, self._state(chunk).after):
+            self._commit(chunk, part)
 
-    def _commit(self, chunk: Split, part: _Part, *, is_last: bool) -> None:
+    def _commit(self, chunk: Split, part: Part) -> None:
         self._on_step(Step.CHUNK_READ, chunk.id)
-        marker = part.marker(chunk.id, self._state(chunk).parts, is_last=is_last)
+        marker = part.marker(chunk.id, self._state(chunk).parts)
         producer, deadline = self._ports.producer, Deadline.after(self._work.limits.chunk_timeout_s)
         producer.begin()
         try:
@@ -277,16 +226,3 @@ class LaneRun:
             self._ports.producer.abort(Deadline.after(_OPEN_S))
         except (AbortableError, RetriableError) as error:
             raise LaneBrokenError(f"Whether a chunk was aborted is not known: {error.message}") from error
-
-
-def _with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
-    """Each with whether it is the last one."""
-    rest = iter(items)
-    try:
-        one = next(rest)
-    except StopIteration:
-        return
-    for following in rest:
-        yield one, False
-        one = following
-    yield one, True

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Final, Self
+from typing import Final, Self, assert_never
 
 from connect.api.bulk import BulkPlan, Split, SplitSize
 from connect.api.deadline import Deadline
@@ -20,7 +20,8 @@ from connect.backfill.chunk import LaneLimits, LaneReport, LaneWork, Wish
 from connect.backfill.engines import Engine, engine_of
 from connect.backfill.job import Job, JobState, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
-from connect.backfill.lane import LaneTask, bulk_source
+from connect.backfill.kinds import JobConnectors
+from connect.backfill.lane import LaneTask
 from connect.backfill.markers import chunk_states, plan_records
 from connect.backfill.spec import BackfillSpec
 from connect.kafka.errors import FencedError
@@ -42,13 +43,38 @@ def state_topics(spec: BackfillSpec) -> StateTopics:
     return StateTopics(spec.state.jobs_topic, spec.marker_topic, spec.chunking.lanes)
 
 
+def _connectors(
+    spec: BackfillSpec, worker: dict[str, str], connector: Mapping[str, str], target: Mapping[str, str]
+) -> JobConnectors:
+    def settings(name: str, config: Mapping[str, str]) -> ConnectorSettings:
+        return ConnectorSettings(worker, {**config, "name": name})
+
+    match spec.kind:
+        case "source":
+            return JobConnectors(settings(spec.source.connector, connector))
+        case "sink":
+            return JobConnectors(None, settings(spec.target.connector, connector), spec.source.offsets)
+        case "copy":
+            return JobConnectors(settings(spec.source.connector, connector), settings(spec.target.connector, target))
+        case never:
+            assert_never(never)
+
+
 class Driver:
     """One run of a job. Owned by one thread; closed by `with`."""
 
-    def __init__(self, spec: BackfillSpec, worker: WorkerConfig, connector: Mapping[str, str]) -> None:
-        """`connector`: the configuration of the connector that the spec names. Connects to nothing."""
+    def __init__(
+        self,
+        spec: BackfillSpec,
+        worker: WorkerConfig,
+        connector: Mapping[str, str],
+        target: Mapping[str, str] | None = None,
+    ) -> None:
+        """`connector`: the configuration of the connector that goes on, the sink's for kind sink and else the source's.
+        `target`: for kind copy, the sink's. Connects to nothing.
+        """
         self.spec = spec
-        self.settings = ConnectorSettings(dict(worker.originals), {**connector, "name": spec.source.connector})
+        self.connectors = _connectors(spec, dict(worker.originals), connector, target or {})
         self.store = JobStore(worker, state_topics(spec))
         self._stack = ExitStack()
         self._producer: BatchProducer | None = None
@@ -61,9 +87,15 @@ class Driver:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @property
+    def settings(self) -> ConnectorSettings:
+        """The connector that goes on where the job ends."""
+        return self.connectors.following
+
     def plan(self) -> BulkPlan:
         """What a run would read, as the source is now. Writes nothing."""
-        source = bulk_source(self.settings.open())
+        self.connectors.check()
+        source = self.connectors.open_source()
         size = SplitSize(self.spec.chunking.rows, self.spec.chunking.max_bytes)
         return source.plan_bulk(size, Deadline.after(self.spec.handover.settle))
 
@@ -200,7 +232,7 @@ class Driver:
         return [
             LaneTask(
                 LaneWork(self.spec.name, lane, chunks, lane_limits),
-                self.settings,
+                self.connectors,
                 self.store.topics,
                 run,
                 limits.max_rows_per_second / len(left),

@@ -14,8 +14,11 @@ from connect.api.records import SourcePosition
 from connect.backfill.driver import Driver
 from connect.backfill.job import Job, JobState
 from connect.backfill.markers import HandoverMarker
+from connect.backfill.topic_source import topic_offset, topic_position
 from connect.client.rest import ConnectClient
+from connect.kafka.raw import RawBatch
 from connect.runtime.connector_settings import ConnectorParts
+from connect.runtime.group_calls import group_admin, group_of
 from connect.runtime.kafka_calls import fence
 from connect.runtime.ledger import partition_key
 
@@ -78,7 +81,7 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
     if found is None:
         raise ConnectError(
             f"There is no connector {name} that could go on.",
-            key="source.connector",
+            key="source.connector" if driver.connectors.source else "target.connector",
             fix='Create it by POST /connectors with "initial_state": "STOPPED".',
         )
     state, tasks = found
@@ -101,21 +104,52 @@ def write_offsets(driver: Driver, deadline: Deadline) -> Job:
 
 def _write(driver: Driver, job: Job, deadline: Deadline) -> Job:
     parts = driver.settings.open()
+    try:
+        if driver.connectors.source is None:
+            return _write_group(driver, parts, job, deadline)
+        return _write_source(driver, parts, job, deadline)
+    finally:
+        parts.clients.close()
+
+
+def _write_source(driver: Driver, parts: ConnectorParts, job: Job, deadline: Deadline) -> Job:
+    """The offsets of a source, in the transaction of the marker."""
     _require_one_cluster(parts)
     name, config, positions = driver.settings.name, parts.source_config, job.positions
     with ExitStack() as stack:
-        stack.callback(parts.clients.close)
         if parts.clients.exactly_once(config):
             # A task that its worker lost sight of can commit no offset behind ours.
             fence(parts.clients, name, parts.resolved, config.tasks_max, deadline)
         offsets = parts.clients.source_offsets(name, f"{name}-handover", config, stack, deadline)
         _refuse_overwrite(driver, offsets.positions(), positions)
-        now_ms = time.time_ns() // 1_000_000
-        done = job.now(JobState.DONE, now_ms)
-        marker = HandoverMarker(positions, now_ms)
         stored = [offsets.batch(positions)] if positions else []
-        driver.write([*stored, driver.store.driver_batch([marker.record]), driver.store.job_batch(done)])
+        done = _marked(driver, job, stored)
         wait(offsets.copy(positions), timeout=deadline.remaining_s)
+    return done
+
+
+def _write_group(driver: Driver, parts: ConnectorParts, job: Job, deadline: Deadline) -> Job:
+    """The offsets of a sink's group, then the marker: a handover that dies between finds the offsets it wrote.
+
+    RetriableError: the group has members.
+    """
+    group, admin = group_of(parts.resolved), group_admin(parts.clients, parts.resolved)
+    wanted = dict(map(topic_offset, job.positions))
+    there = [
+        topic_position(tp, offset)
+        for tp, offset in admin.group_offsets(group, deadline).items()
+        if tp in wanted and offset != wanted[tp]
+    ]
+    _refuse_overwrite(driver, there, job.positions)
+    admin.alter_group_offsets(group, wanted, deadline)
+    return _marked(driver, job, [])
+
+
+def _marked(driver: Driver, job: Job, stored: Sequence[RawBatch]) -> Job:
+    now_ms = time.time_ns() // 1_000_000
+    done = job.now(JobState.DONE, now_ms)
+    marker = HandoverMarker(job.positions, now_ms)
+    driver.write([*stored, driver.store.driver_batch([marker.record]), driver.store.job_batch(done)])
     return done
 
 

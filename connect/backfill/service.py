@@ -19,7 +19,7 @@ from connect.backfill.job import Job, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
 from connect.backfill.markers import ChunkState, chunk_states
 from connect.backfill.progress import Watch
-from connect.backfill.spec import BackfillSpec, State
+from connect.backfill.spec import BackfillSpec, State, kind_mistakes
 from connect.runtime.worker_config import WorkerConfig
 
 _KAFKA_S: Final = 30.0
@@ -29,6 +29,7 @@ _BY_FILE_ALONE: Final = {
     ("engine", "jars"): "runs code of its author's choice",
     ("engine", "master"): "names another machine",
     ("source", "config"): "names a file of the worker",
+    ("target", "config"): "names a file of the worker",
 }
 """Whoever may POST may not choose what a worker runs and reads."""
 
@@ -125,10 +126,13 @@ def checked(given: Mapping[str, Any]) -> BackfillSpec:
         if isinstance(inner, Mapping) and key in inner:
             text = f"{part}.{key}: it {why}; give it in a file to `connect backfill run`."
             problems.append(ConfigProblem(f"{part}.{key}", text))
+    problems += [ConfigProblem(".".join(place), f"{'.'.join(place)}: {text}.") for place, text in kind_mistakes(given)]
     try:
         spec = BackfillSpec.model_validate(given)
     except ValidationError as error:
         for found in error.errors(include_url=False):
+            if not found["loc"]:
+                continue  # of the whole spec, and told above
             name = ".".join(map(str, found["loc"]))
             problems.append(ConfigProblem(name, f"{name}: {found['msg'].removeprefix('Value error, ')}."))
     else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 _UNITS: Final = {
     "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
@@ -38,6 +39,7 @@ def _name(given: str) -> str:
     return given
 
 
+Kind = Literal["source", "sink", "copy"]
 SizeBytes = Annotated[int, BeforeValidator(_size_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 Name = Annotated[str, AfterValidator(_name)]
@@ -70,9 +72,23 @@ class Engine(Part):
 
 
 class Source(Part):
-    """Whose tables are read: a source connector, whose configuration says how and into which topics."""
+    """What is read: by a source connector, whose configuration says how and into which topics; or, for kind sink, the
+    topics of the sink.
+    """
 
-    connector: str = Field(min_length=1, description="Name of the connector, in the cluster's config topic")
+    connector: str = Field(default="", description="Name of the source connector, in the cluster's config topic")
+    config: str | None = Field(
+        default=None, description="A file of its configuration, from which `run` creates it, stopped"
+    )
+    offsets: dict[str, Annotated[int, Field(ge=0)]] = Field(
+        default_factory=dict, description="kind sink: where to begin, as {orders-0: 7}; else at the first record"
+    )
+
+
+class Target(Part):
+    """What takes the rows of kinds sink and copy: a sink connector."""
+
+    connector: str = Field(default="", description="Name of the sink connector, in the cluster's config topic")
     config: str | None = Field(
         default=None, description="A file of its configuration, from which `run` creates it, stopped"
     )
@@ -114,17 +130,26 @@ class State(Part):
 
 
 class BackfillSpec(Part):
-    """A backfill job."""
+    """A backfill job. What it may hold depends on its kind: see `kind_mistakes`."""
 
     api_version: Literal["backfill/v1"] = Field(alias="apiVersion")
     name: Name = Field(description="The job's id, part of its transactional ids")
-    kind: Literal["source"] = "source"
-    source: Source
+    kind: Kind = Field(
+        default="source", description="source: into Kafka; sink: topics into a sink; copy: a source into a sink"
+    )
+    source: Source = Source()
+    target: Target = Target()
     engine: Engine = Engine()
     chunking: Chunking = Chunking()
     limits: Limits = Limits()
     handover: Handover = Handover()
     state: State = State()
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        for place, text in kind_mistakes(self.model_dump(exclude_defaults=True) | {"kind": self.kind}):
+            raise ValueError(f"{'.'.join(place)}: {text}")
+        return self
 
     @property
     def marker_topic(self) -> str:
@@ -136,5 +161,27 @@ class BackfillSpec(Part):
         """What may not change between the runs of a job, as JSON."""
         whole = self.model_dump(mode="json", by_alias=True)
         return {key: whole[key] for key in ("apiVersion", "name", "kind", "chunking", "state")} | {
-            "connector": self.source.connector
+            "connector": self.source.connector,
+            "target": self.target.connector,
+            "offsets": self.source.offsets,
         }
+
+
+def kind_mistakes(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What does not fit to the kind of a spec as it was given, sound or not: place and what to do."""
+    source, target = (part if isinstance(part := given.get(name), Mapping) else {} for name in ("source", "target"))
+    kind = given.get("kind", "source")
+    if kind == "sink":
+        for key in ("connector", "config"):
+            if key in source:
+                yield ("source", key), "kind sink reads the topics of its sink; name the sink under target.connector"
+    elif kind in {"source", "copy"}:
+        if not source.get("connector"):
+            yield ("source", "connector"), "it is missing; name the source connector that is read by"
+        if source.get("offsets"):
+            yield ("source", "offsets"), "only kind sink reads topics; leave it out"
+    if kind in {"sink", "copy"}:
+        if not target.get("connector"):
+            yield ("target", "connector"), "it is missing; name the sink connector that takes the rows"
+    elif kind == "source" and target:
+        yield ("target",), "kind source writes to Kafka; write kind: copy, or leave it out"

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.backfill.spec import BackfillSpec
+from connect.backfill.spec import BackfillSpec, kind_mistakes
 
 Place = tuple[str | int, ...]
 _START: Final = "Start from configs/backfill/flights.yaml."
@@ -42,12 +42,14 @@ def parse_spec(text: str, name: str) -> BackfillSpec:
         raise ConfigError(f"{name}: it holds a {type(given).__name__}, not keys and values.", fix=_START)
     lines = dict(_lines(tree, ()))
     problems = [_problem(name, lines, place, "it is there twice; keep one of them") for place in _twice(tree, ())]
+    problems += [_problem(name, lines, place, text) for place, text in kind_mistakes(given)]
     try:
         spec = BackfillSpec.model_validate(given)
     except ValidationError as error:
         problems += [
             _problem(name, lines, found["loc"], _told(found["loc"], found["type"], found["msg"], found["input"]))
             for found in error.errors(include_url=False)
+            if found["loc"]  # what is said of the whole spec was told above
         ]
     else:
         if not problems:

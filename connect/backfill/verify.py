@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from connect.api.bulk import BulkReader, Split
+from connect.api.bulk import BulkChunk, BulkReader, Split
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.driver import Driver
-from connect.backfill.lane import bulk_source
 from connect.backfill.markers import HEADER_CHUNK, HEADER_JOB, ChunkState, added, checksum, chunk_states
 from connect.kafka.log_reader import Span, read_spans
 from connect.kafka.raw import RawBatch, RawHeaders
@@ -20,6 +20,7 @@ from connect.kafka.settings import admin_settings, consumer_settings
 from connect.kafka.topics import TopicAdmin
 
 _KAFKA_S: Final = 60.0
+_SINK_S: Final = 600.0
 _CLIENT: Final = "connect-backfill-verify"
 
 
@@ -109,7 +110,7 @@ class Verdict:
         """The report for people."""
         written = sum(chunk.wrote or 0 for chunk in self.chunks)
         found = sum(chunk.found for chunk in self.chunks)
-        yield f"{len(self.chunks)} chunks, {written:,} records written, {found:,} found in Kafka"
+        yield f"{len(self.chunks)} chunks, {written:,} records written, {found:,} found"
         for chunk in self.chunks:
             if chunk.missing or chunk.twice:
                 yield f"  chunk {chunk.chunk}: {chunk.missing} missing, {chunk.twice} twice"
@@ -131,11 +132,8 @@ def verify(driver: Driver, *, count_source: bool = True) -> Verdict:
         raise ConnectError(f"There is no backfill {driver.spec.name}.", fix="Begin it by `connect backfill run`.")
     splits = driver.store.driver_state(deadline).splits
     states = chunk_states(driver.store.all_markers(deadline))
-    topics = {topic for state in states.values() for topic in state.topics}
-    worker = driver.settings.worker
-    found = found_chunks(driver.spec.name, _records(worker, topics))
-    parts = driver.settings.open()
-    reader = bulk_source(parts).bulk_reader() if count_source else None
+    found = _found(driver, splits, states)
+    reader = driver.connectors.open_source().bulk_reader() if count_source else None
     try:
         chunks = [_judged(split, states.get(split.id), found.get(split.id, Found()), reader) for split in splits]
     finally:
@@ -144,6 +142,19 @@ def verify(driver: Driver, *, count_source: bool = True) -> Verdict:
     unplanned = sorted(set(found) - {split.id for split in splits})
     chunks += [ChunkVerdict(chunk, None, 0, 0, found[chunk].rows, same_content=False) for chunk in unplanned]
     return Verdict(driver.spec.name, chunks)
+
+
+def _found(driver: Driver, splits: Sequence[Split], states: Mapping[str, ChunkState]) -> Mapping[str, Found]:
+    """What there is of each chunk: in the topics, or as its sink says."""
+    name = driver.spec.name
+    if driver.connectors.sink is not None:
+        with closing(driver.connectors.open_writer()) as writer:
+            chunks = [BulkChunk(name, split.id, driver.connectors.source is None) for split in splits]
+            rows = writer.rows_of(chunks, Deadline.after(_SINK_S))
+        # A sink keeps no checksums.
+        return {chunk: Found(count) for chunk, count in rows.items()}
+    topics = {topic for state in states.values() for topic in state.topics}
+    return found_chunks(name, _records(driver.settings.worker, topics))
 
 
 def found_chunks(job: str, batches: Iterable[RawBatch]) -> dict[str, Found]:

@@ -187,7 +187,7 @@ def _driver(
 ) -> Driver:
     """`cluster`: where a connector that is missing is created."""
     from connect.api.deadline import Deadline
-    from connect.backfill.connectors import connector_of
+    from connect.backfill.connectors import connectors_of
     from connect.backfill.driver import Driver
     from connect.backfill.job_store import known_spec
     from connect.backfill.spec_file import read_spec
@@ -200,4 +200,5 @@ def _driver(
         spec, folder = read_spec(file), file.parent
     else:
         spec, folder = known_spec(config, job, jobs_topic, Deadline.after(_READ_S)), Path()
-    return Driver(spec, config, connector_of(spec, folder, config, cluster))
+    found = connectors_of(spec, folder, config, cluster)
+    return Driver(spec, config, found.connector, found.target)

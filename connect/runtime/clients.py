@@ -265,8 +265,13 @@ class Clients:
             log.info("%s: the id of topic %s is not known: %s", task, topic, error)
             return None
 
-    def dead_letters(self, task: TaskId, config: SinkConnectorConfig, raw: Mapping[str, str]) -> DeadLetters | None:
-        """The writer of dead letters, its topic made; None where no dead-letter topic is set."""
+    def dead_letters(
+        self, task: TaskId, config: SinkConnectorConfig, raw: Mapping[str, str], producer: RowProducer | None = None
+    ) -> DeadLetters | None:
+        """The writer of dead letters, its topic made; None where no dead-letter topic is set.
+
+        `producer`: where letters go; None: into a producer of their own.
+        """
         if not config.errors_dlq_topic:
             return None
         self._make_dead_letter_topic(task, config, raw)
@@ -276,7 +281,7 @@ class Clients:
             client_id=f"connector-dlq-consumer-{task}",
         )
         return DeadLetters(
-            self.producer(task, raw, f"connector-dlq-producer-{task}"),
+            producer or self.producer(task, raw, f"connector-dlq-producer-{task}"),
             config.errors_dlq_topic,
             task,
             context_headers=config.errors_dlq_headers,

@@ -19,9 +19,7 @@ ADMIN_OVERRIDE: Final = "admin.override."
 
 def answer_group_call(clients: Clients, call: Call, resolved: Mapping[str, str]) -> Any:
     """Carry out one of GROUP_CALLS. Raises what Kafka says."""
-    given = {k.removeprefix(ADMIN_OVERRIDE): v for k, v in resolved.items() if k.startswith(ADMIN_OVERRIDE)}
-    client_id = f"{clients.worker.client_prefix}-shared-admin"
-    admin = TopicAdmin(admin_settings(clients.worker_properties, given, client_id).properties)
+    admin = group_admin(clients, resolved)
     group, deadline = group_of(resolved), Deadline.after(call.timeout_s)
     match call.method:
         case "list_topics":
@@ -35,6 +33,13 @@ def answer_group_call(clients: Clients, call: Call, resolved: Mapping[str, str])
             return admin.delete_group(group, deadline)
         case _:
             raise ValueError(f"No group is asked for {call.method}.")
+
+
+def group_admin(clients: Clients, resolved: Mapping[str, str]) -> TopicAdmin:
+    """An admin client with a sink connector's own settings."""
+    given = {k.removeprefix(ADMIN_OVERRIDE): v for k, v in resolved.items() if k.startswith(ADMIN_OVERRIDE)}
+    client_id = f"{clients.worker.client_prefix}-shared-admin"
+    return TopicAdmin(admin_settings(clients.worker_properties, given, client_id).properties)
 
 
 def group_of(config: Mapping[str, str]) -> str:

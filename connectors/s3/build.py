@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from connect.api.codec import AvroValues
 from connect.api.schema import Schema
 from connectors.s3.avro import AvroFormat
+from connectors.s3.bulk_layout import BulkLayout
 from connectors.s3.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
@@ -93,6 +94,11 @@ def _layout_of(config: S3SinkConfig, file_format: Format) -> Layout:
         config.offset_pad_width,
         file_format.extension,
     )
+
+
+def bulk_layout_of(config: S3SinkConfig, file_format: Format) -> BulkLayout:
+    """How objects of a backfill are named."""
+    return BulkLayout(config.topics_dir, config.directory_delim, file_format.extension)
 
 
 def _or_none(value: int) -> int | None:

@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+from connect.api.bulk import BulkSinkContext
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connectors.s3.build import intake_of, rotation_of, schedule_of
+from connectors.s3.bulk import S3BulkWriter
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.files import PartitionFiles
 from connectors.s3.reaches import Reaches
@@ -47,6 +49,10 @@ class S3SinkConnector:
     def task(self, config: Mapping[str, str]) -> S3SinkTask:
         """A task, not yet open."""
         return S3SinkTask(S3SinkConfig.parse(config))
+
+    def bulk_writer(self, ctx: BulkSinkContext) -> S3BulkWriter:
+        """A writer of a backfill's chunks."""
+        return S3BulkWriter(self._config, ctx)
 
 
 class S3SinkTask:

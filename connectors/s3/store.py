@@ -91,6 +91,19 @@ class Bucket:
 
         return call
 
+    def keys(self, folder: str, deadline: Deadline) -> list[str]:
+        """All keys below a folder, as the bucket has them now; empty: all of it."""
+
+        async def call() -> list[str]:
+            pages = self._store.list(folder or None, chunk_size=PAGE)
+            return [found["path"] async for page in pages for found in page]
+
+        return self._one(call, deadline)
+
+    def metadata(self, keys: Sequence[str], deadline: Deadline) -> list[Mapping[str, str] | ConnectError]:
+        """The user metadata of each of these objects, or why it could not be asked for."""
+        return self.all([self._asking(key) for key in keys], deadline)
+
     async def _keys(self, prefix: str, after: str) -> AsyncIterator[str]:
         folder = prefix.rpartition("/")[0]
         async for page in self._store.list(folder or None, offset=after, chunk_size=PAGE):

@@ -12,6 +12,7 @@ from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, SourcePosition
 from connect.backfill.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Step, Wish
 from connect.backfill.markers import Marker, markers
+from connect.backfill.parts import Part, record_parts
 from connect.kafka.errors import FencedError
 from connect.kafka.raw import RawBatch
 from connect.runtime.pipeline import Encoded
@@ -100,6 +101,7 @@ class Ports:
     producer: Producer
     reader: Numbers
     wishes: list[Wish] = field(default_factory=list)
+    max_bytes: int = 10**6
 
     def encode(self, batch: Batch) -> Encoded:
         """Multiples of a hundred plus 99 are bad rows, whose letters hold them."""
@@ -107,6 +109,9 @@ class Ports:
         good, bad = [row for row in rows if not row.endswith(b"99")], [row for row in rows if row.endswith(b"99")]
         letters = [RawBatch(LETTERS, pa.array(bad, pa.binary()))] if bad else []
         return Encoded([RawBatch(TOPIC, pa.array(good, pa.binary()))], letters)
+
+    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
+        return record_parts(self.reader, self.encode, chunk, after, self.max_bytes)
 
     def markers(self) -> Iterable[Marker]:
         return markers([(key or b"", value) for key, value in self.broker.committed.get(MARKERS, [])])
@@ -137,5 +142,5 @@ def run(
     max_bytes: int = 10**6,
 ) -> LaneReport:
     """One run of lane 0."""
-    ports = Ports(broker, Producer(broker, "bf-numbers-0"), reader or Numbers(), list(wishes))
+    ports = Ports(broker, Producer(broker, "bf-numbers-0"), reader or Numbers(), list(wishes), max_bytes)
     return LaneRun(LaneWork(JOB, 0, work, LaneLimits(max_bytes, 5.0, 3)), ports, on_step).run()

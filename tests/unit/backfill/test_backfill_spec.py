@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from connect.api.errors import ConfigError
+from connect.backfill.service import checked
+from connect.backfill.spec import BackfillSpec
 from connect.backfill.spec_file import parse_spec, read_spec
 
 GOOD = """\
@@ -55,6 +57,28 @@ def test_every_mistake_is_told_at_once_with_its_line():
     assert "write local[2,4]" in by_line["9"]
 
 
+def test_what_does_not_fit_to_the_kind_is_told_at_once_with_its_line():
+    sink = problems("apiVersion: backfill/v1\nname: n\nkind: sink\nsource:\n  connector: x\n  config: y\n")
+    assert [text.split(": ")[:2] for text in sink] == [
+        ["job.yaml:5", "source.connector"], ["job.yaml:6", "source.config"], ["job.yaml:1", "target.connector"],
+    ]  # fmt: skip
+    source = problems(GOOD + "target: {connector: s3}\nchunking: {lanes: 0}\n")
+    assert [text.split(": ")[:2] for text in source] == [["job.yaml:4", "target"], ["job.yaml:5", "chunking.lanes"]]
+    copy = problems("apiVersion: backfill/v1\nname: n\nkind: copy\nsource:\n  offsets: {t-0: 1}\n")
+    assert [text.split(": ")[1] for text in copy] == ["source.connector", "source.offsets", "target.connector"]
+
+
+def test_a_spec_that_is_no_file_tells_the_same():
+    with pytest.raises(ConfigError) as caught:
+        checked({"apiVersion": "backfill/v1", "name": "n", "kind": "sink", "target": {"config": "x.json"}})
+    assert [problem.key for problem in caught.value.problems] == ["target.config", "target.connector"]
+
+
+def test_a_spec_stays_what_it_is_as_json():
+    spec = parse_spec("apiVersion: backfill/v1\nname: n\nkind: sink\ntarget: {connector: s3}\n", "job.yaml")
+    assert BackfillSpec.model_validate(spec.model_dump(mode="json", by_alias=True)) == spec
+
+
 def test_a_key_that_is_there_twice_is_told():
     assert problems(GOOD + "name: other\n") == ["job.yaml:4: name: it is there twice; keep one of them."]
 
@@ -81,5 +105,5 @@ def test_what_may_change_between_two_runs_is_not_fixed():
 )
 def test_every_spec_in_configs_is_good(file):
     spec = read_spec(file)
-    assert spec.source.connector
-    assert (file.parent / f"{spec.source.connector}.json").exists()
+    for name in filter(None, (spec.source.connector, spec.target.connector)):
+        assert (file.parent / f"{name}.json").exists()

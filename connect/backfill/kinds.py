@@ -1,0 +1,104 @@
+"""The kinds of a job: whose rows are read, and who takes them. A value that is sent to the processes of an engine.
+
+source: a source connector's rows, into Kafka. sink: the records of a sink connector's topics, into the sink. copy: a
+source connector's rows, into a sink connector, past Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from connect.api.bulk import BulkSink, BulkSource, BulkWriter
+from connect.api.codec import AvroValues
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.records import Batch
+from connect.api.schema import Schema
+from connect.backfill.topic_source import TopicSource
+from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+
+_LETTERS: Final = "errors.deadletterqueue.topic.name"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class JobConnectors:
+    """source None: records of the sink's topics are read, from `offsets` on ("orders-0": 7) where these are given.
+    sink None: rows go to Kafka. At least one is there. Both may hold secrets.
+    """
+
+    source: ConnectorSettings | None
+    sink: ConnectorSettings | None = None
+    offsets: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def following(self) -> ConnectorSettings:
+        """The connector that goes on where the job ends."""
+        found = self.source or self.sink
+        assert found is not None
+        return found
+
+    def open_source(self) -> BulkSource:
+        """What is read. ConnectError: the source connector cannot be read in bulk."""
+        parts = self.following.open()
+        return TopicSource(parts, self.offsets) if self.source is None else bulk_source(parts)
+
+    def check(self) -> None:
+        """ConfigError: the sink takes no rows in bulk under its settings, or not those of a copy."""
+        if self.sink is None:
+            return
+        self.open_writer().close()
+        for one in (self.source, self.sink) if self.source is not None else ():
+            _require_no_letters(one.open())
+
+    def open_writer(self) -> BulkWriter:
+        """The sink, to be asked what it has. ConfigError: it takes no rows in bulk."""
+        assert self.sink is not None
+        return bulk_sink(self.sink.open()).bulk_writer(_Asking())
+
+
+def _require_no_letters(parts: ConnectorParts) -> None:
+    topic = parts.resolved.get(_LETTERS)
+    if topic:
+        raise ConfigError(
+            f"Connector {parts.resolved['name']} has dead letters in topic {topic}, but rows that are copied past "
+            "Kafka are no records that could be set aside there.",
+            key=_LETTERS,
+            fix="Leave it out for the copy, or move the rows through a topic.",
+        )
+
+
+class _Asking:
+    """For a writer that writes nothing. Implements BulkSinkContext."""
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        raise AssertionError(f"{len(rows)} rows of {batch.topic} were rejected where nothing is written.")
+
+    def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
+        raise AssertionError(f"{schema} was asked for with {properties} where nothing is written.")
+
+
+def bulk_source(parts: ConnectorParts) -> BulkSource:
+    """The connector as a source that can be read in bulk. ConnectError: it is none."""
+    connector = parts.build_connector()
+    if not isinstance(connector, BulkSource):
+        raise ConnectError(
+            f"Connector {parts.resolved['name']} cannot be read in bulk: {parts.resolved.get('connector.class')} "
+            "offers no splits.",
+            key="source.connector",
+            fix="Name a connector that can be split, as the JDBC source, or let it read its source itself.",
+        )
+    return connector
+
+
+def bulk_sink(parts: ConnectorParts) -> BulkSink:
+    """The connector as a sink that takes rows in bulk. ConfigError: it is none."""
+    connector = parts.build_connector()
+    if not isinstance(connector, BulkSink):
+        raise ConfigError(
+            f"Connector {parts.resolved['name']} takes no rows in bulk: {parts.resolved.get('connector.class')} "
+            "cannot write a chunk so that it is there once.",
+            key="target.connector",
+            fix="Name a sink that can, as the S3 sink, or let the connector read its topics itself.",
+        )
+    return connector

@@ -1,0 +1,98 @@
+"""What a chunk becomes: parts that are committed one by one, each with its marker. No transactions, no threads.
+
+Rows for Kafka are the part's own records, so a large chunk has several parts. Rows for a sink are in the target before
+their part is committed, and the part tells of them. Such a chunk has one part: its name makes it be there once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from connect.api.bulk import BulkReader, Split
+from connect.api.records import Batch
+from connect.backfill.markers import Marker, added, checksum
+from connect.kafka.raw import RawBatch
+from connect.runtime.pipeline import Encoded
+
+T = TypeVar("T")
+Encode = Callable[[Batch], Encoded]
+
+
+@dataclass(slots=True)
+class Part:
+    """What one transaction has: records (none where a sink has the rows), dead letters, and what its marker tells."""
+
+    batches: list[RawBatch] = field(default_factory=list)
+    letters: list[RawBatch] = field(default_factory=list)
+    read: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+    checksum: int = 0
+    offset: Mapping[str, object] | None = None
+    is_last: bool = False
+
+    def add(self, batch: Batch, encoded: Encoded) -> None:
+        """Take the records of a batch."""
+        self.read += len(batch)
+        self.offset = None if batch.position is None else batch.position.offset
+        for raw in encoded.rows:
+            self.batches.append(raw)
+            self.rows += len(raw)
+            self.size_bytes += raw.size_bytes
+            self.checksum = added(self.checksum, checksum(raw))
+        self.letters += encoded.letters
+        self.size_bytes += sum(letter.size_bytes for letter in encoded.letters)
+
+    def marker(self, chunk: str, number: int) -> Marker:
+        """What tells of it; `number`: which part of its chunk."""
+        topics: dict[str, int] = {}
+        for raw in self.batches:
+            topics[raw.topic] = topics.get(raw.topic, 0) + len(raw)
+        return Marker(
+            chunk=chunk,
+            part=number,
+            read=self.read,
+            rows=self.rows,
+            size_bytes=self.size_bytes,
+            checksum=self.checksum,
+            is_last=self.is_last,
+            letters=sum(map(len, self.letters)),
+            topics=topics,
+            offset=self.offset,
+            written_ms=time.time_ns() // 1_000_000,
+        )
+
+
+def record_parts(
+    reader: BulkReader, encode: Encode, chunk: Split, after: Mapping[str, object] | None, max_bytes: int
+) -> Iterator[Part]:
+    """The chunk as records from an offset on, in parts of about so many bytes; the last is marked, and may be empty.
+
+    Raises what reading and encoding raise.
+    """
+    part = Part()
+    for batch, is_last in _with_last(reader.read(chunk, after)):
+        part.add(batch, encode(batch))
+        if is_last:
+            break
+        if part.size_bytes >= max_bytes:
+            yield part
+            part = Part()
+    part.is_last = True
+    yield part
+
+
+def _with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Each with whether it is the last one."""
+    rest = iter(items)
+    try:
+        one = next(rest)
+    except StopIteration:
+        return
+    for following in rest:
+        yield one, False
+        one = following
+    yield one, True

@@ -1,0 +1,75 @@
+"""Kafka as the target of a lane: rows become records by the connector's own transforms, converters and `errors.*`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Final
+
+from connect.api.bulk import BulkReader, Split
+from connect.api.deadline import Deadline
+from connect.api.records import Batch
+from connect.backfill.parts import Part, record_parts
+from connect.runtime.connector_settings import ConnectorParts
+from connect.runtime.figures import TaskFigures
+from connect.runtime.messages import TaskId
+from connect.runtime.pipeline import Encoded, SourcePipeline
+from connect.runtime.record_sizes import RecordSizes
+from connect.runtime.source_letters import SourceDeadLetters
+from connect.runtime.tolerance import Tolerance
+from connect.runtime.topic_creation import Topics
+
+_KAFKA_S: Final = 60.0
+
+
+class RecordTarget:
+    """Owned by the lane's thread. Implements Target."""
+
+    def __init__(self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int) -> None:
+        """`parts`: the source connector. `max_bytes`: of a part."""
+        self._parts = parts
+        self._reader = reader
+        self._task = task
+        self._max_bytes = max_bytes
+
+    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
+        """The chunk as records for topics that are there.
+
+        ToleranceExceededError, LimitExceededError: a bad row, or too many.
+        """
+        return record_parts(self._reader, self._encode, chunk, after, self._max_bytes)
+
+    def close(self) -> None:
+        """Let the source go."""
+        self._reader.close()
+
+    def _encode(self, batch: Batch) -> Encoded:
+        self._tolerance.saw(len(batch))
+        made = self._pipeline.encode(batch)
+        for raw in made.rows:
+            self._topics.ensure(raw.topic, Deadline.after(_KAFKA_S))
+        return made
+
+    @cached_property
+    def _sizes(self) -> RecordSizes:
+        return self._parts.clients.record_sizes(self._task, self._parts.resolved)
+
+    @cached_property
+    def _letters(self) -> SourceDeadLetters | None:
+        parts = self._parts
+        return parts.clients.source_letters(
+            self._task, parts.source_config, parts.resolved, parts.converters.header, self._sizes
+        )
+
+    @cached_property
+    def _tolerance(self) -> Tolerance:
+        add = None if self._letters is None else self._letters.add
+        return Tolerance(self._parts.source_config, TaskFigures(), add, str(self._task))
+
+    @cached_property
+    def _pipeline(self) -> SourcePipeline:
+        return self._parts.source_pipeline(self._tolerance.give_up, self._letters, sizes=self._sizes)
+
+    @cached_property
+    def _topics(self) -> Topics:
+        return self._parts.clients.source_topics(self._task, self._parts.source_config)

@@ -1,0 +1,224 @@
+"""A sink as the target of a lane: rows are in it before a marker says so, and once, as chunks are written by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+from connect.api.bulk import BulkChunk, BulkReader, BulkWriter, Split
+from connect.api.codec import AvroValues
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, Consumed, TopicPartition
+from connect.api.schema import Schema
+from connect.backfill.kinds import bulk_sink
+from connect.backfill.parts import Part
+from connect.backfill.topic_source import TopicReader, reader_settings
+from connect.kafka.raw import RawBatch
+from connect.kafka.receipt import Receipt
+from connect.runtime.chain import Reject, apply_chain
+from connect.runtime.connector_config import SinkConnectorConfig
+from connect.runtime.connector_settings import ConnectorParts
+from connect.runtime.figures import TaskFigures
+from connect.runtime.messages import TaskId
+from connect.runtime.pipeline import bad_sink_rows
+from connect.runtime.tolerance import Origin, Stage, Tolerance, bad_rows
+
+
+class Rows(Protocol):
+    """Rows on their way to a sink. Owned by the lane's thread."""
+
+    is_stable: bool
+    """As `BulkChunk.is_stable`."""
+    read: int
+    """Rows that were read since `begin`."""
+
+    def begin(self) -> None:
+        """A chunk is written, maybe once more."""
+
+    def batches(self, chunk: Split) -> Iterator[Batch]:
+        """The rows of a chunk as sink batches."""
+
+    def letters(self) -> list[RawBatch]:
+        """Dead letters since `begin`."""
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """The sink gives up rows of a batch from `batches`."""
+
+    def close(self) -> None:
+        """Let what is read go."""
+
+
+class SinkTarget:
+    """Owned by the lane's thread. Implements Target."""
+
+    def __init__(self, job: str, sink: ConnectorParts, rows: Rows, write_s: float) -> None:
+        """`write_s`: how long a chunk may take. ConfigError: the sink takes no rows in bulk."""
+        self._job = job
+        self._rows = rows
+        self._write_s = write_s
+        self._writer: BulkWriter = bulk_sink(sink).bulk_writer(_Context(rows))
+
+    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
+        """One part, once the sink has the whole chunk."""
+        assert after is None, "a chunk of a sink has one part"
+        self._rows.begin()
+        named = BulkChunk(self._job, chunk.id, self._rows.is_stable)
+        written = self._writer.write(named, self._rows.batches(chunk), Deadline.after(self._write_s))
+        yield Part(
+            letters=self._rows.letters(),
+            read=self._rows.read,
+            rows=written.rows,
+            size_bytes=written.size_bytes,
+            is_last=True,
+        )
+
+    def close(self) -> None:
+        """Let both go."""
+        self._writer.close()
+        self._rows.close()
+
+
+class _Context:
+    """What the writer may ask. Implements BulkSinkContext."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        self._rows.reject(batch, rows)
+
+    def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
+        from connect.convert.avro.values import avro_values
+
+        return avro_values(schema, properties)
+
+
+class LetterBox:
+    """Keeps dead letters for the transaction of their chunk. Implements RowProducer."""
+
+    def __init__(self) -> None:
+        self.letters: list[RawBatch] = []
+
+    @property
+    def outstanding(self) -> int:
+        """None is on its way from here."""
+        return 0
+
+    def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
+        """Keep them."""
+        del deadline, receipt
+        self.letters.append(batch)
+
+    def check(self) -> None:
+        """None has failed."""
+
+    def flush(self, deadline: Deadline) -> None:
+        """Their chunk's transaction sends them."""
+
+    def close(self, timeout_s: float = 0.0) -> None:
+        """Nothing is open."""
+
+
+class ReplayedRecords:
+    """Records of the sink's topics, converted as its tasks do. Implements Rows."""
+
+    is_stable = True
+
+    def __init__(self, sink: ConnectorParts, task: TaskId) -> None:
+        config = SinkConnectorConfig.parse(sink.resolved)
+        self.read = 0
+        self._box = LetterBox()
+        self._letters = sink.clients.dead_letters(task, config, sink.resolved, self._box)
+        add = None if self._letters is None else self._letters.add
+        self._tolerance = Tolerance(config, TaskFigures(), add, str(task))
+        self._pipeline = sink.sink_pipeline(self._tolerance.give_up)
+        self._class = sink.resolved["connector.class"]
+        self._reader: BulkReader = TopicReader(reader_settings(sink), self._decode)
+
+    def begin(self) -> None:
+        """Count from zero, with no letters."""
+        self.read = 0
+        self._box.letters = []
+
+    def batches(self, chunk: Split) -> Iterator[Batch]:
+        """By the sink's converters and transforms; bad records are dealt with as its `errors.*` say."""
+        return self._reader.read(chunk, None)
+
+    def letters(self) -> list[RawBatch]:
+        """As they were read, with Connect's context headers."""
+        return self._box.letters
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not allow it."""
+        self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._class, batch, rows))
+
+    def close(self) -> None:
+        """Nothing is open."""
+        self._reader.close()
+
+    def _decode(self, raw: RawBatch) -> Iterable[Batch]:
+        self.read += len(raw)
+        self._tolerance.saw(len(raw))
+        if self._letters is not None:
+            self._letters.current = raw
+        return self._pipeline.decode(raw)
+
+
+class CopiedRows:
+    """Rows of a source connector through its transforms and the sink's, past Kafka. Implements Rows."""
+
+    is_stable = False
+
+    def __init__(self, source: ConnectorParts, sink: ConnectorParts, reader: BulkReader, task: TaskId) -> None:
+        config = SinkConnectorConfig.parse(sink.resolved)
+        self.read = 0
+        self._source_links = source.chain(source.source_config)
+        self._sink_links = sink.chain(config)
+        self._source_tolerance = Tolerance(source.source_config, TaskFigures(), None, str(task))
+        self._tolerance = Tolerance(config, TaskFigures(), None, str(task))
+        self._class = sink.resolved["connector.class"]
+        self._reader = reader
+
+    def begin(self) -> None:
+        """Count from zero."""
+        self.read = 0
+
+    def batches(self, chunk: Split) -> Iterator[Batch]:
+        """Each row with its number in the chunk as offset of partition 0."""
+        number = 0
+        for batch in self._reader.read(chunk, None):
+            self.read += len(batch)
+            for made in apply_chain(self._source_links, batch, self._reject_at_source):
+                yield from apply_chain(self._sink_links, _numbered(made, number), self._reject_transform)
+                number += len(made)
+
+    def letters(self) -> list[RawBatch]:
+        """None."""
+        return []
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not allow it."""
+        self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._class, batch, rows))
+
+    def close(self) -> None:
+        """Let the source go."""
+        self._reader.close()
+
+    @property
+    def _reject_transform(self) -> Reject:
+        return lambda name, batch, rows: self._tolerance.give_up(bad_sink_rows(Stage.TRANSFORMATION, name, batch, rows))
+
+    @property
+    def _reject_at_source(self) -> Reject:
+        return lambda name, batch, rows: self._source_tolerance.give_up(
+            bad_rows(Stage.TRANSFORMATION, name, Origin(batch.topic), rows)
+        )
+
+
+def _numbered(batch: Batch, first: int) -> Batch:
+    import pyarrow as pa
+
+    partition = TopicPartition(batch.topic, 0)
+    offsets = pa.array(range(first, first + len(batch)), pa.int64())
+    consumed = Consumed(partition, offsets, first + len(batch))
+    return Batch(batch.topic, batch.values, batch.keys, batch.headers, batch.timestamps_ms, 0, consumed=consumed)

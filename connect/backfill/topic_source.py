@@ -1,0 +1,197 @@
+"""Topics as a source in bulk: ranges of offsets up to where every transaction has ended. It joins no group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from connect.api.bulk import BulkPlan, Split, SplitSize
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.javatext.regex import compile_pattern
+from connect.api.records import Batch, SourcePosition, TopicPartition
+from connect.kafka.log_reader import Settings, Span, read_spans
+from connect.kafka.raw import RawBatch
+from connect.kafka.settings import admin_part, consumer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.runtime.connector_config import SinkConnectorConfig
+from connect.runtime.connector_settings import ConnectorParts
+from connect.runtime.offset_topics import without_group
+
+Decode = Callable[[RawBatch], Iterable[Batch]]
+_OVERRIDE: Final = "consumer.override."
+_CLIENT: Final = "connect-backfill-topics"
+_SAMPLE: Final = 100
+_KAFKA_S: Final = 30.0
+_READ_S: Final = 3600.0
+"""A chunk is read in seconds; a broker that is away for so long is an error."""
+TOPIC: Final = "kafka_topic"
+PARTITION: Final = "kafka_partition"
+OFFSET: Final = "kafka_offset"
+
+
+def topic_position(partition: TopicPartition, offset: int) -> SourcePosition:
+    """Where a sink goes on, as REST shows a sink's offsets."""
+    return SourcePosition({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: offset})
+
+
+def topic_offset(position: SourcePosition) -> tuple[TopicPartition, int]:
+    """What `topic_position` made the position of."""
+    partition, offset = position.partition, position.offset or {}
+    return TopicPartition(str(partition[TOPIC]), int(str(partition[PARTITION]))), int(str(offset[OFFSET]))
+
+
+class _Range(NamedTuple):
+    partition: TopicPartition
+    span: Span
+
+    @classmethod
+    def of(cls, split: Split) -> _Range:
+        bounds = split.bounds
+        place = TopicPartition(str(bounds["topic"]), int(str(bounds["partition"])))
+        return cls(place, Span(int(str(bounds["from"])), int(str(bounds["to"]))))
+
+
+class TopicSource:
+    """The topics of a sink connector. Implements BulkSource."""
+
+    def __init__(self, parts: ConnectorParts, offsets: Mapping[str, int]) -> None:
+        """`offsets`: where to begin, by "topic-partition"; others begin at their first record."""
+        self._config = SinkConnectorConfig.parse(parts.resolved)
+        self._settings = reader_settings(parts)
+        self._admin = TopicAdmin(admin_part(self._settings))
+        self._given = offsets
+
+    def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
+        """Ranges of about so many records, up to the last stable offset of each partition.
+
+        ConfigError: there is no such topic, or no such partition was given an offset.
+        """
+        counts = self._admin.topics(deadline)
+        partitions = [TopicPartition(name, p) for name in self._names(counts) for p in range(counts[name])]
+        begins = self._begins(self._admin.beginning_offsets(partitions, deadline))
+        ends = self._admin.end_offsets(partitions, deadline, committed_only=True)
+        spans = {tp: Span(begins[tp], max(begins[tp], ends[tp])) for tp in sorted(partitions)}
+        row_bytes = self._row_bytes(spans, deadline)
+        splits: list[Split] = []
+        for tp, span in spans.items():
+            splits += _cut(tp, span, size, row_bytes.get(tp, 0))
+        return BulkPlan(
+            splits,
+            [topic_position(tp, span.end) for tp, span in spans.items()],
+            [f"{tp.topic}-{tp.partition}: offsets {span.start} to {span.end - 1}"
+             for tp, span in spans.items() if span.start < span.end],
+        )  # fmt: skip
+
+    def bulk_reader(self) -> TopicReader:
+        """A reader that cannot decode: it counts."""
+        return TopicReader(self._settings, _never)
+
+    def _names(self, counts: Mapping[str, int]) -> Sequence[str]:
+        wanted = self._config.topics_regex
+        names = self._config.topics
+        if wanted:
+            pattern = compile_pattern(wanted)
+            names = tuple(name for name in sorted(counts) if pattern.fullmatch(name) and not name.startswith("__"))
+        missing = [name for name in names if name not in counts]
+        if missing or not names:
+            raise ConfigError(
+                f"There is no topic {', '.join(missing) or f'that matches {wanted}'}.",
+                key="topics.regex" if wanted else "topics",
+            )
+        return names
+
+    def _begins(self, first: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        by_name = {f"{tp.topic}-{tp.partition}": tp for tp in first}
+        unknown = sorted(set(self._given) - set(by_name))
+        early = {
+            name: offset for name, offset in self._given.items() if name in by_name and offset < first[by_name[name]]
+        }
+        if unknown or early:
+            said = [f"{name} is no partition of the connector's topics" for name in unknown]
+            said += [f"{name} begins at offset {first[by_name[name]]} now, not at {early[name]}" for name in early]
+            raise ConfigError(
+                f"{'; '.join(said)}.", key="source.offsets", fix='Write topic and partition as "orders-0".'
+            )
+        return {tp: self._given.get(f"{tp.topic}-{tp.partition}", offset) for tp, offset in first.items()}
+
+    def _row_bytes(self, spans: Mapping[TopicPartition, Span], deadline: Deadline) -> dict[TopicPartition, int]:
+        """About how large a record of each partition is: some from its middle."""
+        middles = {}
+        for tp, span in spans.items():
+            middle = (span.start + span.end) // 2
+            middles[tp] = Span(middle, min(span.end, middle + _SAMPLE))
+        found: dict[TopicPartition, list[int]] = {}
+        for raw in read_spans(self._settings, middles, deadline):
+            rows, size_bytes = found.setdefault(TopicPartition(raw.topic, raw.partition or 0), [0, 0])
+            found[TopicPartition(raw.topic, raw.partition or 0)] = [rows + len(raw), size_bytes + raw.size_bytes]
+        return {tp: -(-size_bytes // rows) for tp, (rows, size_bytes) in found.items() if rows}
+
+
+class TopicReader:
+    """Reads ranges of offsets, committed records alone. Owned by one thread. Implements BulkReader."""
+
+    def __init__(self, settings: Settings, decode: Decode) -> None:
+        """Connects to nothing. `decode`: what records become; it hears of all of them."""
+        self._settings = settings
+        self._decode = decode
+        self._admin = TopicAdmin(admin_part(settings))
+
+    def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
+        """The records of a range as batches, those that compaction or a rollback took away left out.
+
+        ConnectError: records of the range are no longer kept.
+        """
+        wanted = _Range.of(split)
+        start = wanted.span.start if after is None else int(str(after[OFFSET]))
+        for raw in self._records(wanted, start):
+            yield from self._decode(raw)
+
+    def count(self, split: Split) -> int:
+        """How many records of the range there are now."""
+        wanted = _Range.of(split)
+        return sum(len(raw) for raw in self._records(wanted, wanted.span.start))
+
+    def close(self) -> None:
+        """Nothing is open between two calls."""
+
+    def _records(self, wanted: _Range, start: int) -> Iterator[RawBatch]:
+        self._require_kept(wanted, start)
+        yield from read_spans(self._settings, {wanted.partition: Span(start, wanted.span.end)}, Deadline.after(_READ_S))
+        # Retention may have moved on meanwhile: a client that is behind it goes on at the first record that is left.
+        self._require_kept(wanted, start)
+
+    def _require_kept(self, wanted: _Range, start: int) -> None:
+        tp = wanted.partition
+        first = self._admin.beginning_offsets([tp], Deadline.after(_KAFKA_S))[tp]
+        if first > start:
+            raise ConnectError(
+                f"{tp.topic}-{tp.partition} begins at offset {first} now: records from {start} on are no longer kept.",
+                fix="Give the topic a longer retention.ms until the backfill is done; what is gone cannot be read.",
+            )
+
+
+def reader_settings(parts: ConnectorParts) -> Settings:
+    """A consumer with the connector's own settings, without its group; it reads committed records, as `plan_bulk` ends
+    where no transaction is open.
+    """
+    given = {k.removeprefix(_OVERRIDE): v for k, v in parts.resolved.items() if k.startswith(_OVERRIDE)}
+    found = consumer_settings(parts.clients.worker_properties, without_group(given), client_id=_CLIENT).properties
+    return {**found, "isolation.level": "read_committed"}
+
+
+def _cut(tp: TopicPartition, span: Span, size: SplitSize, row_bytes: int) -> Iterator[Split]:
+    """Ranges of equal width."""
+    most = size.rows if not row_bytes else max(1, min(size.rows, size.size_bytes // row_bytes))
+    records = span.end - span.start
+    parts = -(-records // most)
+    cuts = [span.start + records * part // parts for part in range(parts)] + [span.end]
+    for number, (start, end) in enumerate(pairwise(cuts)):
+        bounds = {"topic": tp.topic, "partition": tp.partition, "from": start, "to": end}
+        # Topics have no characters that an id may not have.
+        yield Split(f"{tp.topic}-{tp.partition}-{number:06d}", bounds, end - start, (end - start) * row_bytes)
+
+
+def _never(_raw: RawBatch) -> Iterable[Batch]:
+    raise AssertionError("Records are counted here, not decoded.")

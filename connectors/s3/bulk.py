@@ -1,0 +1,205 @@
+"""Chunks of a backfill as objects: one per place, named after the chunk, so that a chunk is there once.
+
+An object is created under the condition that there is none of its name. A chunk that is written again, by whomever,
+meets the same names; what is there stays, and is compared with what would have been written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connectors.s3.build import bulk_layout_of, intake_of
+from connectors.s3.bulk_layout import BulkObject
+from connectors.s3.classes import DEFAULT_PARTITIONER
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.ended import EndedFile
+from connectors.s3.files import PartitionFiles
+from connectors.s3.intake import Intake
+from connectors.s3.layout import Place
+from connectors.s3.rotation import Rules
+from connectors.s3.store import Bucket, Upload
+from connectors.s3.together import Together
+
+_log = logging.getLogger(__name__)
+_ENDLESS: Final = 1 << 62
+"""Rows, and bytes, of a file that only its chunk's end ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """An object to create, and what it says of itself."""
+
+    key: str
+    told: BulkObject
+    ended: EndedFile
+
+
+class S3BulkWriter:
+    """Writes chunks. Owned by one thread."""
+
+    def __init__(self, config: S3SinkConfig, ctx: BulkSinkContext) -> None:
+        """Connects to nothing. ConfigError: under these settings a chunk that is written twice could be there twice."""
+        _require_repeatable(config)
+        self._config = config
+        self._ctx = ctx
+        self._intake = intake_of(config, _no_clock, ctx.avro)
+        self._layout = bulk_layout_of(config, self._intake.format)
+        self._opened: Bucket | None = None
+
+    def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
+        """Create the objects of a chunk that are not there; see `BulkWriter`.
+
+        ConnectError: an object of the chunk holds other rows than there are now, so that the rest of the chunk would
+        not fit to it.
+        """
+        if not chunk.is_stable and self._config.partitioner_class != DEFAULT_PARTITIONER:
+            raise ConfigError(
+                "Rows that are copied from a table may change between two tries, and then belong below other paths: "
+                "they could be there twice, or not at all.",
+                key="partitioner.class",
+                fix="Use the DefaultPartitioner for the copy, or move the table into a topic first.",
+            )
+        files = self._files(chunk, _buffered(self._intake, batches, self._ctx))
+        there = [
+            file.told if found is None else self._compared(file, found)
+            for file, found in zip(files, self._created(files, deadline), strict=True)
+        ]
+        return WrittenChunk(sum(one.rows for one in there), sum(file.ended.body.data.size for file in files))
+
+    def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
+        """What the objects of these chunks say that they hold, as the bucket has them now."""
+        rows = {chunk.id: 0 for chunk in chunks}
+        jobs = {chunk.job for chunk in chunks}
+        keys = [
+            key for key in self._bucket.keys(self._config.topics_dir, deadline)
+            if (name := self._layout.chunk_of(key)) is not None and name[0] in jobs and name[1] in rows
+        ]  # fmt: skip
+        for key, metadata in zip(keys, self._bucket.metadata(keys, deadline), strict=True):
+            if isinstance(metadata, ConnectError):
+                raise metadata
+            found = BulkObject.of(metadata)
+            if found is not None:
+                rows[found.chunk] += found.rows
+            else:
+                _log.warning("s3://%s/%s was not written by a backfill.", self._bucket.name, key)
+        return rows
+
+    def close(self) -> None:
+        """Release the client; idempotent."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    @property
+    def _bucket(self) -> Bucket:
+        if self._opened is None:
+            self._opened = Bucket(self._config)
+        return self._opened
+
+    def _files(self, chunk: BulkChunk, ended: Mapping[Place, list[EndedFile]]) -> list[_File]:
+        return [
+            _File(
+                self._layout.key(place, chunk, number),
+                BulkObject(chunk.job, chunk.id, len(file.offsets), file.offsets[0], file.offsets[-1], len(own)),
+                file,
+            )
+            for place, own in ended.items()
+            for number, file in enumerate(own)
+        ]
+
+    def _created(self, files: Sequence[_File], deadline: Deadline) -> list[Mapping[str, str] | None]:
+        """Create the objects, side by side; the metadata of each that was there before."""
+        started = [self._bucket.start_create(self._upload(file)) for file in files]
+        try:
+            while (left := [one for one in started if not one.done()]) and not deadline.expired:
+                self._bucket.wait_for_one(left, deadline)
+        finally:
+            self._bucket.give_up([one for one in started if not one.done()])
+        if any(one.cancelled() for one in started):
+            raise RetriableError(f"Objects of a chunk were not created in s3://{self._bucket.name} in time.")
+        found, errors = list[Mapping[str, str] | None](), list[ConnectError]()
+        for one in started:
+            result = one.result()
+            if isinstance(result, ConnectError):
+                errors.append(result)
+            else:
+                found.append(result)
+        if errors:
+            raise min(errors, key=lambda error: isinstance(error, RetriableError))
+        return found
+
+    def _upload(self, file: _File) -> Upload:
+        body = memoryview(file.ended.body.data).cast("B")
+        tags = None if self._config.tags is None else {**self._config.tags, **file.ended.extent.tags()}
+        return Upload(file.key, body, file.told.metadata(), self._intake.format.content_type, tags)
+
+    def _compared(self, file: _File, metadata: Mapping[str, str]) -> BulkObject:
+        """What an object holds that was there before. ConnectError: it does not fit to the rest of the chunk."""
+        found, where = BulkObject.of(metadata), f"s3://{self._bucket.name}/{file.key}"
+        if found is None or (found.job, found.chunk) != (file.told.job, file.told.chunk):
+            raise ConnectError(
+                f"{where} is there already and was not written by this backfill.",
+                key="topics.dir",
+                fix="Move the object away, or give the backfill another name.",
+            )
+        # Alone in its place an object has all that its chunk has there, also rows that were removed since.
+        if found != file.told and (found.files, file.told.files) != (1, 1):
+            raise ConnectError(
+                f"{where} has {found.rows} rows of offsets {found.start_offset} to {found.last_offset}, and now "
+                f"there are {file.told.rows} of {file.told.start_offset} to {file.told.last_offset}: records were "
+                "removed between two tries of a chunk whose schema changes, so that what is there does not fit to "
+                "the rest.",
+                fix=f"Delete the objects of chunk {file.told.chunk}, and run the backfill again.",
+            )
+        return found
+
+
+def _buffered(intake: Intake, batches: Iterable[Batch], ctx: BulkSinkContext) -> Mapping[Place, list[EndedFile]]:
+    """All rows as encoded files by their place, in order; a place has several where the schema changes."""
+    partitions: dict[TopicPartition, PartitionFiles] = {}
+    for batch in batches:
+        assert batch.consumed is not None
+        partition = batch.consumed.topic_partition
+        admission = intake.admit(batch)
+        files = partitions.get(partition)
+        if files is None:
+            files = partitions[partition] = PartitionFiles(partition, Together(Rules(_ENDLESS)), intake.format)
+        for part in admission.parts:
+            files.take(part, now_ms=0)
+        if admission.bad:
+            ctx.reject(batch, admission.bad)
+    ended: dict[Place, list[EndedFile]] = {}
+    for files in partitions.values():
+        files.settle()
+        files.end_largest(_ENDLESS)
+        while heads := list(files.to_create()):
+            for head in heads:
+                ended.setdefault(head.place, []).append(head)
+                files.created(head)
+    return ended
+
+
+def _require_repeatable(config: S3SinkConfig) -> None:
+    if not config.conditional_writes:
+        raise ConfigError(
+            "Without conditional writes an older run of a backfill could replace what a later one has written.",
+            key="enable.conditional.writes",
+            fix="Set enable.conditional.writes=true.",
+        )
+    if config.is_time_partitioned and config.timestamp_extractor == "Wallclock":
+        raise ConfigError(
+            "By the clock, a record that is written again has another path, and would be there twice.",
+            key="timestamp.extractor",
+            fix="Use timestamp.extractor=Record or RecordField.",
+        )
+
+
+def _no_clock() -> int:
+    return 0

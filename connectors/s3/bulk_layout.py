@@ -1,0 +1,73 @@
+"""How the objects of a backfill are named, and what they say of themselves. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.bulk import BulkChunk
+from connectors.s3.layout import Place
+
+_PARTS: Final = "+"
+"""Neither jobs nor chunks nor topics have it in their names, so no key is one of the sink's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkObject:
+    """What an object of a chunk holds: rows whose offsets are in start_offset..last_offset.
+
+    files: how many objects of the chunk lie in its place: more than one where the schema changes.
+    """
+
+    job: str
+    chunk: str
+    rows: int
+    start_offset: int
+    last_offset: int
+    files: int
+
+    def metadata(self) -> dict[str, str]:
+        """The user metadata of the object."""
+        return {
+            "kconnect-backfill": self.job,
+            "kconnect-chunk": self.chunk,
+            "kconnect-rows": str(self.rows),
+            "kconnect-start-offset": str(self.start_offset),
+            "kconnect-last-offset": str(self.last_offset),
+            "kconnect-files": str(self.files),
+        }
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, str]) -> BulkObject | None:
+        """What the metadata of an object tells; None when it is no backfill's."""
+        try:
+            rows, start, last, files = (
+                int(metadata[f"kconnect-{name}"]) for name in ("rows", "start-offset", "last-offset", "files")
+            )
+            return cls(metadata["kconnect-backfill"], metadata["kconnect-chunk"], rows, start, last, files)
+        except (KeyError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class BulkLayout:
+    """Keys beside those of the sink: `topics/orders/partition=0/<job>+<chunk>.parquet`."""
+
+    topics_dir: str
+    directory_delim: str
+    extension: str
+
+    def key(self, place: Place, chunk: BulkChunk, number: int) -> str:
+        """The key of an object of a chunk; `number`: which of its place."""
+        name = _PARTS.join((chunk.job, chunk.id, *([str(number)] if number else [])))
+        folders = (self.topics_dir, place.topic) if self.topics_dir else (place.topic,)
+        return self.directory_delim.join((*folders, place.path, f"{name}{self.extension}"))
+
+    def chunk_of(self, key: str) -> tuple[str, str] | None:
+        """Job and chunk of a key; None: it is no backfill's."""
+        if not key.endswith(self.extension):
+            return None
+        name = key.rpartition(self.directory_delim)[2].removesuffix(self.extension)
+        job, *rest = name.split(_PARTS)
+        return (job, rest[0]) if rest else None
