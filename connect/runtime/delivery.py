@@ -29,6 +29,8 @@ class AtLeastOnceDelivery:
     partition alone.
     """
 
+    expects_more: Final = False
+
     def __init__(self, producer: RowProducer, offsets: SourceOffsets) -> None:
         self._producer = producer
         self._offsets = offsets

@@ -9,6 +9,8 @@ from typing import Final
 
 from connect.kafka.raw import RawBatch, RawHeaders
 
+BEHIND_S: Final = 3.0
+"""A source that was caught up longer ago than this has more than it has given."""
 _NOTHING: Final = nullcontext()
 
 
@@ -26,6 +28,8 @@ class TaskFigures:
         self._values: dict[str, float] = {}
         self._clock_s = clock_s
         self._caught_up_s: float | None = None
+        self._began_s: float | None = None
+        """What was told of first: when the task was opened, or when its last run had caught up."""
         self._on_stage = on_stage
         self.stage: tuple[str, float] = ("", 0.0)
         """What is timed now, as its counter is named without the unit, and since when on the monotonic clock; an empty
@@ -41,7 +45,19 @@ class TaskFigures:
 
     def caught_up(self, at_s: float) -> None:
         """All that the source held at this time (epoch seconds) is stored; its age is `source_lag_s` from now on."""
+        if self._began_s is None:
+            self._began_s = at_s
         self._caught_up_s = at_s
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a source that tells its lag has not caught up since it began, or not within the last seconds."""
+        if self._caught_up_s is None:
+            return False
+        return self._caught_up_s == self._began_s or self._lag_s(self._caught_up_s) > BEHIND_S
+
+    def _lag_s(self, caught_up_s: float) -> float:
+        return max(0.0, self._clock_s() - caught_up_s)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -76,5 +92,5 @@ class TaskFigures:
         values = dict(self._values)
         if self._caught_up_s is not None:
             # Here, as a task that waits for Kafka is not asked, and its lag grows all the same.
-            values["source_lag_s"] = max(0.0, self._clock_s() - self._caught_up_s)
+            values["source_lag_s"] = self._lag_s(self._caught_up_s)
         return values

@@ -31,6 +31,8 @@ from connect.runtime.used_topics import UsedTopics
 log = logging.getLogger(__name__)
 
 POLL_TIMEOUT_S = 1.0
+MORE_TIMEOUT_S = 0.1
+"""How long a poll may last while rows wait in an open transaction for those it brings."""
 PAUSED_WAIT_S = 0.2
 
 
@@ -39,6 +41,10 @@ class Delivery(Protocol):
 
     held_up: str | None
     """What has waited for Kafka since the flush before the last one, in a sentence."""
+
+    @property
+    def expects_more(self) -> bool:
+        """Whether rows that were sent become visible only after the next poll, which is to be a short one."""
 
     def send(
         self,
@@ -181,7 +187,8 @@ class SourceLoop:
     def _poll(self, bell: threading.Event) -> Batch | None:
         self._doing = (Step.POLL, "source")
         with self._figures.timed("poll_s_total"):
-            batch = self._task.poll(Deadline.after(POLL_TIMEOUT_S, bell))
+            timeout_s = MORE_TIMEOUT_S if self._delivery.expects_more else POLL_TIMEOUT_S
+            batch = self._task.poll(Deadline.after(timeout_s, bell))
         if batch is not None:
             self._figures.add("polled_rows_total", len(batch))
             self._tolerance.saw(len(batch))

@@ -2,12 +2,17 @@
 
 A producer has one transaction at a time. While it is committed, on a thread of its own, the task reads and converts
 what comes next; the next transaction begins when the commit is done.
+
+A commit waits for all rows on their way, and nothing new is sent meanwhile. A source that is behind is read for
+throughput: its polls share a transaction of up to two seconds. One that keeps up is read for latency: each of its polls
+is committed at once, as Java's are.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
@@ -28,6 +33,8 @@ log = logging.getLogger(__name__)
 
 ABORT_S: Final = 2.0
 """Time to end, or to abort, what a task leaves open: less than a task gets to stop."""
+SHARED_S: Final = 2.0
+"""How long a transaction is kept open for further polls of a source that is behind."""
 _WAIT_S: Final = 0.1
 
 
@@ -46,13 +53,20 @@ class ExactlyOnceDelivery:
         offsets: SourceOffsets,
         boundary: Boundary,
         transactions: ConnectorTransactions | None = None,
+        is_behind: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`transactions`: what the connector wants, for Boundary.CONNECTOR."""
+        """`transactions`: what the connector wants, for Boundary.CONNECTOR.
+
+        `is_behind`: whether the source has more than it has given, for Boundary.POLL.
+        """
         self._producer = producer
         self._offsets = offsets
         self._boundary = boundary
         self._transactions = transactions
+        self._is_behind = is_behind
         self._is_open = False
+        self._opened_s = 0.0
+        self.expects_more = False
         self._positions: dict[bytes, SourcePosition] = {}
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._commit: Future[None] | None = None
@@ -91,7 +105,10 @@ class ExactlyOnceDelivery:
             return True
         match self._boundary:
             case Boundary.POLL:
-                return polled
+                if not polled:
+                    return self.expects_more  # in vain: what is open need not wait longer
+                self.expects_more = time.monotonic() - self._opened_s < SHARED_S and self._is_behind()
+                return not self.expects_more
             case Boundary.INTERVAL:
                 return interval_over
             case Boundary.CONNECTOR:
@@ -150,6 +167,7 @@ class ExactlyOnceDelivery:
         return self._is_open or bool(self._positions)
 
     def _begin_commit(self, deadline: Deadline) -> None:
+        self.expects_more = False
         self._begin()  # after an abort the offsets go alone
         positions = list(self._positions.values())
         if positions:
@@ -189,6 +207,7 @@ class ExactlyOnceDelivery:
         if not self._is_open:
             self._producer.begin()
             self._is_open = True
+            self._opened_s = time.monotonic()
 
     def _abort(self, deadline: Deadline) -> None:
         if self._is_open:

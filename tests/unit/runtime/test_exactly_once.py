@@ -13,7 +13,7 @@ from connect.runtime import transactional_delivery
 from connect.runtime.clients import Clients
 from connect.runtime.exactly_once import Boundary, ConnectorTransactions, uses_transactions
 from connect.runtime.messages import TaskId
-from connect.runtime.transactional_delivery import ExactlyOnceDelivery
+from connect.runtime.transactional_delivery import SHARED_S, ExactlyOnceDelivery
 from connect.runtime.worker_config import WorkerConfig
 
 WORKER = {
@@ -81,6 +81,43 @@ def test_a_boundary_is_every_poll_or_every_interval(producer, offsets):
     assert not poll.due(polled=False, interval_over=True)
     assert interval.due(polled=False, interval_over=True)
     assert not interval.due(polled=True, interval_over=False)
+
+
+def test_polls_of_a_source_that_is_behind_share_a_transaction(kafka, producer, offsets):
+    behind = [True]
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL, is_behind=lambda: behind[0])
+    for n in range(3):
+        send(delivery, n)
+        assert not delivery.due(polled=True, interval_over=True)
+        assert delivery.expects_more
+    behind[0] = False
+    send(delivery, 3)
+    assert delivery.due(polled=True, interval_over=False)
+    delivery.drain(in_s())
+    assert kafka.records["t"] == [b"0", b"1", b"2", b"3"]
+    assert transactions(kafka) == ["begin", "commit"]
+    assert not delivery.expects_more
+
+
+def test_a_shared_transaction_ends_with_a_poll_that_brings_nothing(kafka, producer, offsets):
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL, is_behind=lambda: True)
+    send(delivery, 0)
+    assert not delivery.due(polled=True, interval_over=False)
+    assert delivery.due(polled=False, interval_over=False)
+    delivery.drain(in_s())
+    assert kafka.records["t"] == [b"0"]
+    assert not delivery.due(polled=False, interval_over=False)
+
+
+def test_a_shared_transaction_ends_in_time_however_much_there_is(producer, offsets, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(transactional_delivery.time, "monotonic", lambda: now[0])
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL, is_behind=lambda: True)
+    send(delivery, 0)
+    now[0] += SHARED_S - 0.01
+    assert not delivery.due(polled=True, interval_over=False)
+    now[0] += 0.01
+    assert delivery.due(polled=True, interval_over=False)
 
 
 def test_the_last_offset_of_each_partition_goes_with_the_rows(kafka, producer, offsets):

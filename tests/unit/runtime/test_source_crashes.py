@@ -84,6 +84,10 @@ def exactly_once(producer, offsets):
     return ExactlyOnceDelivery(producer, offsets, Boundary.POLL)
 
 
+def in_shared_transactions(producer, offsets):
+    return ExactlyOnceDelivery(producer, offsets, Boundary.POLL, is_behind=lambda: True)
+
+
 def in_intervals(producer, offsets):
     return ExactlyOnceDelivery(producer, offsets, Boundary.INTERVAL)
 
@@ -124,7 +128,7 @@ def test_at_least_once_no_row_is_lost_whenever_the_task_dies(pace):
 
 
 @pytest.mark.parametrize("pace", PACES, ids=["at once", "row by row", "late"])
-@pytest.mark.parametrize("new_delivery", [exactly_once, in_intervals])
+@pytest.mark.parametrize("new_delivery", [exactly_once, in_shared_transactions, in_intervals])
 def test_exactly_once_every_row_is_there_once_whenever_the_task_dies(new_delivery, pace):
     steps = steps_of_a_life(new_delivery, pace)
     assert steps > 30
