@@ -19,17 +19,6 @@ from connect.testing.source import SourceSuite
 from connectors.jdbc.plugin import SOURCE
 
 pytestmark = pytest.mark.integration
-BEGINS_AGAIN = "MariaDB shows no past: a first read that is broken off begins again with the table it was at"
-LOG_WAIVERS = WAIVERS | dict.fromkeys(
-    [
-        "test_rows_sharing_a_tie_across_a_batch_edge_are_all_read",
-        "test_resumes_at_the_stored_offset",
-        "test_resuming_repeats_no_row",
-        "test_a_clean_restart_repeats_no_row",
-        "test_rows_of_several_topics_are_read",
-    ],
-    BEGINS_AGAIN,
-)
 OTHERS = "FROM information_schema.processlist WHERE user = 'connect' AND id <> connection_id()"
 
 
@@ -91,7 +80,7 @@ class TestTimestampIncrementing(SourceSuite):
 
 class TestLog(SourceSuite):
     plugin = replace(SOURCE, capabilities=SOURCE.capabilities | {Capability.DELETES})
-    waivers = LOG_WAIVERS
+    waivers = WAIVERS
 
     @pytest.fixture
     def driver(self, mariadb: MariaDb) -> LogDriver:

@@ -35,7 +35,12 @@ _HYPHENS = (8, 12, 16, 20)
 def driver_columns(form: RowFormat, decoders: Sequence[Decode], fields: Sequence[Fields]) -> list[pa.Array]:
     """The columns of rows. SchemaError names the column whose value does not fit."""
     columns = zip(form.columns, decoders, fields, strict=True)
-    return [form.guarded(plan, field, partial(_decode, decode)) for plan, decode, field in columns]
+    return [driver_column(form, plan, decode, field) for plan, decode, field in columns]
+
+
+def driver_column(form: RowFormat, plan: ColumnPlan, decode: Decode, fields: Fields) -> pa.Array:
+    """One of them."""
+    return form.guarded(plan, fields, partial(_decode, decode))
 
 
 def _decode(decode: Decode, _plan: ColumnPlan, fields: Fields) -> pa.Array:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +17,14 @@ from connectors.jdbc.catalog import NoTableError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import binlog, envelope
 from connectors.jdbc.log.binlog import Event, Operation
-from connectors.jdbc.log.binlog_position import BinlogPosition, Row, file_number
-from connectors.jdbc.log.binlog_rows import Images
+from connectors.jdbc.log.binlog_changes import Changes, Collected, EventTold, Mask, numbered
+from connectors.jdbc.log.binlog_position import BinlogPosition, Row, Seen, ahead_of, file_number
 from connectors.jdbc.log.binlog_statements import tell
 from connectors.jdbc.log.cells import BYTES_AT_MOST
 from connectors.jdbc.log.gtid_set import GtidSet, previous_gtids
 from connectors.jdbc.log.mysql_tables import BinlogTable, LoggedRows
 from connectors.jdbc.log.position import partition_of
+from connectors.jdbc.log.segments import Fence
 from connectors.jdbc.tables import TableName
 
 _log = logging.getLogger(__name__)
@@ -37,53 +37,8 @@ _ROW_BYTES = 128
 """What a row is taken to be until the first ones were seen."""
 _MAPS = 1000
 """How many tables' descriptions are kept: each event of rows has its own not far before it."""
-_NONE = -1
-Indices = npt.NDArray[np.int64]
+Shown = Callable[[Changes, Fence[Seen], Mask], Changes]
 _STARTS = {binlog.GTID, binlog.MYSQL_GTID, binlog.ANONYMOUS, binlog.TAGGED}
-
-
-class _Told(NamedTuple):
-    """What is said of all rows of one event. `number`: the event's among those collected."""
-
-    number: int
-    operation: int
-    second: int
-    server_id: int
-    pos: int
-
-
-@dataclass(slots=True)
-class _Collected:
-    """Events of one table, by the same columns."""
-
-    rows: LoggedRows
-    contents: list[bytes] = field(default_factory=list)
-    told: list[_Told] = field(default_factory=list)
-    gtids: list[str | None] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Changes:
-    """Changed rows of one table, a value per change. `images`: of all of them; `before` and `after`: places in it."""
-
-    rows: LoggedRows
-    images: Images
-    event: Indices
-    in_event: Indices
-    operation: npt.NDArray[np.uint8]
-    before: Indices
-    after: Indices
-    transaction: Indices
-    row: Indices
-
-    def __len__(self) -> int:
-        return len(self.event)
-
-    def take(self, rows: slice | npt.NDArray[np.bool_]) -> _Changes:
-        """These changes."""
-        names = ("event", "in_event", "operation", "before", "after", "transaction", "row")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
 class BinlogEvents:
@@ -98,12 +53,13 @@ class BinlogEvents:
         tables: Mapping[TableName, BinlogTable],
         plan: Callable[[TableName], BinlogTable],
         plan_told: Callable[[BinlogTable, binlog.TableMap], BinlogTable] = lambda now, _: now,
+        shown: Shown = lambda changes, _fence, _hidden: changes,
         chosen: Callable[[TableName], bool],
     ) -> None:
         self._prefix = config.topic_prefix
         self._rules = envelope.EventRules(config.tombstones_on_delete, frozenset(config.skipped_operations) - {"none"})
         self._constant = {"version": __version__, "connector": connector, "name": config.topic_prefix}
-        self._plan, self._plan_told = plan, plan_told
+        self._plan, self._plan_told, self._shown = plan, plan_told, shown
         self._chosen = chosen
         self.position = position
         """Behind everything that `batches` gave."""
@@ -111,7 +67,7 @@ class BinlogEvents:
         self._stale: set[TableName] = set()
         self._gone: set[TableName] = set()
         self._mapped: dict[int, tuple[bytes, LoggedRows | None]] = {}
-        self._collected: dict[int, _Collected] = {}
+        self._collected: dict[int, Collected] = {}
         self._transactions: list[int] = []
         self._commits = 0
         self._open = False
@@ -241,33 +197,37 @@ class BinlogEvents:
 
     def _rows(self, event: Event) -> None:
         _, rows = self._mapped.get(binlog.table_number(event), (b"", None))
-        if rows is None or self._is_seen(rows.table.name, event):
+        if rows is None:
+            return
+        hidden = self._hidden(rows.table.name, event)
+        if all(hidden):
             return
         found = binlog.rows(event)
         # A table that was altered in between is another one.
-        place = self._collected.setdefault(id(rows), _Collected(rows))
+        place = self._collected.setdefault(id(rows), Collected(rows))
         place.contents.append(found.content)
         number = len(self._transactions)
         self._transactions.append(self._commits + 1)
-        place.told.append(_Told(number, found.operation, event.second, event.server_id, event.end))
+        place.told.append(EventTold(number, found.operation, event.second, event.server_id, event.end))
         place.gtids.append(None if self._gtid is None else self._gtid.text)
         place.files.append(self._file)
+        place.hidden.append(hidden)
         self._size_bytes += len(found.content)
 
-    def _is_seen(self, name: TableName, event: Event) -> bool:
-        """Whether the first read of the table was after this."""
-        fence = self._fences.get(name.full)
+    def _hidden(self, name: TableName, event: Event) -> Sequence[bool]:
+        """By segment of the table, whether the first read was after this."""
         # Events within a compressed transaction have no end.
         end = event.end or (self._base.pos + 1 if self._base.file == self._file else 1)
-        return fence is not None and fence.holds(self._file, end, self._gtid)
+        snapshots = [segment.seen for segment in self._fences.get(name.full, Fence()).segments]
+        return [seen is not None and seen.holds(self._file, end, self._gtid) for seen in snapshots]
 
     def batches(self, limit: int) -> Iterator[Batch]:
         """What was collected, table by table, at most `limit` changes each; moves `position` behind it."""
         found = self._changes()
-        behind = self._behind()
-        parts: list[tuple[_Changes, Batch]] = []
+        fences, behind = self._fences, self._behind()
+        parts: list[tuple[Changes, Batch]] = []
         for collected, changes in zip(self._collected.values(), found, strict=True):
-            fresh = changes.take(self._fresh(changes))
+            fresh = self._unseen(changes.take(self._fresh(changes)), collected, fences)
             table = self._widened(fresh)
             for first in range(0, len(fresh), limit):
                 some = fresh.take(slice(first, first + limit))
@@ -284,7 +244,7 @@ class BinlogEvents:
         self._collected, self._transactions = {}, []
         self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
 
-    def _changes(self) -> list[_Changes]:
+    def _changes(self) -> list[Changes]:
         """The rows of all collected events, numbered within their transactions."""
         images = [c.rows.layout.images(c.contents) for c in self._collected.values()]
         counts = np.zeros(len(self._transactions), np.int64)
@@ -303,15 +263,22 @@ class BinlogEvents:
         if total:
             self._row_bytes = max(1, self._size_bytes // total)
         return [
-            _numbered(collected, found, transactions, number)
+            numbered(collected, found, transactions, number)
             for collected, found in zip(self._collected.values(), images, strict=True)
         ]
 
-    def _fresh(self, changes: _Changes) -> npt.NDArray[np.bool_]:
+    def _fresh(self, changes: Changes) -> npt.NDArray[np.bool_]:
         done = max(self.position.reached, self.position.ahead.get(changes.rows.table.name.full, Row()))
         same = changes.transaction == done.transaction
         fresh: npt.NDArray[np.bool_] = (changes.transaction > done.transaction) | (same & (changes.row > done.row))
         return fresh
+
+    def _unseen(self, changes: Changes, collected: Collected, fences: Mapping[str, Fence[Seen]]) -> Changes:
+        fence = fences.get(changes.rows.table.name.full)
+        if fence is None or not len(changes):
+            return changes
+        hidden = np.array(collected.hidden, np.bool_)[changes.event]
+        return self._shown(changes, fence, hidden) if hidden.any() else changes
 
     def _behind(self) -> BinlogPosition:
         reached = Row(1, self._row) if self._open and self._row else Row()
@@ -321,15 +288,14 @@ class BinlogEvents:
         gtids = self._base.gtids
         if self._is_mysql:
             gtids = {} if self._executed is None else self._executed.parts()
-        here = (self._base.file, self._base.pos)
-        self._fences = {table: fence for table, fence in self._fences.items() if not fence.is_passed(*here)}
+        self._fences = ahead_of(self._fences, self._base.file, self._base.pos)
         return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None, fences=self._fences)
 
     def source_position(self, position: BinlogPosition) -> SourcePosition:
         """A position as the framework stores it."""
         return SourcePosition(partition_of(self._prefix), position.offset())
 
-    def _widened(self, changes: _Changes) -> BinlogTable:
+    def _widened(self, changes: Changes) -> BinlogTable:
         """The table, with columns nullable that hold NULL in these changes."""
         table = changes.rows.table
         for places in (changes.before, changes.after):
@@ -338,7 +304,7 @@ class BinlogEvents:
             self._tables[table.name] = table
         return table
 
-    def _batch(self, table: BinlogTable, collected: _Collected, changes: _Changes) -> Batch | None:
+    def _batch(self, table: BinlogTable, collected: Collected, changes: Changes) -> Batch | None:
         old, new = (np.flatnonzero(places >= 0) for places in (changes.before, changes.after))
         before, after = (
             changes.rows.values(table, changes.images.take(places[at]))
@@ -350,7 +316,7 @@ class BinlogEvents:
         )
         return envelope.batch(table.events, rows, self._rules)
 
-    def _source(self, table: BinlogTable, collected: _Collected, changes: _Changes) -> dict[str, object]:
+    def _source(self, table: BinlogTable, collected: Collected, changes: Changes) -> dict[str, object]:
         told = np.array(collected.told, np.int64)[changes.event]
         ms = told[:, 2] * 1000
         at = pa.array(changes.event)
@@ -376,25 +342,3 @@ class BinlogEvents:
         ops = np.full(count, envelope.READ, np.uint8)
         rows = envelope.Rows(ops, none, None, np.arange(count), values, source)
         return envelope.batch(table.events, rows, self._rules)
-
-
-def _numbered(collected: _Collected, images: Images, transactions: Indices, number: Indices) -> _Changes:
-    """The changes of one table. `transactions`, `number`: of all events, and how many rows come before theirs in it."""
-    told = np.array(collected.told, np.int64)
-    paired = told[:, 1] == Operation.UPDATE
-    counts = images.per_event // np.where(paired, 2, 1)
-    event = np.repeat(np.arange(len(told)), counts)
-    in_event = np.arange(len(event)) - np.repeat(np.cumsum(counts) - counts, counts)
-    operation = told[event, 1].astype(np.uint8)
-    first = (np.cumsum(images.per_event) - images.per_event)[event] + in_event * np.where(paired, 2, 1)[event]
-    return _Changes(
-        collected.rows,
-        images,
-        event,
-        in_event,
-        operation,
-        np.where(operation == Operation.INSERT, _NONE, first),
-        np.where(operation == Operation.DELETE, _NONE, first + paired[event]),
-        transactions[told[event, 0]],
-        number[told[event, 0]] + in_event + 1,
-    )

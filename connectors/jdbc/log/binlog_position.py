@@ -8,12 +8,14 @@ as JSON where they have several parts: an offset holds primitives only.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from connectors.jdbc.log import segments
 from connectors.jdbc.log.binlog import Gtid
 from connectors.jdbc.log.gtid_set import GtidSet, gtid_parts
+from connectors.jdbc.log.segments import Fence, Key, Segment
 
 
 class Row(NamedTuple):
@@ -27,8 +29,8 @@ _START = Row()
 
 
 @dataclass(frozen=True, slots=True)
-class BinlogFence:
-    """What the first read of a table has seen: the log up to a place, at which its snapshot was taken."""
+class Seen:
+    """What a snapshot holds: the log up to a place, at which it was taken."""
 
     file: str
     pos: int
@@ -63,7 +65,8 @@ class BinlogPosition:
 
     `reached`: the last row delivered of every table, in the transactions behind `file` and `pos`; `ahead`: tables of
     which more was delivered; `snapshot_done`: tables read, None when all have been; `snapshot_table`: the one that is
-    being read; `fences`: tables that were read in a later snapshot than the one behind which the log begins.
+    being read, up to `snapshot_key`; `fences`: tables that were read in a later snapshot than the one behind which the
+    log begins.
     """
 
     file: str
@@ -75,7 +78,8 @@ class BinlogPosition:
     second: int = 0
     snapshot_done: tuple[str, ...] | None = None
     snapshot_table: str = ""
-    fences: Mapping[str, BinlogFence] = field(default_factory=dict)
+    snapshot_key: Key = ()
+    fences: Mapping[str, Fence[Seen]] = field(default_factory=dict)
 
     def offset(self) -> dict[str, object]:
         """As it is stored."""
@@ -87,10 +91,9 @@ class BinlogPosition:
         if self.snapshot_done is not None:
             made |= {"snapshot": True, "snapshot_done": json.dumps(self.snapshot_done)}
             if self.snapshot_table:
-                made["snapshot_table"] = self.snapshot_table
+                made |= {"snapshot_table": self.snapshot_table, "snapshot_key": json.dumps(self.snapshot_key)}
         if self.fences:
-            fences = {table: [f.file, f.pos, ",".join(f.gtids.values())] for table, f in self.fences.items()}
-            made["fences"] = json.dumps(fences)
+            made["fences"] = json.dumps(segments.as_json(self.fences, _members))
         if self.reached.transaction:
             made["reached"] = json.dumps(self.reached)
         if self.ahead:
@@ -114,10 +117,6 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
         done = tuple(map(str, json.loads(offset.get("snapshot_done") or "[]")))
     ahead = {str(table): Row(int(at[0]), int(at[1])) for table, at in json.loads(offset.get("ahead") or "{}").items()}
     reached = json.loads(offset.get("reached") or "[0, 0]")
-    fences = {
-        str(table): BinlogFence(str(at[0]), int(at[1]), gtids_of(str(at[2])))
-        for table, at in json.loads(offset.get("fences") or "{}").items()
-    }
     return BinlogPosition(
         file,
         pos,
@@ -126,8 +125,31 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
         ahead,
         snapshot_done=done,
         snapshot_table=str(offset.get("snapshot_table") or ""),
-        fences=fences,
+        snapshot_key=tuple(map(str, json.loads(offset.get("snapshot_key") or "[]"))),
+        fences=_fences(json.loads(offset.get("fences") or "{}")),
     )
+
+
+def ahead_of(fences: Mapping[str, Fence[Seen]], file: str, pos: int) -> Mapping[str, Fence[Seen]]:
+    """Those that can still hide changes of the log from here on."""
+    return {
+        table: fence for table, fence in fences.items() if not all(seen.is_passed(file, pos) for seen in fence.seen)
+    }
+
+
+def _fences(state: Mapping[str, Any]) -> Mapping[str, Fence[Seen]]:
+    if not state or "snapshots" in state:
+        return segments.of_json(state, _seen) if state else {}
+    # An older version stored one snapshot for each table.
+    return {str(table): Fence((), (Segment(_seen(at)),)) for table, at in state.items()}
+
+
+def _members(seen: Seen) -> list[object]:
+    return [seen.file, seen.pos, ",".join(seen.gtids.values())]
+
+
+def _seen(members: Sequence[object]) -> Seen:
+    return Seen(str(members[0]), int(str(members[1])), gtids_of(str(members[2])))
 
 
 def gtids_of(text: str) -> dict[str, str]:

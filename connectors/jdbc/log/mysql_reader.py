@@ -20,18 +20,20 @@ from connectors.jdbc.catalog import NoTableError, describe
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
 from connectors.jdbc.log.binlog_position import (
-    BinlogFence,
     BinlogPosition,
+    Seen,
+    ahead_of,
     file_number,
     gtids_of,
     read_binlog_offset,
 )
 from connectors.jdbc.log.log_end import LogEnd
+from connectors.jdbc.log.mysql_segments import SegmentFilter
+from connectors.jdbc.log.mysql_snapshot import SnapshotPage, fence_of, snapshot_pages
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
+from connectors.jdbc.log.segments import Key
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
-from connectors.jdbc.pages import Page, PageRules
-from connectors.jdbc.query import select, table_source
 from connectors.jdbc.tables import TableName
 
 _log = logging.getLogger(__name__)
@@ -106,6 +108,7 @@ class MySqlLog:
             tables=tables,
             plan=lambda name: plan_table(database, name, config, connector),
             plan_told=lambda now, mapped: plan_told(database, now, mapped, config),
+            shown=SegmentFilter(database).shown,
             chosen=self._chooses,
         )
         self._stream.start(self.position, mariadb=mariadb)
@@ -119,14 +122,15 @@ class MySqlLog:
     def _tables(
         self, tables: Mapping[TableName, BinlogTable], connector: str, *, mariadb: bool
     ) -> Iterator[Batch | None]:
-        """The rows of the tables. After a break those not read to their end are read anew, in a snapshot of now. What
-        it holds is left out of the log, but for a table with a key of which rows were read before: they may be gone."""
+        """The rows of the tables. After a break they go on behind the last one, in a snapshot of now, and the position
+        tells which rows are of which snapshot: a change in between comes from the log where its row was read before it.
+        """
         here = self._begin_snapshot(mariadb=mariadb)
+        # Behind the first snapshot the log begins: no change of it is in there.
+        seen = None if self.position is None else Seen(here.file, here.pos, here.gtids)
         if self.position is None:
             first: tuple[str, ...] | None = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
             self.position = replace(here, snapshot_done=first)
-        else:
-            self.position = replace(self.position, fences=_fences(self.position, here, tables))
         events = BinlogEvents(
             self._config,
             connector,
@@ -136,41 +140,49 @@ class MySqlLog:
             chosen=lambda _: True,
         )
         ms = time.time_ns() // 1_000_000
-        for name, table in tables.items():
+        begun = self.position.snapshot_table
+        # The one that was begun has its place in the position.
+        for name, table in sorted(tables.items(), key=lambda item: item[0].full != begun):
             if self.position.snapshot_done is None or name.full in self.position.snapshot_done:
                 continue
-            source = table_source(name, table.format.columns, quote=self._config.quotes_identifiers)
-            for page in self._pages(name, table, select(source)):
-                self.position = replace(self.position, snapshot_table=name.full)
+            fence = fence_of(self.position, table, seen)
+            last = self.position.snapshot_key if fence.bounds else ()
+            fences = {**self.position.fences, name.full: fence}
+            self.position = replace(self.position, snapshot_key=last, fences=fences)
+            for page in self._pages(table, last):
+                self.position = replace(self.position, snapshot_table=name.full, snapshot_key=page.last_key)
                 batch = events.of_snapshot(table, page.values, self.position, ms)
                 if batch is not None:
                     yield replace(batch, position=events.source_position(self.position))
                     self._session.pace(len(batch))
             done = (*(self.position.snapshot_done or ()), name.full)
-            self.position = replace(self.position, snapshot_done=done, snapshot_table="")
+            self.position = replace(
+                self.position,
+                snapshot_done=done,
+                snapshot_table="",
+                snapshot_key=(),
+                fences=ahead_of(self.position.fences, "", 0),
+            )
         self._database.end_transaction()
         self.position = replace(self.position, snapshot_done=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
 
-    def _pages(self, name: TableName, table: BinlogTable, statement: sa.Select[Any]) -> Iterator[Page]:
-        """The table's rows. RetriableError: it was altered or dropped since it was planned."""
-        rules = PageRules(self._session.page_rows, table.format)
+    def _pages(self, table: BinlogTable, after: Key) -> Iterator[SnapshotPage]:
+        """The table's rows behind a key. RetriableError: it was altered or dropped since it was planned."""
+        quote = self._config.quotes_identifiers
         try:
-            pages = self._database.pages(statement, rules, f"reading table {name.full}")
-            while len(page := pages.next()):
-                yield page
-            pages.close()
+            yield from snapshot_pages(self._database, table, after, self._session.page_rows, quote=quote)
         except RetriableError:
             raise
         except ConnectError as error:
             self._database.close()
-            if self._is_as_planned(name, table):
+            if self._is_as_planned(table):
                 raise
             raise RetriableError(f"{error.message} It was altered while others were read: reading it anew.") from error
 
-    def _is_as_planned(self, name: TableName, table: BinlogTable) -> bool:
+    def _is_as_planned(self, table: BinlogTable) -> bool:
         try:
-            now = describe(self._database, name, self._config)
+            now = describe(self._database, table.name, self._config)
         except NoTableError:
             return False
         return now.columns == table.format.columns
@@ -256,24 +268,6 @@ class MySqlLog:
         """Leave the server."""
         self._stream.close()
         self._database.close()
-
-
-def _fences(
-    position: BinlogPosition, here: BinlogPosition, tables: Mapping[TableName, BinlogTable]
-) -> Mapping[str, BinlogFence]:
-    """What is seen of each table when those not done are read from `here` on."""
-    made = dict(position.fences)
-    for name, table in tables.items():
-        if name.full in (position.snapshot_done or ()):
-            continue
-        if name.full == position.snapshot_table and table.events.key:
-            continue
-        if name.full == position.snapshot_table:
-            _log.warning(
-                "The first read of table %s was broken off, and it has no key: its rows come again.", name.full
-            )
-        made[name.full] = BinlogFence(here.file, here.pos, here.gtids)
-    return made
 
 
 def _status_statement(connection: sa.Connection) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -17,11 +17,12 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog import TableMap
 from connectors.jdbc.log.binlog_charset import charset_of, decoding
-from connectors.jdbc.log.binlog_columns import Decode, decoder, driver_columns
+from connectors.jdbc.log.binlog_columns import Decode, decoder, driver_column, driver_columns
 from connectors.jdbc.log.binlog_metadata import column_type
 from connectors.jdbc.log.binlog_rows import RowLayout
 from connectors.jdbc.log.binlog_values import BINARY_SIZES, STRING, LoggedColumn, reader, string_bytes, width
 from connectors.jdbc.log.envelope import EventFormat, source_schema
+from connectors.jdbc.log.mysql_order import OrderColumn, RowOrder
 from connectors.jdbc.ragged import Fields
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import ColumnPlan, Projection, Raw, plan_column
@@ -42,6 +43,7 @@ def binlog_source(connector: str) -> s.Schema:
 @dataclass(frozen=True, slots=True)
 class BinlogTable:
     """One table with the columns it has now, or those that the log told. `told_by`: what told them; None: the catalog.
+    `order`: of its rows now.
 
     The catalog's columns are of now, and a table may have had others of the same names: where the log tells columns,
     no others are read.
@@ -52,6 +54,7 @@ class BinlogTable:
     events: EventFormat
     logged: tuple[LoggedColumn, ...]
     told_by: TableMap | None = None
+    order: RowOrder = field(default_factory=RowOrder)
 
     def fits(self, mapped: TableMap) -> bool:
         """Whether rows of the log have these columns, or as many where the log does not tell names and types."""
@@ -92,6 +95,10 @@ class LoggedRows:
     layout: RowLayout
     decoders: tuple[Decode, ...]
 
+    def column(self, number: int, fields: Fields) -> pa.Array:
+        """One column of rows, as an Arrow reader gives it. SchemaError: a value does not fit."""
+        return driver_column(self.table.format, self.table.format.columns[number], self.decoders[number], fields)
+
     def values(self, table: BinlogTable, columns: Sequence[Fields]) -> pa.StructArray:
         """Rows as Arrow. `table`: this one, or this one widened."""
         return table.format.of_driver_arrays(driver_columns(table.format, self.decoders, columns))
@@ -101,7 +108,7 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
     """A table as it is now. ConnectError when it is not there."""
     shape = describe(database, name, config)
     statement = sa.text(
-        "SELECT column_name, data_type, column_type, character_set_name, character_octet_length "
+        "SELECT column_name, data_type, column_type, character_set_name, character_octet_length, collation_name "
         "FROM information_schema.columns "
         "WHERE table_schema = :schema AND table_name = :name ORDER BY ordinal_position"
     ).bindparams(schema=name.schema, name=name.name)
@@ -110,9 +117,10 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
     topic = topic_of(name, config)
     times = TimeRules.of(config)
     form = RowFormat(name.full, f"{topic}.Value", shape.columns, times)
-    logged = []
+    logged, ordered = [], []
     for plan in shape.columns:
-        _, kind, text, charset, octets = found[plan.name]
+        _, kind, text, charset, octets, collation = found[plan.name]
+        ordered.append(OrderColumn(plan.name, str(kind).lower(), plan.raw, str(charset or ""), str(collation or "")))
         logged.append(
             LoggedColumn(
                 plan.name,
@@ -125,7 +133,7 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
             )
         )
     events = EventFormat(topic, form.schema, shape.primary or shape.unique, binlog_source(connector))
-    return BinlogTable(name, form, events, tuple(logged))
+    return BinlogTable(name, form, events, tuple(logged), order=RowOrder.of(ordered, events.key))
 
 
 def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: JdbcSourceConfig) -> BinlogTable:
@@ -149,7 +157,7 @@ def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: Jd
     database.end_transaction()
     form = RowFormat(now.format.table, now.format.schema.name or "", plans, now.format.times)
     key = tuple(told.names[i] for i in told.key) or (now.events.key if set(now.events.key) <= set(told.names) else ())
-    return BinlogTable(now.name, form, replace(now.events, row=form.schema, key=key), tuple(logged), mapped)
+    return BinlogTable(now.name, form, replace(now.events, row=form.schema, key=key), tuple(logged), mapped, now.order)
 
 
 def _told_column(database: Database, plan: ColumnPlan, number: int, mapped: TableMap) -> LoggedColumn:

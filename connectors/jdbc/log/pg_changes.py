@@ -16,7 +16,7 @@ from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import envelope
 from connectors.jdbc.log.cells import NULL, UNCHANGED, Cells, Mask
-from connectors.jdbc.log.fences import ahead_of
+from connectors.jdbc.log.fences import ahead_of, hidden
 from connectors.jdbc.log.pg_segments import only, shown
 from connectors.jdbc.log.pg_snapshot import SnapshotRows
 from connectors.jdbc.log.pg_tables import LogTable, LogTables
@@ -134,7 +134,7 @@ class ChangeEvents:
             table = self._table(relation)
             if table is None or not _fresh(item.origin, table.name.full, position).all():
                 continue
-            seen = position.fence_of(table.name.full).hidden(item.origin.xid, item.origin.final_lsn)
+            seen = hidden(position.fence_of(table.name.full), item.origin.xid, item.origin.final_lsn)
             if all(mask.all() for mask in seen):
                 continue
             if "t" in self._rules.skipped:

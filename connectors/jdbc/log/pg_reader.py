@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connectors.jdbc.log import pg_slot
+from connectors.jdbc.log.fences import ahead_of
 from connectors.jdbc.log.log_end import LogEnd
 from connectors.jdbc.log.pg_changes import ChangeEvents
 from connectors.jdbc.log.pg_segments import order_of
@@ -128,8 +129,7 @@ class PostgresLog:
                     yield replace(batch, position=events.source_position(self.position))
                     self._session.pace(len(batch))
             place = SnapshotPlace((*place.done, name.full))
-            fences = {table: fence for table, fence in self.position.fences.items() if not fence.is_passed(0)}
-            self.position = replace(self.position, snapshot=place, fences=fences)
+            self.position = replace(self.position, snapshot=place, fences=ahead_of(self.position.fences, 0))
         self._snapshot.close()
         self.position = replace(self.position, snapshot=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.cells import Buffer, Cells, Mask
-from connectors.jdbc.log.fences import Fence, Key
+from connectors.jdbc.log.fences import Seen, hidden
 from connectors.jdbc.log.pg_tables import LogTable
 from connectors.jdbc.log.pgoutput import DELETE, INSERT, UPDATE, Changes
+from connectors.jdbc.log.segments import Fence, Key
 from connectors.jdbc.tables import TableName
 
 _DOING = "asking for the order of keys"
@@ -30,15 +31,15 @@ def order_of(table: LogTable) -> tuple[str, ...]:
     return table.events.key or tuple(column.name for column in table.relation.columns)
 
 
-def shown(item: Changes, table: LogTable, fence: Fence, database: Database) -> Changes:
+def shown(item: Changes, table: LogTable, fence: Fence[Seen], database: Database) -> Changes:
     """The changes that the first read has not seen.
 
     An update that moves a row from one segment to another is a delete or an insert where the one or the other has it.
     """
-    hidden = fence.hidden(item.origin.xid, item.origin.final_lsn)
-    if all((mask == hidden[0]).all() for mask in hidden[1:]):
-        return only(item, ~hidden[0])
-    old_hidden, new_hidden = _by_row(item, table, fence, hidden, database)
+    masks = hidden(fence, item.origin.xid, item.origin.final_lsn)
+    if all((mask == masks[0]).all() for mask in masks[1:]):
+        return only(item, ~masks[0])
+    old_hidden, new_hidden = _by_row(item, table, fence, masks, database)
     has_old, has_new = item.kind != INSERT, item.kind != DELETE
     old_shown, new_shown = has_old & ~old_hidden, has_new & ~new_hidden
     kind = item.kind.copy()
@@ -68,7 +69,7 @@ def only(item: Changes, kept: Mask) -> Changes:
 
 
 def _by_row(
-    item: Changes, table: LogTable, fence: Fence, hidden: Sequence[Mask], database: Database
+    item: Changes, table: LogTable, fence: Fence[Seen], hidden_by: Sequence[Mask], database: Database
 ) -> tuple[Mask, Mask]:
     """For each change whether the first read has the row before it, and the row behind it."""
     count = len(item.kind)
@@ -84,7 +85,7 @@ def _by_row(
     else:
         # The order is another one by now.
         of_old = of_new
-    masks, at = np.stack(hidden), np.arange(count)
+    masks, at = np.stack(hidden_by), np.arange(count)
     return masks[of_old, at], masks[of_new, at]
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from connectors.jdbc.log import fences
-from connectors.jdbc.log.fences import Fence, Fences, Seen, Segment
+from connectors.jdbc.log.fences import Fences, Seen
+from connectors.jdbc.log.segments import Fence, Segment
 
 Offset = Mapping[str, Any]
 
@@ -71,7 +72,7 @@ class LogPosition:
             made["fences"] = json.dumps(fences.stored(self.fences))
         return made
 
-    def fence_of(self, table: str) -> Fence:
+    def fence_of(self, table: str) -> Fence[Seen]:
         """What the first read has seen of a table's changes."""
         return self.fences.get(table) or self.fences.get("") or Fence()
 

@@ -15,11 +15,12 @@ from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log.binlog import Event
 from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogFence, BinlogPosition, read_binlog_offset
+from connectors.jdbc.log.binlog_position import BinlogPosition, Seen, read_binlog_offset
 from connectors.jdbc.log.binlog_values import LoggedColumn
 from connectors.jdbc.log.envelope import EventFormat
 from connectors.jdbc.log.gtid_set import GtidSet
 from connectors.jdbc.log.mysql_tables import BinlogTable, binlog_source
+from connectors.jdbc.log.segments import Fence, Segment
 from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import TypeRules, plan_column
 from connectors.jdbc.zone import zone
@@ -135,7 +136,7 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
 
 
 def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tables_are_not_asked():
-    fenced = BinlogPosition("f", 4, fences={"db.a": BinlogFence("f", 900, {"0": "0-1-5"})})
+    fenced = BinlogPosition("f", 4, fences={"db.a": Fence((), (Segment(Seen("f", 900, {"0": "0-1-5"})),))})
     events = BinlogEvents(CONFIG, "mariadb", fenced, tables=TABLES, plan=TABLES.__getitem__, chosen=TABLES.__contains__)
     for number in (5, 6):
         for event in _transaction(number, [("a", "u", [number]), ("b", "u", [number])], "xid"):

@@ -15,7 +15,7 @@ from connect.api.arrow import arrow_type
 from connect.api.errors import ConfigError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import envelope, mysql_tables, pg_tables
-from connectors.jdbc.log.fences import Fence, Seen, Segment
+from connectors.jdbc.log.fences import Seen
 from connectors.jdbc.log.pg_text import driver_array, unhexed
 from connectors.jdbc.log.position import (
     Coordinate,
@@ -25,6 +25,7 @@ from connectors.jdbc.log.position import (
     read_offset,
     text_of_lsn,
 )
+from connectors.jdbc.log.segments import Fence, Segment
 from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
 from connectors.jdbc.types import TypeRules, plan_column
 

@@ -10,10 +10,11 @@ from jdbc_pgoutput import Log, rows_of
 
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.log.envelope import EventFormat
-from connectors.jdbc.log.fences import Fence, Seen, Segment, ahead_of, restored, stored
+from connectors.jdbc.log.fences import Seen, ahead_of, hidden, is_passed, restored, stored
 from connectors.jdbc.log.pg_segments import shown
 from connectors.jdbc.log.pg_tables import SOURCE, LogTable
 from connectors.jdbc.log.pgoutput import Changes, LogState, Messages, Relation, decode
+from connectors.jdbc.log.segments import Fence, Segment
 from connectors.jdbc.tables import TableName
 
 EARLY, LATE = Seen("5:5:", 10_000), Seen("9:9:", 20_000)
@@ -26,8 +27,8 @@ def test_a_read_that_is_broken_off_goes_on_in_a_segment_of_its_own():
     third = second.goes_on(BY, ("70",), LATE)
     assert third.segments == (Segment(None, ("30",)), Segment(EARLY, ("70",)), Segment(LATE))
     assert third.bounds == (("30",), ("70",))
-    hidden = third.hidden(np.array([4, 7, 9]), np.array([50, 50, 50]))
-    assert [mask.tolist() for mask in hidden] == [[False] * 3, [True, False, False], [True, True, False]]
+    masks = hidden(third, np.array([4, 7, 9]), np.array([50, 50, 50]))
+    assert [mask.tolist() for mask in masks] == [[False] * 3, [True, False, False], [True, True, False]]
 
 
 def test_a_snapshot_hides_what_had_committed_when_it_was_taken():
@@ -41,8 +42,8 @@ def test_a_snapshot_hides_what_had_committed_when_it_was_taken():
 
 def test_a_fence_is_passed_behind_the_last_of_its_snapshots_alone():
     fence = Fence(BY, (Segment(None, ("3",)), Segment(EARLY, ("5",)), Segment(LATE)))
-    assert [fence.is_passed(lsn) for lsn in (0, 10_000, 19_999, 20_000)] == [False, False, False, True]
-    assert Fence().is_passed(0), "behind the snapshot of the slot there is nothing to hide"
+    assert [is_passed(fence, lsn) for lsn in (0, 10_000, 19_999, 20_000)] == [False, False, False, True]
+    assert is_passed(Fence(), 0), "behind the snapshot of the slot there is nothing to hide"
 
 
 def test_rows_in_another_order_are_all_read_again_and_no_change_since_the_first_of_them_is_hidden():

@@ -1,0 +1,86 @@
+"""Changed rows of a binary log, table by table, before they become events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from connectors.jdbc.log.binlog import Operation
+from connectors.jdbc.log.binlog_rows import Images
+from connectors.jdbc.log.mysql_tables import LoggedRows
+
+NONE = -1
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class EventTold(NamedTuple):
+    """What is said of all rows of one event. `number`: the event's among those collected."""
+
+    number: int
+    operation: int
+    second: int
+    server_id: int
+    pos: int
+
+
+@dataclass(slots=True)
+class Collected:
+    """Events of one table, by the same columns."""
+
+    rows: LoggedRows
+    contents: list[bytes] = field(default_factory=list)
+    told: list[EventTold] = field(default_factory=list)
+    gtids: list[str | None] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    hidden: list[Sequence[bool]] = field(default_factory=list)
+    """By event and segment of the table, whether the segment's snapshot holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changed rows of one table, a value per change. `images`: of all of them; `before` and `after`: places in it."""
+
+    rows: LoggedRows
+    images: Images
+    event: Indices
+    in_event: Indices
+    operation: npt.NDArray[np.uint8]
+    before: Indices
+    after: Indices
+    transaction: Indices
+    row: Indices
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+    def take(self, rows: slice | npt.NDArray[np.bool_]) -> Changes:
+        """These changes."""
+        names = ("event", "in_event", "operation", "before", "after", "transaction", "row")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+
+def numbered(collected: Collected, images: Images, transactions: Indices, number: Indices) -> Changes:
+    """The changes of one table. `transactions`, `number`: of all events, and how many rows come before theirs in it."""
+    told = np.array(collected.told, np.int64)
+    paired = told[:, 1] == Operation.UPDATE
+    counts = images.per_event // np.where(paired, 2, 1)
+    event = np.repeat(np.arange(len(told)), counts)
+    in_event = np.arange(len(event)) - np.repeat(np.cumsum(counts) - counts, counts)
+    operation = told[event, 1].astype(np.uint8)
+    first = (np.cumsum(images.per_event) - images.per_event)[event] + in_event * np.where(paired, 2, 1)[event]
+    return Changes(
+        collected.rows,
+        images,
+        event,
+        in_event,
+        operation,
+        np.where(operation == Operation.INSERT, NONE, first),
+        np.where(operation == Operation.DELETE, NONE, first + paired[event]),
+        transactions[told[event, 0]],
+        number[told[event, 0]] + in_event + 1,
+    )

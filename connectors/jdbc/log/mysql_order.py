@@ -1,0 +1,186 @@
+"""The order in which the first read of a table of MariaDB or MySQL takes its rows.
+
+It goes on behind its last row after a break, and a row of the log is found in it again. So rows come in the order of
+their key where its values can be compared here or, for text, by the server, which knows collations. Where the key has
+other types, or where there is none, rows come in the order of a digest, which the server and we make alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import sqlalchemy as sa
+
+from connectors.jdbc.log.segments import Key
+from connectors.jdbc.query import Edge, Source, select
+from connectors.jdbc.temporal import DAY_US
+from connectors.jdbc.types import Raw
+
+_WHOLE: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
+_TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+_MOMENTS: Final = frozenset({"date", "datetime", "timestamp"})
+_COMPARED: Final = _WHOLE | _TEXT | _BYTES | _MOMENTS | {"decimal"}
+"""Types whose values are in the server's order by their texts, as `texts` makes them, or by its word."""
+_DIGESTED: Final = _COMPARED | {"enum", "set", "uuid"}
+"""Types whose values the server writes as `texts` does."""
+_ZERO_DATE, _ZERO_TIME = "0000-00-00", "0000-00-00 00:00:00.000000"
+_YEAR_0_DAYS: Final = -719_528
+_DIGEST = "digest"
+_PATTERNS = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%i:%s.%f", "timestamp": "%Y-%m-%d %H:%i:%s.%f"}
+
+
+@dataclass(frozen=True, slots=True)
+class OrderColumn:
+    """A column that gives rows their order. `kind`: its type's name; `charset`, `collation`: of text."""
+
+    name: str
+    kind: str
+    raw: Raw
+    charset: str = ""
+    collation: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the server alone knows the order of its values."""
+        return self.kind in _TEXT
+
+    def number(self, text: str) -> int | Decimal | None:
+        """Of a text of `texts`; None: its type is none of numbers."""
+        if self.kind in _WHOLE:
+            return int(text)
+        return Decimal(text) if self.kind == "decimal" else None
+
+    def compared(self, text: str, other: str) -> int:
+        """1 where a value is behind another, by their texts, 0 where they are equal, else -1. Not of text columns."""
+        one, two = self.number(text), self.number(other)
+        if one is None or two is None:
+            # Moments and bytes are in the order of their digits.
+            return (text > other) - (text < other)
+        return (one > two) - (one < two)
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """`columns`: by their values, or with `is_digest` by a digest of them. No columns: there is no such order."""
+
+    columns: tuple[OrderColumn, ...] = ()
+    is_digest: bool = False
+
+    @classmethod
+    def of(cls, columns: Sequence[OrderColumn], key: Sequence[str]) -> RowOrder:
+        """The order of a table with these columns."""
+        by_name = {column.name: column for column in columns}
+        of_key = tuple(by_name[name] for name in key)
+        if key and all(column.kind in _COMPARED for column in of_key):
+            return cls(of_key)
+        if key and all(column.kind in _DIGESTED for column in of_key):
+            return cls(of_key, is_digest=True)
+        return cls(tuple(column for column in columns if column.kind in _DIGESTED), is_digest=True)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """What tells it from other orders of the table; empty: there is none."""
+        told = tuple(" ".join((column.name, column.kind, column.collation)).strip() for column in self.columns)
+        return (_DIGEST, *told) if self.is_digest and told else told
+
+    def statement(self, source: Source, after: Key) -> sa.Select[Any]:
+        """All rows behind a key (empty: all rows) in this order. With a digest that is one more column at the end."""
+        if not self.columns:
+            return select(source)
+        if self.is_digest:
+            digest = _digest(source, self.columns)
+            last = [Edge.at(sa.literal(text)) for text in after]
+            return select(source, (digest,), after=last, extra=(digest.label(_DIGEST),))
+        order = [source.column(column.name) for column in self.columns]
+        last = [Edge.at(_literal(column, text)) for column, text in zip(self.columns, after, strict=False)]
+        return select(source, order, after=last)
+
+    def keys(self, values: Mapping[str, Sequence[Any] | pa.Array]) -> list[Key]:
+        """Where rows are in this order, from the values of its columns as a driver or the log gives them."""
+        columns = [texts(values[column.name]) for column in self.columns]
+        if self.is_digest:
+            of_columns = [
+                [_sha1(t, column) for t in found] for found, column in zip(columns, self.columns, strict=True)
+            ]
+            return [(_hashed(",".join(parts).encode()),) for parts in zip(*of_columns, strict=True)]
+        return [tuple("" if text is None else text for text in row) for row in zip(*columns, strict=True)]
+
+
+def _sha1(text: str | None, column: OrderColumn) -> str:
+    if text is None:
+        return "-"
+    return _hashed(bytes.fromhex(text) if column.kind in _BYTES else text.encode())
+
+
+def _hashed(value: bytes) -> str:
+    return hashlib.sha1(value, usedforsecurity=False).hexdigest()
+
+
+def texts(values: Sequence[Any] | pa.Array) -> list[str | None]:
+    """Values of a column, each as one text whichever way it came. Bytes are hexadecimal digits."""
+    if isinstance(values, pa.Array) and pa.types.is_date32(values.type):
+        return _moments(values.cast(pa.int32()), "D", _YEAR_0_DAYS, _ZERO_DATE)
+    if isinstance(values, pa.Array) and pa.types.is_timestamp(values.type):
+        return _moments(values.cast(pa.int64()), "us", _YEAR_0_DAYS * DAY_US, _ZERO_TIME)
+    return [_text(value) for value in (values.to_pylist() if isinstance(values, pa.Array) else values)]
+
+
+def _moments(numbers: pa.Array, unit: str, first: int, zero: str) -> list[str | None]:
+    # What is before all years is a zero date.
+    real = np.maximum(numbers.fill_null(0).to_numpy().astype(np.int64), first)
+    written = real.astype(f"datetime64[{unit}]").astype(str)
+    return [
+        None if value is None else zero if value < first else str(text).replace("T", " ")
+        for value, text in zip(numbers.to_pylist(), written, strict=True)
+    ]
+
+
+def _text(value: Any) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return str(int(value))
+        case bytes() | bytearray():
+            return value.hex()
+        case Decimal():
+            return format(value, "f")
+        case datetime():
+            return value.isoformat(" ", "microseconds")[:26]
+        case date():
+            return value.isoformat()
+    return str(value)
+
+
+def _literal(column: OrderColumn, text: str) -> sa.ColumnElement[Any]:
+    if column.kind in _BYTES:
+        return sa.literal(bytes.fromhex(text), sa.LargeBinary)
+    number = column.number(text)
+    return sa.literal(text if number is None else number)
+
+
+def _digest(source: Source, columns: Sequence[OrderColumn]) -> sa.ColumnElement[str]:
+    parts = [sa.func.ifnull(sa.func.sha1(_written(source.column(c.name), c)), "-") for c in columns]
+    return sa.func.sha1(sa.func.concat_ws(",", *parts))
+
+
+def _written(column: sa.ColumnElement[Any], told: OrderColumn) -> sa.ColumnElement[Any]:
+    """What of a value goes into a digest: its text, as `texts` has it, or its bytes."""
+    if told.kind in _MOMENTS:
+        zero = _ZERO_DATE if told.kind == "date" else _ZERO_TIME
+        is_none = sa.or_(sa.func.month(column) == 0, sa.func.dayofmonth(column) == 0)
+        return sa.case((is_none, zero), else_=sa.func.date_format(column, _PATTERNS[told.kind]))
+    if told.kind in _BYTES:
+        return column
+    if told.kind in _WHOLE or told.kind == "decimal":
+        # A sum leaves out the zeros of ZEROFILL.
+        return sa.cast(column.op("+")(sa.literal_column("0")), sa.CHAR)
+    return sa.func.convert(column.op("USING")(sa.literal_column("utf8mb4")))

@@ -1,0 +1,105 @@
+"""The first read of a table of MariaDB or MySQL: its rows page by page, each with the place behind it.
+
+Owned by the reading thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from connectors.jdbc.database import Database
+from connectors.jdbc.log.binlog_position import BinlogPosition, Seen
+from connectors.jdbc.log.mysql_tables import BinlogTable
+from connectors.jdbc.log.segments import Fence, Key
+from connectors.jdbc.pages import Page, PageRules, Pages
+from connectors.jdbc.query import table_source
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPage:
+    """Rows of a table. `last_key`: the read can go on behind it; empty: it cannot, all rows would come again."""
+
+    values: pa.StructArray
+    last_key: Key
+
+
+def fence_of(position: BinlogPosition, table: BinlogTable, seen: Seen | None) -> Fence[Seen]:
+    """The table's segments when it is read, or read on, in a snapshot of now."""
+    fence = position.fences.get(table.name.full, Fence())
+    is_begun = position.snapshot_table == table.name.full
+    if not is_begun or position.snapshot_key:
+        return fence.goes_on(table.order.by, position.snapshot_key if is_begun else (), seen)
+    if table.events.key:
+        return fence.begun_again(table.order.by)
+    _log.warning(
+        "The first read of table %s was broken off, and it has neither a key nor columns to tell its rows apart by: "
+        "its rows come again.",
+        table.name.full,
+    )
+    return fence.goes_on(table.order.by, (), seen)
+
+
+def snapshot_pages(
+    database: Database, table: BinlogTable, after: Key, page_rows: int, *, quote: bool
+) -> Iterator[SnapshotPage]:
+    """The rows behind a key (empty: all rows), in the table's order."""
+    columns = table.format.columns
+    places = [i for name in _names(table) for i, plan in enumerate(columns) if plan.name == name]
+    if table.order.is_digest:
+        places = [len(columns)]
+    statement = table.order.statement(table_source(table.name, columns, quote=quote), after)
+    rules = PageRules(page_rows, table.format, tuple(places) if table.order.columns else ())
+    pages = database.pages(statement, rules, f"reading table {table.name.full}")
+    yield from _by_digest(pages, len(columns), after) if table.order.is_digest else _by_key(pages, table)
+    pages.close()
+
+
+def _names(table: BinlogTable) -> list[str]:
+    return [column.name for column in table.order.columns]
+
+
+def _by_key(pages: Pages, table: BinlogTable) -> Iterator[SnapshotPage]:
+    names = _names(table)
+    while len(page := pages.next()):
+        last = {name: values[-1:] for name, values in zip(names, page.kept, strict=True)}
+        yield SnapshotPage(page.values, table.order.keys(last)[0])
+
+
+def _by_digest(pages: Pages, place: int, after: Key) -> Iterator[SnapshotPage]:
+    """Pages that end with the last row of a digest, as rows of one digest cannot be told apart when they go on.
+
+    Where a whole page has one digest, it ends within it: these rows come again if the read is broken off behind it.
+    """
+    held: list[pa.StructArray] = []
+    last_key = after
+    while len(page := pages.next()):
+        digests = _digests(page)
+        tail = _unfinished(digests, page, place)
+        if tail < len(digests):
+            last_key = (digests[-1 - tail],)
+        elif digests:
+            tail = 0
+        ready = len(page) - tail
+        values = pa.concat_arrays([*held, page.values.slice(0, ready)])
+        held = [page.values.slice(ready)] if tail else []
+        yield SnapshotPage(values, last_key)
+
+
+def _digests(page: Page) -> Sequence[str]:
+    values: Any = page.kept[0] if page.kept else []
+    found: list[str] = values.to_pylist() if isinstance(values, pa.Array) else list(values)
+    return found
+
+
+def _unfinished(digests: Sequence[str], page: Page, place: int) -> int:
+    """How many rows at the page's end may have others of their digest behind it."""
+    if not digests or page.following is None or page.following[place] != digests[-1]:
+        return 0
+    return next((n for n, digest in enumerate(reversed(digests)) if digest != digests[-1]), len(digests))

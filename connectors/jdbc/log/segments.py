@@ -1,0 +1,92 @@
+"""The segments of a table: its rows in an order, cut where its first read was broken off. Pure.
+
+A first read that is broken off goes on behind its last row in a later snapshot. So a table has segments, in the order
+in which its rows are read, and each segment the snapshot it was read in: a change in the log is shown where its row's
+segment was read before it. Whoever reads a table in parts, in whichever snapshots, can follow it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+Key = tuple[str, ...]
+S = TypeVar("S")
+"""What tells which changes of a log a snapshot holds, by the kind of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment(Generic[S]):
+    """Rows behind the segment before and up to a key (None: all others), read in one snapshot.
+
+    `seen` None: the one behind which the log begins, so that no change of the log is in it.
+    """
+
+    seen: S | None = None
+    upto: Key | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fence(Generic[S]):
+    """One table's segments. `by`: the names of the columns that give its rows their order."""
+
+    by: tuple[str, ...] = ()
+    segments: tuple[Segment[S], ...] = (Segment(),)
+
+    def goes_on(self, by: tuple[str, ...], last: Key, seen: S | None) -> Fence[S]:
+        """The fence when rows behind `last` (empty: all rows) are read in a snapshot from now on."""
+        if not last:
+            return Fence(by, (Segment(seen),))
+        if by != self.by:
+            return self.begun_again(by)
+        *before, open_ = self.segments
+        return Fence(by, (*before, replace(open_, upto=last), Segment(seen)))
+
+    def begun_again(self, by: tuple[str, ...]) -> Fence[S]:
+        """The fence when all rows are read again, as the table has another order than before.
+
+        All changes since the first snapshot come again: rows that were read before may be gone since.
+        """
+        return Fence(by, (replace(self.segments[0], upto=None),))
+
+    @property
+    def bounds(self) -> tuple[Key, ...]:
+        """The last key of each segment but the last one."""
+        return tuple(segment.upto for segment in self.segments if segment.upto is not None)
+
+    @property
+    def seen(self) -> tuple[S, ...]:
+        """The snapshots of its segments that hold changes of the log."""
+        return tuple(segment.seen for segment in self.segments if segment.seen is not None)
+
+
+def as_json(fences: Mapping[str, Fence[S]], snapshot: Callable[[S], object]) -> dict[str, object]:
+    """Fences by table: each snapshot once, and by table its order and its segments with their snapshots' numbers."""
+    snapshots: list[S] = []
+    for seen in (seen for fence in fences.values() for seen in fence.seen):
+        if seen not in snapshots:
+            snapshots.append(seen)
+    tables = {
+        table: [fence.by, [[None if s.seen is None else snapshots.index(s.seen), s.upto] for s in fence.segments]]
+        for table, fence in fences.items()
+    }
+    return {"snapshots": [snapshot(seen) for seen in snapshots], "tables": tables}
+
+
+def of_json(state: Mapping[str, object], snapshot: Callable[[Sequence[object]], S]) -> dict[str, Fence[S]]:
+    """What `as_json` made. TypeError, ValueError, IndexError: it did not."""
+    found, tables = state.get("snapshots"), state.get("tables")
+    if not isinstance(found, list) or not isinstance(tables, dict):
+        raise TypeError("fences: must have snapshots and tables")
+    snapshots = [snapshot(members) for members in found]
+    return {
+        str(table): Fence(
+            tuple(map(str, by)),
+            tuple(
+                Segment(None if number is None else snapshots[number], None if upto is None else tuple(map(str, upto)))
+                for number, upto in parts
+            ),
+        )
+        for table, (by, parts) in tables.items()
+    }
