@@ -10,6 +10,7 @@ from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.schema import Schema
+from connect.api.topics import SourceTopics
 
 
 class TaskContext(Protocol):
@@ -67,6 +68,9 @@ class SourceContext(TaskContext, Protocol):
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this source partition, None when there is none. Integers come back as int."""
+
+    def topics(self) -> SourceTopics:
+        """Kafka's topics, for a source that reads them."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows that no record can hold; they are dead-lettered or fail the task as `errors.tolerance` says.

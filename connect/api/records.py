@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from connect.api.arrow import connect_schema, with_times
 from connect.api.arrow_rows import arrow_from_rows, rows_from_arrow
 from connect.api.schema import Schema
+from connect.api.state import StateEntries
 from connect.api.time_types import TimePrecision
 
 if TYPE_CHECKING:
@@ -218,10 +219,9 @@ class Batch:
 
     values: one per row, null is a tombstone. keys: None when no row has a key. headers: per row, None when no row has
     any. timestamps_ms: Arrow int64, null = none given. partition: the wanted Kafka partition of a source batch (None:
-    by
-    key); for a sink batch the partition read. A source batch carries `position`, from which a restart resumes *after*
-    this
-    batch; a sink batch carries `consumed`. A batch may have no rows: it then only moves the position.
+    by key); for a sink batch the partition read. A source batch carries `position`, from which a restart resumes
+    *after* this batch, and `state`, what its task has to remember behind it; a batch read from Kafka carries
+    `consumed`. A batch may have no rows: it then only moves the position.
     """
 
     topic: str
@@ -232,6 +232,7 @@ class Batch:
     partition: int | None = None
     position: SourcePosition | None = None
     consumed: Consumed | None = None
+    state: StateEntries | None = None
 
     def __post_init__(self) -> None:
         size = len(self.values)

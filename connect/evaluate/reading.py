@@ -8,8 +8,9 @@ from typing import Final, cast
 
 from connect.api.connector import SourceTask
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch
+from connect.api.topics import SourceTopics
 from connect.runtime.connector_settings import ConnectorParts
 
 _POLL_S: Final = 1.0
@@ -37,6 +38,13 @@ class _Context:
 
     def stored_offset(self, partition: Mapping[str, object]) -> None:
         """Nothing is stored."""
+
+    def topics(self) -> SourceTopics:
+        """A sample is read without Kafka."""
+        raise ConnectError(
+            "This source reads Kafka's topics, which a sample is read without.",
+            fix="Evaluate the connector that writes these topics.",
+        )
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Say why rows were given up."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect import native
@@ -110,6 +110,16 @@ class BatchConsumer:
             self._follow_pattern(Deadline.after(_LOOK_S))
         else:
             self._join(topics)
+
+    def assign(self, starts: Mapping[TopicPartition, int | None]) -> None:
+        """Read these partitions instead of the former ones, outside of any group; None: from the first record on."""
+        former = self._owned
+        parts = [KafkaPartition(*tp, OFFSET_BEGINNING if at is None else at) for tp, at in starts.items()]
+        self._reads.unassigned(former)
+        self._reads.assigned(list(starts))
+        self._owned = set(starts)
+        with translated(f"reading {_names(sorted(starts))}"):
+            self._consumer.assign(parts)
 
     def poll(self, max_records: int, deadline: Deadline) -> list[RawBatch]:
         """At most `max_records` records as one batch per partition, each in offset order; empty when none came in time.

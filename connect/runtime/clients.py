@@ -35,9 +35,11 @@ from connect.runtime.exactly_once import uses_transactions
 from connect.runtime.figures import TaskFigures
 from connect.runtime.messages import TaskId
 from connect.runtime.offset_store import SourceOffsets
-from connect.runtime.offset_topics import OpenOffsets, connectors_topic, own_topic, without_group
+from connect.runtime.offset_topics import OpenOffsets, connectors_topic, own_topic, state_topic, without_group
+from connect.runtime.pipeline import Converters
 from connect.runtime.record_sizes import RecordSizes
 from connect.runtime.source_letters import SourceDeadLetters
+from connect.runtime.source_topics import KafkaTopics, Refuse
 from connect.runtime.topic_creation import BrokersTopics, CreatedTopics, Topics
 from connect.runtime.topic_groups import topic_groups
 from connect.runtime.worker_config import WorkerConfig
@@ -249,6 +251,20 @@ class Clients:
             group_id=f"connect-{task.connector}",
         )
         return BatchConsumer(_known(settings, task))
+
+    def kafka_topics(
+        self, task: TaskId, config: SourceConnectorConfig, converters: Converters, refuse: Refuse
+    ) -> KafkaTopics:
+        """Kafka's topics for a source that reads them."""
+        worker = self.worker_properties
+        reading = consumer_settings(
+            worker,
+            without_group(config.with_prefix("consumer.override.")),
+            client_id=f"connector-consumer-{task}",
+        )
+        admin = admin_settings(worker, config.with_prefix("admin.override."), f"connector-adminclient-{task}")
+        make = partial(state_topic, self.worker) if self.exactly_once(config) else None
+        return KafkaTopics(reading, admin, converters, refuse, make)
 
     def topic_id(self, task: TaskId, config: Mapping[str, str], topic: str, deadline: Deadline) -> str | None:
         """The id of a topic that a sink reads, asked with its consumer's rights; None where it is refused."""

@@ -58,6 +58,14 @@ def connectors_topic(worker: WorkerConfig, name: str) -> InternalTopic:
     return replace(topic, spec=spec, key="offsets.storage.topic", set_in="connector configuration")
 
 
+def state_topic(worker: WorkerConfig, name: str, partitions: int) -> InternalTopic:
+    """A topic in which a source task keeps its state, replicated as the worker's offsets are."""
+    topic = workers_topic(worker)
+    spec = replace(topic.spec, name=name, partitions=partitions)
+    return replace(topic, spec=spec, key="state.topic", purpose="source task state", set_in="connector configuration",
+                   explicit=topic.explicit - {"partitions"})  # fmt: skip
+
+
 def explicit(worker: WorkerConfig, prefix: str) -> frozenset[str]:
     """What an older topic may not fall short of: a default is no demand, what somebody wrote down is meant."""
     return frozenset({"replicas"} if f"{prefix}replication.factor" in worker.originals else ())

@@ -24,6 +24,7 @@ from connect.runtime.control import Control
 from connect.runtime.figures import TaskFigures
 from connect.runtime.pipeline import Encoded, SourcePipeline
 from connect.runtime.retry import RetryBudget
+from connect.runtime.source_topics import state_records
 from connect.runtime.tolerance import Tolerance
 from connect.runtime.topic_creation import Topics
 from connect.runtime.used_topics import UsedTopics
@@ -215,7 +216,8 @@ class SourceLoop:
             # Dead letters go with the rows: acknowledged before the offset is stored, or in the same transaction.
             rows = [self._figures.stamped(raw) for raw in encoded.rows]
             meanwhile = partial(self._flush_if_due, polled=False)
-            self._delivery.send([*rows, *self._rejected, *encoded.letters], batch.position, unbounded, meanwhile)
+            with_them = [*self._rejected, *encoded.letters, *state_records(batch)]
+            self._delivery.send([*rows, *with_them], batch.position, unbounded, meanwhile)
         self._rejected = []
         self._figures.add("batches_total")
         for raw in encoded.rows:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from connect.api.codec import AvroValues
 from connect.api.deadline import Deadline
 from connect.api.records import Batch
 from connect.api.schema import Schema
+from connect.api.topics import SourceTopics
 from connect.runtime.clients import Clients
 from connect.runtime.condition import Conditions
 from connect.runtime.exactly_once import ConnectorTransactions
@@ -31,6 +32,7 @@ class TaskContext:
     offsets: SourceOffsets | None = None
     transactions: ConnectorTransactions | None = None
     config: Mapping[str, str] = field(default_factory=dict)
+    source_topics: Callable[[], SourceTopics] | None = None
     sink_loop: SinkLoop | None = field(default=None, init=False)
     source_loop: SourceLoop | None = field(default=None, init=False)
 
@@ -50,6 +52,11 @@ class TaskContext:
         """The offset last stored for this source partition."""
         assert self.offsets is not None
         return self.offsets.get(partition)
+
+    def topics(self) -> SourceTopics:
+        """Kafka's topics, for a source."""
+        assert self.source_topics is not None
+        return self.source_topics()
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows of a batch that was put before, or that no record can hold."""

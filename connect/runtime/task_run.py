@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import partial
 from typing import cast
 
 import structlog
@@ -40,6 +41,7 @@ from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.retry import RetryBudget
 from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.source_loop import Delivery, SourceLoop
+from connect.runtime.source_topics import KafkaTopics
 from connect.runtime.task_context import TaskContext
 from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.traces import trace_of
@@ -238,6 +240,7 @@ class TaskRun:
         task = cast("SourceTask", connector.task(task_config))
         stack.callback(self._close, task)
         context = self._context(offsets, transactions)
+        context.source_topics = partial(self._topics, config, parts, context, stack)
         with self.figures.timed("open_s_total"):
             task.open(context)
         loop = SourceLoop(
@@ -259,6 +262,13 @@ class TaskRun:
         self._say_running()
         with sizes.explaining():
             loop.run(self._control, self._say_paused)
+
+    def _topics(
+        self, config: SourceConnectorConfig, parts: ConnectorParts, context: TaskContext, stack: ExitStack
+    ) -> KafkaTopics:
+        topics = self._clients.kafka_topics(self.id, config, parts.converters, context.reject)
+        stack.callback(topics.close)
+        return topics
 
     def _task_config(self, connector: Mapping[str, str]) -> dict[str, str]:
         plugin = connector_plugin(self._clients.catalog, connector)

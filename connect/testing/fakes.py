@@ -13,6 +13,7 @@ from connect.api.connector import TransactionContext
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, Record, SourcePosition
 from connect.api.schema import Schema
+from connect.testing.fake_topics import FakeTopics
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
@@ -106,6 +107,11 @@ class FakeSourceContext(FakeTaskContext):
     transactions: TransactionContext | None = None
     rejected: list[Rejected] = field(default_factory=list)
     caught_up_s: float | None = None
+    kafka: FakeTopics = field(default_factory=FakeTopics)
+
+    def topics(self) -> FakeTopics:
+        """Topics in memory."""
+        return self.kafka
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """The offset last stored for this partition."""

@@ -7,6 +7,7 @@ from typing import Final
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.dedup.config import CassandraDedupConfig
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
 
 SOURCE: Final = Plugin(
@@ -32,9 +33,18 @@ AGENT: Final = Plugin(
     doc="Sends the changes in a node's commit log, and deletes its segments once they are in Kafka.",
     capabilities=frozenset({Capability.DELETES, Capability.UPDATES, Capability.OFFSETS_ALTERABLE}),
 )
+DEDUP: Final = Plugin(
+    kind=PluginKind.SOURCE,
+    name="connect.cassandra.CassandraDedupConnector",
+    factory="connectors.cassandra.dedup.connector:CassandraDedupConnector",
+    config=CassandraDedupConfig,
+    version=__version__,
+    doc="Reads the topics of the replicas' agents and writes each change once.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
+)
 
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """The plug-ins of this package."""
-    return [SOURCE, AGENT]
+    return [SOURCE, AGENT, DEDUP]

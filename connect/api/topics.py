@@ -1,0 +1,43 @@
+"""Kafka's topics as a source reads them: one whose rows come from Kafka, and which writes them in transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Protocol
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, TopicPartition
+from connect.api.state import StateEntry
+
+
+class SourceTopics(Protocol):
+    """Reads topics of the cluster that the task writes to: committed records, outside of any consumer group.
+
+    The offsets are the task's own: it keeps them as source positions, so that in an exactly-once source what was
+    read, what came of it and what is remembered (`Batch.state`) are one transaction. Owned by the task thread.
+    """
+
+    def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
+        """How many partitions each topic has; those that do not exist are left out. RetriableError: no answer."""
+
+    def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
+        """Read these partitions, and no others, each from an offset on; None: from its first record."""
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The next rows of one partition by the connector's converters, with `consumed`; None: not by the deadline.
+
+        Records that cannot be converted are given up as `errors.tolerance` says. ConnectError: an offset that was asked
+        for is not in the topic any more.
+        """
+
+    def make_state(self, topic: str, partitions: int, deadline: Deadline) -> int:
+        """Make a compacted topic for `Batch.state` where it is missing; the number of partitions that it has.
+
+        ConfigError: the topic is there and not compacted, or the source is not exactly-once: then state and rows would
+        not become durable together.
+        """
+
+    def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
+        """What is remembered in a partition, each key once or several times, the newest last. RetriableError: not read
+        to the end by the deadline.
+        """

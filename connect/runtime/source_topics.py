@@ -1,0 +1,130 @@
+"""Kafka's topics for a source that reads them: the contract's `SourceTopics` over a consumer of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connect.api.records import Batch, Column, TopicPartition
+from connect.api.state import StateEntry
+from connect.kafka.consumer import BatchConsumer
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.raw import RawBatch
+from connect.kafka.settings import ClientSettings
+from connect.kafka.topics import InternalTopic, TopicAdmin
+from connect.runtime.pipeline import Converters, SinkPipeline
+from connect.runtime.tolerance import BadRow
+
+POLL_RECORDS: Final = 10_000
+CLOSE_S: Final = 5.0
+Refuse = Callable[[Batch, Mapping[int, Exception]], None]
+"""Gives up rows that cannot be converted, as `SourceContext.reject` does."""
+
+
+def state_records(batch: Batch) -> list[RawBatch]:
+    """What a batch's task has to remember, as records."""
+    if batch.state is None or not batch.state.entries:
+        return []
+    import pyarrow as pa
+
+    keys, values = zip(*batch.state.entries, strict=True)
+    return [
+        RawBatch(
+            batch.state.topic,
+            pa.array(values, pa.binary()),
+            keys=pa.array(keys, pa.binary()),
+            partition=batch.state.partition,
+        )
+    ]
+
+
+class KafkaTopics:
+    """See `SourceTopics`. Owned by the task thread; connects with the first call."""
+
+    def __init__(
+        self,
+        consumer: ClientSettings,
+        admin: ClientSettings,
+        converters: Converters,
+        refuse: Refuse,
+        state_topic: Callable[[str, int], InternalTopic] | None,
+    ) -> None:
+        """`state_topic`: a compacted topic of a name and size; None: the source is not exactly-once."""
+        # An offset that is gone stands for events that were deleted before they were read: never go on elsewhere.
+        self._settings = {**consumer.properties, "isolation.level": "read_committed", "auto.offset.reset": "error"}
+        self._admin = TopicAdmin(admin.properties)
+        self._refuse = refuse
+        self._state_topic = state_topic
+        self._bad: list[BadRow] = []
+        self._pipeline = SinkPipeline([], converters, self._bad.extend)
+        self._raw: deque[RawBatch] = deque()
+        self._ready: deque[Batch] = deque()
+        self._reading = False
+
+    def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
+        """How many partitions each has that exists."""
+        return self._admin.partition_counts(topics, deadline)
+
+    def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
+        """Read these from here on."""
+        self._raw.clear()
+        self._ready.clear()
+        self._consumer.assign(starts)
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """Rows of one partition."""
+        if not self._ready and not self._raw:
+            self._raw.extend(self._consumer.poll(POLL_RECORDS, deadline))
+        if not self._ready and self._raw:
+            # A record that cannot be converted for now keeps its place.
+            self._ready.extend(self._decoded(self._raw[0]))
+            self._raw.popleft()
+        return self._ready.popleft() if self._ready else None
+
+    def make_state(self, topic: str, partitions: int, deadline: Deadline) -> int:
+        """Make it where it is missing."""
+        if self._state_topic is None:
+            raise ConfigError(
+                "This connector remembers what it has written, in one transaction with it.",
+                key="exactly.once.support",
+                fix="Set exactly.once.source.support=enabled for the worker, and exactly.once.support=required here.",
+            )
+        self._admin.ensure_internal([self._state_topic(topic, partitions)], deadline)
+        return self._admin.partition_counts([topic], deadline)[topic]
+
+    def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
+        """Every entry, the newest of a key last."""
+        place = TopicPartition(topic, partition)
+        start = self._admin.beginning_offsets([place], deadline)[place]
+        end = self._admin.end_offsets([place], deadline, committed_only=True)[place]
+        for raw in read_spans(self._settings, {place: Span(start, end)}, deadline):
+            assert raw.keys is not None
+            for key, value in zip(raw.keys.to_pylist(), raw.values.to_pylist(), strict=True):
+                yield StateEntry(key, value)
+
+    def close(self) -> None:
+        """Let go of the partitions."""
+        if self._reading:
+            self._consumer.assign({})
+            self._consumer.close(Deadline.after(CLOSE_S))
+
+    @cached_property
+    def _consumer(self) -> BatchConsumer:
+        self._reading = True
+        return BatchConsumer(self._settings)
+
+    def _decoded(self, raw: RawBatch) -> list[Batch]:
+        self._bad.clear()
+        batches = self._pipeline.decode(raw)
+        if self._bad:
+            offsets = raw.offsets.to_pylist() if raw.offsets is not None else []
+            errors = {offsets.index(row.offset): row.error for row in self._bad}
+            given = Batch(raw.topic, Column.from_arrow(raw.values, s.BYTES.as_optional()))
+            self._refuse(replace(given, partition=raw.partition), errors)
+        return batches

@@ -1,0 +1,64 @@
+"""Kafka's topics in memory, for tests of sources that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.api.state import StateEntries, StateEntry
+
+
+@dataclass
+class FakeTopics:
+    """`SourceTopics` over lists of schemaless values. It outlives the tasks of a test, as Kafka does.
+
+    `rows`: keys and values of each partition. `batch_rows`: the most rows of a batch.
+    """
+
+    rows: dict[TopicPartition, list[tuple[Any, Any]]] = field(default_factory=dict)
+    states: dict[TopicPartition, list[StateEntry]] = field(default_factory=dict)
+    state_partitions: dict[str, int] = field(default_factory=dict)
+    batch_rows: int = 100
+    places: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
+        """Of those that have rows."""
+        del deadline
+        return {t: 1 + max(p.partition for p in self.rows if p.topic == t) for t in topics
+                if any(p.topic == t for p in self.rows)}  # fmt: skip
+
+    def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
+        """Go there."""
+        self.places = {place: start or 0 for place, start in starts.items()}
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The next rows of the first partition that has any."""
+        del deadline
+        for place, start in self.places.items():
+            found = self.rows.get(place, [])[start : start + self.batch_rows]
+            if found:
+                end = self.places[place] = start + len(found)
+                consumed = Consumed(place, pa.array(range(start, end), pa.int64()), end)
+                keys, values = (Column.from_rows(list(column), None) for column in zip(*found, strict=True))
+                return Batch(place.topic, values, keys=keys, partition=place.partition, consumed=consumed)
+        return None
+
+    def make_state(self, topic: str, partitions: int, deadline: Deadline) -> int:
+        """Make it, once."""
+        del deadline
+        return self.state_partitions.setdefault(topic, partitions)
+
+    def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
+        """All that was committed."""
+        del deadline
+        yield from self.states.get(TopicPartition(topic, partition), [])
+
+    def commit(self, entries: StateEntries | None) -> None:
+        """Keep the state of a batch that was committed."""
+        if entries is not None:
+            self.states.setdefault(TopicPartition(entries.topic, entries.partition), []).extend(entries.entries)

@@ -1,0 +1,1 @@
+"""The copies of a change that the replicas' agents send -> one event."""

@@ -1,0 +1,125 @@
+"""One partition of an input topic: which events go on, what is remembered of them, from where a restart reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.errors import SchemaError
+from connect.api.records import Batch, Column, Header, SourcePosition, TopicPartition
+from connectors.cassandra.dedup.copies import Copies, EventRow
+from connectors.cassandra.dedup.memory import EventMemory
+from connectors.cassandra.dedup.reading import EventMark, marks_of
+
+PROTOCOL: Final = "1"
+UNCONFIRMED: Final = Header("cassandra.unconfirmed", True, s.BOOLEAN)
+
+
+def source_partition(place: TopicPartition) -> dict[str, object]:
+    """The source partition whose offset is the place in an input partition."""
+    return {"protocol": PROTOCOL, "topic": place.topic, "partition": place.partition}
+
+
+class PartitionEvents:
+    """Owned by the task thread."""
+
+    def __init__(
+        self,
+        place: TopicPartition,
+        output: str,
+        memory: EventMemory,
+        copies: Copies,
+        counts: Counter[str],
+    ) -> None:
+        """`output`: the topic of what goes on; `counts`: of the whole task."""
+        self.place = place
+        self._output = output
+        self._seen, self._merge = memory.seen, memory.merge
+        self._memory = memory
+        self._copies = copies
+        self._counts = counts
+        self.next_offset: int | None = None
+        """Behind the last record that was taken."""
+
+    @property
+    def held(self) -> int:
+        """The events that wait for copies."""
+        return len(self._copies)
+
+    def take(self, batch: Batch, now_s: float) -> tuple[list[Batch], dict[int, Exception]]:
+        """What is sent on of a batch, and its rows that are no events. The last batch to send has the position."""
+        assert batch.consumed is not None
+        offsets = batch.consumed.offsets.to_pylist()
+        chosen: dict[bytes, EventRow] = {}
+        bad: dict[int, Exception] = {}
+        for row, mark in enumerate(marks_of(batch)):
+            if isinstance(mark, SchemaError):
+                bad[row] = mark
+            elif mark is None:
+                continue
+            elif mark.id in self._seen or mark.id in chosen:
+                self._counts["duplicates_by_id_total"] += 1
+            else:
+                event = self._offer(mark, EventRow(mark.id, batch, row, offsets[row]), now_s)
+                if event is not None:
+                    chosen[mark.id] = event
+        self.next_offset = batch.consumed.next_offset
+        return self._made(list(chosen.values())), bad
+
+    def overdue(self, now_s: float) -> list[Batch]:
+        """Events that waited too long for copies, marked as such; none: there are none."""
+        late = self._copies.overdue(now_s)
+        self._counts["unconfirmed_events_total"] += len(late)
+        return [
+            replace(made, headers=[[*(made.headers[i] if made.headers else ()), UNCONFIRMED] for i in range(len(made))])
+            for made in (self._made(late) if late else [])
+        ]
+
+    def _offer(self, mark: EventMark, event: EventRow, now_s: float) -> EventRow | None:
+        # A table's own rows were read at a consistency level of the reader's: no node sends a copy.
+        return event if mark.is_snapshot else self._copies.offer(mark.node, event, now_s)
+
+    def _made(self, events: Sequence[EventRow]) -> list[Batch]:
+        made = []
+        for group in map(list, _runs(events)):
+            batch = self._newer(group[0].batch.take([event.row for event in group]))
+            for event in group:
+                self._seen.add(event.id)
+            # What is remembered of an event goes with it, as each of these batches may be a transaction.
+            made.append(replace(batch, state=self._memory.take_changes()))
+        self._counts["events_total"] += sum(map(len, made))
+        made = made or [Batch(self._output, Column.from_rows([], s.STRING))]
+        made[-1] = replace(made[-1], position=self._position())
+        return made
+
+    def _newer(self, batch: Batch) -> Batch:
+        batch = replace(batch, topic=self._output, partition=None, consumed=None, position=None)
+        if self._merge is None:
+            return batch
+        keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
+        kept: list[int] = []
+        values = []
+        for row, (key, event) in enumerate(zip(keys, batch.values.rows(), strict=True)):
+            newer = self._merge.newer(key, event)
+            if newer is None:
+                self._counts["duplicates_by_cell_total"] += 1
+            else:
+                kept.append(row)
+                values.append(newer)
+        return replace(batch.take(kept), values=Column.from_rows(values, batch.values.schema))
+
+    def _position(self) -> SourcePosition | None:
+        if self.next_offset is None:
+            return None
+        held = self._copies.oldest_offset()
+        offset = self.next_offset if held is None else held
+        return SourcePosition(source_partition(self.place), {"next_offset": offset})
+
+
+def _runs(events: Sequence[EventRow]) -> Iterable[Iterable[EventRow]]:
+    """Events of one batch that follow each other."""
+    return (group for _, group in groupby(events, key=lambda event: id(event.batch)))

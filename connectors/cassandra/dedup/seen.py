@@ -1,0 +1,80 @@
+"""Which events of a partition were sent on, by their ids: a ring of slots, each an entry of the state topic. Pure.
+
+A slot is written again as it fills, and written over when the ring comes round, so that compaction bounds what the
+topic holds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from connect.api.state import StateEntry
+
+ID_BYTES: Final = 16
+SLOT_IDS: Final = 250
+_NUMBER_BYTES: Final = 8
+
+
+class SeenIds:
+    """The last `most` ids at least. Owned by the task thread."""
+
+    def __init__(self, name: bytes, most: int) -> None:
+        """`name`: how the keys of its entries begin."""
+        self._name = name
+        self._slots_most = -(-most // SLOT_IDS) + 1
+        self._slots: deque[tuple[int, list[bytes]]] = deque()
+        self._ids: set[bytes] = set()
+        self._changed: set[int] = set()
+        self._forgotten: list[bytes] = []
+
+    def __contains__(self, event_id: bytes) -> bool:
+        return event_id in self._ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def load(self, entries: Iterable[StateEntry]) -> None:
+        """What was remembered: entries whose keys begin with the name, the newest of a key last."""
+        newest = {entry.key: entry.value for entry in entries}
+        found = []
+        for key, value in newest.items():
+            if value is not None:
+                number = int.from_bytes(value[:_NUMBER_BYTES], "big")
+                ids = [value[at : at + ID_BYTES] for at in range(_NUMBER_BYTES, len(value), ID_BYTES)]
+                found.append((number, key, ids))
+        found.sort()
+        for number, key, ids in found:
+            if self._key(number) != key or number <= found[-1][0] - self._slots_most:
+                # The ring had another size.
+                self._forgotten.append(key)
+                continue
+            self._slots.append((number, ids))
+            self._ids.update(ids)
+
+    def add(self, event_id: bytes) -> None:
+        """This event is sent on."""
+        if not self._slots or len(self._slots[-1][1]) >= SLOT_IDS:
+            self._slots.append((self._slots[-1][0] + 1 if self._slots else 0, []))
+            if len(self._slots) > self._slots_most:
+                self._ids.difference_update(self._slots.popleft()[1])
+        number, ids = self._slots[-1]
+        ids.append(event_id)
+        self._ids.add(event_id)
+        self._changed.add(number)
+
+    def take_changes(self) -> list[StateEntry]:
+        """The entries that have changed since the last call."""
+        changed = [
+            StateEntry(self._key(number), number.to_bytes(_NUMBER_BYTES, "big") + b"".join(ids))
+            for number, ids in self._slots
+            if number in self._changed
+        ]
+        changed += [StateEntry(key, None) for key in self._forgotten]
+        self._changed.clear()
+        self._forgotten.clear()
+        return changed
+
+    def _key(self, number: int) -> bytes:
+        return self._name + str(number % self._slots_most).encode()

@@ -1,0 +1,154 @@
+"""The task that makes one event of its copies: its partitions of the agents' topics in, one event each out.
+
+Rows, the place in the input and what is remembered are one transaction, so that a crash neither loses nor repeats an
+event. What is remembered is in a compacted topic, and read when the task begins.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+
+from connect.api.connector import SourceContext
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import Batch, SourcePosition, TopicPartition
+from connect.api.topics import SourceTopics
+from connectors.cassandra.dedup.config import CassandraDedupTaskConfig
+from connectors.cassandra.dedup.copies import Copies
+from connectors.cassandra.dedup.memory import EventMemory
+from connectors.cassandra.dedup.partition_events import PartitionEvents, source_partition
+
+log = logging.getLogger(__name__)
+LOOK_S = 10.0
+"""How often topics and partitions that are new are looked for."""
+_OPEN_S = 300.0
+_WAIT_S = 0.2
+
+
+class CassandraDedupTask:
+    """Owned by the task thread."""
+
+    def __init__(self, config: CassandraDedupTaskConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self._context: SourceContext | None = None
+        self._topics: SourceTopics | None = None
+        self._parts: dict[TopicPartition, PartitionEvents] = {}
+        self._memories: list[EventMemory] = []
+        self._ready: deque[Batch] = deque()
+        self._counts: Counter[str] = Counter()
+        self._next_look_s = 0.0
+
+    def open(self, ctx: SourceContext) -> None:
+        """Find the task's partitions, what is remembered of them, and where each is gone on with."""
+        self._context = ctx
+        self._topics = ctx.topics()
+        self._find(Deadline.after(_OPEN_S))
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The events that are new among the next records of a partition."""
+        assert self._topics is not None
+        while not self._ready:
+            if self._clock() >= self._next_look_s:
+                self._find(deadline)
+            if not self._ready:
+                self._late()
+            if not self._ready:
+                self._read(deadline)
+            if not self._ready and deadline.expired:
+                return None
+        self._tell()
+        return self._ready.popleft()
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """Nothing is pruned: the input topics' own retention does that."""
+
+    def close(self) -> None:
+        """Let go of the temporary files."""
+        for memory in self._memories:
+            memory.close()
+
+    def _read(self, deadline: Deadline) -> None:
+        assert self._topics is not None
+        assert self._context is not None
+        held = any(part.held for part in self._parts.values())
+        wait_s = min(_WAIT_S, deadline.remaining_s) if held else deadline.remaining_s
+        batch = self._topics.poll(Deadline.after(max(0.0, wait_s)) if held else deadline)
+        if batch is None:
+            return
+        assert batch.consumed is not None
+        made, bad = self._parts[batch.consumed.topic_partition].take(batch, self._clock())
+        if bad:
+            self._context.reject(batch, bad)
+        self._ready.extend(made)
+
+    def _late(self) -> None:
+        for part in self._parts.values():
+            if part.held:
+                self._ready.extend(part.overdue(self._clock()))
+
+    def _find(self, deadline: Deadline) -> None:
+        """Begin with partitions that are new, and go on with the others where they are."""
+        assert self._topics is not None
+        self._next_look_s = self._clock() + LOOK_S
+        counts = self._topics.partition_counts(self._config.topics, deadline)
+        self._say_missing(sorted(set(self._config.topics) - set(counts)))
+        mine = [
+            TopicPartition(topic, number)
+            for topic, partitions in sorted(counts.items())
+            for number in range(self._config.share, partitions, self._config.share_of)
+        ]
+        new = [place for place in mine if place not in self._parts]
+        if not new:
+            return
+        state = self._state_name()
+        count = self._topics.make_state(state, max(counts.values()), deadline)
+        for place in new:
+            self._parts[place] = self._part(place, TopicPartition(state, place.partition % count), deadline)
+        self._topics.read({place: part.next_offset for place, part in self._parts.items()})
+
+    def _part(self, place: TopicPartition, state: TopicPartition, deadline: Deadline) -> PartitionEvents:
+        assert self._topics is not None
+        assert self._context is not None
+        config = self._config
+        memory = EventMemory(place, state, config.remember_ids, merge_cells=config.merge_cells)
+        self._memories.append(memory)
+        forget_before_s = time.time() - config.deletes_retention_ms / 1000
+        entries = self._topics.state(*state, deadline)
+        memory.load(entries, forget_deleted_before_s=forget_before_s)
+        copies = Copies(config.copies_required, config.copies_wait_ms / 1000, config.remember_ids // 2)
+        part = PartitionEvents(place, config.output_of(place.topic), memory, copies, self._counts)
+        stored = self._context.stored_offset(source_partition(place))
+        part.next_offset = None if stored is None else _offset(stored.get("next_offset"), place)
+        return part
+
+    def _state_name(self) -> str:
+        assert self._context is not None
+        return self._config.state_topic or f"{self._context.connector}-state"
+
+    def _say_missing(self, missing: Iterable[str]) -> None:
+        assert self._context is not None
+        names = ", ".join(missing)
+        self._context.explain(
+            f"Topics that do not exist yet are waited for: {names}. The agents make them with the first change."
+            if names
+            else None
+        )
+
+    def _tell(self) -> None:
+        assert self._context is not None
+        for name in ("events_total", "duplicates_by_id_total", "duplicates_by_cell_total", "unconfirmed_events_total"):
+            self._context.gauge(name, self._counts[name])
+        self._context.gauge("held_events", sum(part.held for part in self._parts.values()))
+
+
+def _offset(value: object, place: TopicPartition) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ConnectError(
+            f"The stored offset of {place.topic}-{place.partition} is {value!r}.",
+            fix="Reset the connector's offsets to read the topic from its beginning.",
+        )
+    return value

@@ -1,0 +1,123 @@
+"""A source that reads Kafka: what it remembers goes with its rows; a record that cannot be read is one bad row."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+
+import pyarrow as pa
+import pytest
+from fake_kafka import FakeKafka, FakeOffsets, FakeProducer, KilledError
+
+from connect.api import schema as s
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connect.api.records import Batch, Column, SourcePosition
+from connect.api.state import StateEntries, StateEntry
+from connect.kafka.raw import RawBatch
+from connect.kafka.settings import admin_settings, consumer_settings
+from connect.plugins import Catalog
+from connect.runtime.build import build_converters
+from connect.runtime.connector_config import SourceConnectorConfig
+from connect.runtime.control import Control
+from connect.runtime.exactly_once import Boundary
+from connect.runtime.figures import TaskFigures
+from connect.runtime.pipeline import Encoded
+from connect.runtime.retry import RetryBudget
+from connect.runtime.source_loop import SourceLoop
+from connect.runtime.source_topics import KafkaTopics
+from connect.runtime.tolerance import Tolerance
+from connect.runtime.transactional_delivery import ExactlyOnceDelivery
+
+NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}
+JSON = {"key.converter": "JsonConverter", "value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+
+
+class Remembers:
+    """Gives a row and remembers it, in one batch."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self.given = 0
+
+    def poll(self, deadline: Deadline) -> Batch:
+        self.given += 1
+        if self.given == 3:
+            self._control.ask_to_stop()
+        state = StateEntries("state", 0, [StateEntry(b"seen", str(self.given).encode())])
+        position = SourcePosition({"p": 0}, {"n": self.given})
+        return Batch("t", Column.from_rows([self.given], s.INT32), position=position, state=state)
+
+    def stored(self, positions: object) -> None:
+        """Nothing to prune."""
+
+
+class Pipeline:
+    def encode(self, batch: Batch) -> Encoded:
+        return Encoded([RawBatch("t", pa.array([str(row).encode() for row in batch.values.rows()], pa.binary()))])
+
+
+class Topic:
+    def ensure(self, topic: str, deadline: Deadline) -> None: ...
+
+    def add(self, topic: str) -> None: ...
+
+
+def test_rows_and_what_is_remembered_are_in_one_transaction_wherever_the_task_dies() -> None:
+    step = 0
+    while True:
+        kafka, control = FakeKafka(dies_at=step), Control()
+        delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.POLL)
+        config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
+        loop = SourceLoop(
+            Remembers(control), Pipeline(), delivery, TaskFigures(), flush_interval_s=60, flush_timeout_s=1,
+            retry_delay_max_s=0.01, topics=Topic(), used_topics=Topic(), retries=RetryBudget(0),
+            tolerance=Tolerance(config, TaskFigures(), None),
+        )  # fmt: skip
+        with suppress(KilledError):
+            loop.run(control, lambda paused: None)
+        after = kafka.after_death()
+        assert list(after.records["state"]) == list(after.records["t"]), f"death at step {step}"
+        if after.records["t"] == [b"1", b"2", b"3"]:
+            break
+        step += 1
+    assert step > 5
+
+
+def topics(refused: list[tuple[Batch, object]]) -> KafkaTopics:
+    converters = build_converters(Catalog.installed(), JSON, {})
+    made = KafkaTopics(
+        consumer_settings(NO_BROKER, {}, client_id="c"), admin_settings(NO_BROKER, {}, "a"), converters,
+        lambda batch, rows: refused.append((batch, rows)), None,
+    )  # fmt: skip
+    made._raw = deque(
+        [
+            RawBatch(
+                "t", pa.array([b'{"a":1}', b"{", b'{"a":3}'], pa.binary()), partition=2,
+                offsets=pa.array([7, 8, 9], pa.int64()), next_offset=10,
+            )
+        ]
+    )  # fmt: skip
+    return made
+
+
+def test_a_record_that_cannot_be_read_is_given_up_with_its_bytes() -> None:
+    refused: list = []
+    found = topics(refused)
+    rows = []
+    while found._raw or found._ready:
+        batch = found.poll(Deadline.after(0.0))
+        assert batch is not None
+        rows += batch.values.rows()
+        last = batch.consumed
+    assert rows == [{"a": 1}, {"a": 3}]
+    assert last is not None
+    assert last.next_offset == 10
+    ((given, errors),) = refused
+    assert list(errors) == [1]
+    assert given.values.rows()[1] == b"{"
+
+
+def test_state_without_transactions_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"exactly\.once\.support"):
+        topics([]).make_state("state", 1, Deadline.after(0.0))
