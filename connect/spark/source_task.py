@@ -11,6 +11,7 @@ from connect.api.connector import Connector, SourceTask, TransactionContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
+from connect.api.topics import SourceTopics
 from connect.runtime.ledger import partition_key
 
 T = TypeVar("T")
@@ -52,6 +53,13 @@ class FrameContext:
         """The offset that Spark's checkpoint has."""
         text = self.positions.get(partition_key(partition))
         return None if text is None else dict(json.loads(text))
+
+    def topics(self) -> SourceTopics:
+        """A frame is read without a worker's Kafka."""
+        raise ConnectError(
+            "This source reads Kafka's topics, which no frame has.",
+            fix="Run the connector in a worker, and read the topics that it writes.",
+        )
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """A frame has no dead letters."""
