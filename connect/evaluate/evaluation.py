@@ -1,86 +1,94 @@
-"""An evaluation from start to end: which checks run, in which order, and what each needs of those before it."""
+"""An evaluation from start to end: a source, a sink, or both, in one sandbox."""
 
 from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 
-from connect.api.errors import ConnectError
-from connect.api.plugin import PluginKind
+from connect.api.errors import ConfigError
+from connect.api.plugin import Plugin, PluginKind
 from connect.client.manifests import Manifest
-from connect.evaluate.config_checks import check_config
-from connect.evaluate.delivery_check import check_delivery
 from connect.evaluate.options import Options
-from connect.evaluate.result import Check, Outcome, Result
-from connect.evaluate.sample_checks import check_sample
+from connect.evaluate.progress import Progress, Say, checks_of
+from connect.evaluate.result import Check, Result
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.secrecy import Secrecy
-from connect.evaluate.source_run import SourceRunner
-from connect.evaluate.throughput_check import judge_throughput
+from connect.evaluate.sink_evaluation import check_sink
+from connect.evaluate.source_evaluation import check_source
 from connect.plugins import Catalog
 from connect.runtime.build import connector_plugin
-from connect.runtime.connector_settings import ConnectorSettings
 
-Say = Callable[[str], None]
+_FROM_WORKER = ("key.converter", "value.converter", "header.converter", "config.providers")
 
 
-def evaluate(manifest: Manifest, options: Options, say: Say) -> Result:
-    """Run the checks on a source connector. ConnectError: there is no such connector, or nothing could be started."""
+def evaluate(
+    manifests: Sequence[Manifest], options: Options, say: Say, worker: Mapping[str, str] | None = None
+) -> Result:
+    """Run the checks on a connector, or on a source and the sink of its topics.
+
+    `worker`: properties of the user's own worker, from which converters are taken, and the Kafka whose topics a sink is
+    tried with. ConnectError: there is no such connector, or nothing could be started.
+    """
     started_s = time.time()
     catalog = Catalog.installed()
-    plugin = connector_plugin(catalog, manifest.config)
-    if plugin.kind is not PluginKind.SOURCE:
-        raise ConnectError(f"{plugin.name} is a sink; so far sources can be evaluated.", key="connector.class")
-    secrecy = Secrecy(catalog, manifest.config)
+    plugins = [connector_plugin(catalog, manifest.config) for manifest in manifests]
+    sides = _sides(manifests, plugins)
+    secrecy = Secrecy(catalog, *(manifest.config for manifest in manifests), worker or {})
     say("starting a Kafka and a worker of its own")
-    with Sandbox({}) as sandbox:
-        checks = run_checks(sandbox, manifest, options, lambda text: say(secrecy.hide(text)))
+    with Sandbox(_converters(worker or {})) as sandbox:
+        checks = run_checks(sandbox, sides, options, lambda text: say(secrecy.hide(text)), worker)
         identity = sandbox.id
-    took_s, environment = time.time() - started_s, _environment(plugin.version)
-    return secrecy.of_result(Result(identity, manifest.name, manifest.config, started_s, took_s, checks, environment))
+    took_s = time.time() - started_s
+    configs = {manifest.name: manifest.config for manifest in manifests}
+    return secrecy.of_result(Result(identity, configs, started_s, took_s, checks, _environment(plugins)))
 
 
-def run_checks(sandbox: Sandbox, manifest: Manifest, options: Options, say: Say) -> list[Check]:
-    """The checks of a source in a sandbox that runs, as far as each is worth it after those before it."""
-    config = {**manifest.config, "name": manifest.name}
-    found: list[Check] = []
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is evaluated: a source, a sink, or both."""
 
-    def note(checks: Sequence[Check], since_s: float) -> None:
-        for check in checks:
-            found.append(replace(check, took_s=time.monotonic() - since_s))
-            say(f"{check.number}. {check.name}: {check.outcome.value}. {check.summary}")
-
-    began_s = time.monotonic()
-    note(check_config(sandbox.rest, config), began_s)
-    if any(check.outcome is Outcome.FAIL for check in found):
-        return found
-    began_s = time.monotonic()
-    settings = ConnectorSettings(dict(sandbox.worker_properties), dict(config))
-    note(check_sample(settings, options.sample_rows, options.duration_s, show_values=options.show_values), began_s)
-    if found[-4].outcome is not Outcome.PASS:
-        return found
-    began_s = time.monotonic()
-    runner = SourceRunner(sandbox, config, options)
-    peaceful = runner.run("peace")
-    rows = peaceful.rows(sandbox)
-    note([judge_throughput(peaceful, rows.count, rows.size_bytes)], began_s)
-    if peaceful.failure is not None or not rows.count:
-        return found
-    began_s = time.monotonic()
-    if options.crashes:
-        exactly_once = config.get("exactly.once.support", "").strip().lower() == "required"
-        delivered = check_delivery(sandbox, runner, peaceful, rows, options=options, exactly_once=exactly_once)
-        note([delivered], began_s)
-    return found
+    source: Manifest | None = None
+    sink: Manifest | None = None
 
 
-def _environment(version: str) -> Mapping[str, str]:
+def run_checks(
+    sandbox: Sandbox, sides: Sides, options: Options, say: Say, worker: Mapping[str, str] | None = None
+) -> list[Check]:
+    """The checks in a sandbox that runs: of the source, then of the sink, which is then given what the source wrote."""
+    source, sink = sides.source, sides.sink
+    both = source is not None and sink is not None
+    parts: list[Progress] = []
+    peaceful = None
+    if source is not None:
+        parts.append(Progress(say, source.name if both else ""))
+        peaceful = check_source(sandbox, source, options, parts[-1])
+    if sink is not None:
+        parts.append(Progress(say, sink.name if both else ""))
+        check_sink(sandbox, sink, options, parts[-1], worker, after=peaceful, is_fed=both)
+    return checks_of(parts)
+
+
+def _sides(manifests: Sequence[Manifest], plugins: Sequence[Plugin]) -> Sides:
+    found = {PluginKind.SOURCE: None, PluginKind.SINK: None} | {
+        plugin.kind: manifest for plugin, manifest in zip(plugins, manifests, strict=True)
+    }
+    if not manifests or len(manifests) != len([side for side in found.values() if side is not None]):
+        kinds = ", ".join(f"{plugin.name} is a {plugin.kind.value}" for plugin in plugins) or "there is none"
+        raise ConfigError(f"Give one connector, or a source and a sink: {kinds}.", key="connector.class")
+    return Sides(found[PluginKind.SOURCE], found[PluginKind.SINK])
+
+
+def _converters(worker: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER)}
+
+
+def _environment(plugins: Sequence[Plugin]) -> Mapping[str, str]:
     return {
         "connect-for-kafka": metadata.version("connect-for-kafka"),
-        "connector version": version,
+        **{f"{plugin.kind.value} {plugin.name}": plugin.version for plugin in plugins},
         "python": platform.python_version(),
         "system": platform.platform(),
     }

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from connect.api.errors import ConfigError
+
+SINK_RECORDS_MIN: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,11 @@ class Options:
     show_values: bool = False
     seed: int | None = None
     """Draws the moments of the kills; None: another one each time."""
+
+    @property
+    def sink_records(self) -> int:
+        """Records that a sink is tried with: enough that one of 10,000 that is dropped is seen."""
+        return min(self.budget_rows, max(self.sample_rows, SINK_RECORDS_MIN))
 
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}

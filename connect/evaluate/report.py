@@ -27,6 +27,9 @@ def html_report(result: Result) -> str:
         verdict=result.verdict.value,
         marks=_MARKS,
         started=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(result.started_s)),
-        config=json.dumps({"name": result.connector, "config": dict(result.config)}, indent=2, ensure_ascii=False),
+        files={
+            name: json.dumps({"name": name, "config": dict(config)}, indent=2, ensure_ascii=False)
+            for name, config in result.configs.items()
+        },
         machine=json.dumps(result.as_json(), ensure_ascii=False).replace("<", "\\u003c"),
     )

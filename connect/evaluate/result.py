@@ -52,7 +52,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. `summary` is one sentence; `defects` are names that `--fail-on` knows, such as lost or lossy."""
+    """One check. `summary` is one sentence; `defects` are names that `--fail-on` knows, such as lost or lossy;
+    `connector`: whose it is, where there are several.
+    """
 
     number: int
     name: str
@@ -62,19 +64,26 @@ class Check:
     settings: Sequence[Setting] = ()
     defects: frozenset[str] = frozenset()
     took_s: float = 0.0
+    connector: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A whole evaluation. `config` is masked; times are epoch seconds; `environment` is text by name."""
+    """A whole evaluation. `configs`: of each connector by name, masked; times are epoch seconds; `environment` is text
+    by name.
+    """
 
     id: str
-    connector: str
-    config: Mapping[str, str]
+    configs: Mapping[str, Mapping[str, str]]
     started_s: float
     took_s: float
     checks: Sequence[Check]
     environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def connector(self) -> str:
+        """What was evaluated, in words."""
+        return " and ".join(self.configs)
 
     @property
     def verdict(self) -> Verdict:
@@ -109,6 +118,6 @@ class Result:
             "started_s": self.started_s,
             "took_s": self.took_s,
             "checks": checks,
-            "config": dict(self.config),
+            "configs": {name: dict(config) for name, config in self.configs.items()},
             "environment": dict(self.environment),
         }

@@ -126,7 +126,7 @@ class _Notes:
     def __init__(self, topic: str, given: Column, back: Column, sample: Sample, *, show_values: bool) -> None:
         self._topic, self._given, self._back, self._sample = topic, given, back, sample
         self._show_values = show_values
-        self._arrow = _types(given.arrow())
+        self._arrow = types_of(given.arrow())
 
     def take(self) -> None:
         """Every field of every row."""
@@ -140,7 +140,7 @@ class _Notes:
         path = f"{self._topic}.{name}" if name else self._topic
         known = self._sample.fields.get(path)
         if known is None:
-            types = _named(self._given.schema, name), self._arrow.get(name, ""), _named(self._back.schema, name)
+            types = named_type(self._given.schema, name), self._arrow.get(name, ""), named_type(self._back.schema, name)
             known = self._sample.fields[path] = FieldTypes(path, *types)
         known.rows += 1
         known.nulls += before is None
@@ -153,13 +153,14 @@ class _Notes:
             known.example = str(before)[:EXAMPLE_CHARS]
 
 
-def _types(array: Any) -> dict[str, str]:
+def types_of(array: Any) -> dict[str, str]:
+    """The Arrow type of each field; of other values under the empty name."""
     kind = array.type
     names = [kind.field(i).name for i in range(kind.num_fields)] if str(kind).startswith("struct") else []
     return {name: str(kind.field(i).type) for i, name in enumerate(names)} or {"": str(kind)}
 
 
-def _named(schema: Schema | None, name: str) -> str:
+def named_type(schema: Schema | None, name: str) -> str:
     """A field's Connect type with its semantic name; empty without a schema."""
     if schema is None:
         return "(no schema)"

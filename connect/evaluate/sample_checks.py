@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from connect.evaluate.children import GRACE_S, asked_of, reason_of
 from connect.evaluate.result import Check, Outcome, Table
 from connect.evaluate.row_values import without_values
 from connect.runtime.connector_settings import ConnectorSettings
@@ -16,8 +14,6 @@ DISCOVER = (3, "Discovery")
 TYPES = (4, "Types")
 ROUND_TRIP = (5, "Round trip")
 CURSOR = (6, "Cursor")
-GRACE_S: Final = 20.0
-"""How much longer than its time a sample may take before its process is ended."""
 
 
 def check_sample(
@@ -28,7 +24,7 @@ def check_sample(
     if not show_values:
         _hide_values(sample, settings)
     if sample["error"] is not None:
-        why = ": ".join(text for text in (sample.get("broken"), sample["error"]) if text)
+        why = reason_of(sample)
         return [
             Check(*DISCOVER, Outcome.FAIL, f"The connector gave no sample: {why}"),
             *(Check(*name, Outcome.NOT_TESTED, "There is no sample.") for name in (TYPES, ROUND_TRIP, CURSOR)),
@@ -40,24 +36,9 @@ def _sampled(
     settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool, grace_s: float
 ) -> dict[str, Any]:
     asked = {
-        "worker": dict(settings.worker), "connector": dict(settings.connector), "rows": rows, "timeout_s": timeout_s,
-        "show_values": show_values,
+        "worker": dict(settings.worker), "connector": dict(settings.connector), "rows": rows, "show_values": show_values
     }  # fmt: skip
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "connect.evaluate.sample"],
-            input=json.dumps(asked), capture_output=True, text=True, timeout=timeout_s + grace_s, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return _broken(f"it did not return in {timeout_s + grace_s:.0f} s and was ended")
-    if done.returncode != 0:
-        return _broken(f"its process ended with code {done.returncode}", done.stderr[-500:].strip())
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-def _broken(what: str, said: str = "") -> dict[str, Any]:
-    return {"broken": what, "error": said, "warnings": []}
+    return asked_of("connect.evaluate.sample", asked, timeout_s, grace_s)
 
 
 def _hide_values(sample: dict[str, Any], settings: ConnectorSettings) -> None:

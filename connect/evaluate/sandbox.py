@@ -53,6 +53,11 @@ class Sandbox:
         self._stack.close()
 
     @property
+    def servers(self) -> str:
+        """The addresses of its Kafka."""
+        return self.worker.properties["bootstrap.servers"]
+
+    @property
     def worker_properties(self) -> dict[str, str]:
         """What converters and clients outside the worker are built from."""
         return self.worker.properties

@@ -1,4 +1,4 @@
-"""A result without the configuration's secrets, wherever they got into: errors of drivers, samples, keys. Pure."""
+"""A result without the configurations' secrets, wherever they got into: errors of drivers, samples, keys. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from connect.runtime.config_secrets import secret_keys, secret_texts
 
 
 class Secrecy:
-    """Knows the secrets of one configuration."""
+    """Knows the secrets of some configurations."""
 
-    def __init__(self, catalog: Catalog, config: Mapping[str, str]) -> None:
-        self._keys = secret_keys(catalog, config)
-        self._texts = secret_texts(catalog, config)
+    def __init__(self, catalog: Catalog, *configs: Mapping[str, str]) -> None:
+        self._catalog = catalog
+        self._texts = {text for config in configs for text in secret_texts(catalog, config)}
 
     def hide(self, text: str) -> str:
         """A text without the secrets."""
@@ -24,8 +24,12 @@ class Secrecy:
 
     def of_result(self, result: Result) -> Result:
         """A result in which no text holds a secret."""
-        config = {k: HIDDEN if k in self._keys else self.hide(v) for k, v in result.config.items()}
-        return replace(result, config=config, checks=[self._of_check(check) for check in result.checks])
+        configs = {name: self._of_config(config) for name, config in result.configs.items()}
+        return replace(result, configs=configs, checks=[self._of_check(check) for check in result.checks])
+
+    def _of_config(self, config: Mapping[str, str]) -> dict[str, str]:
+        keys = secret_keys(self._catalog, config)
+        return {key: HIDDEN if key in keys else self.hide(value) for key, value in config.items()}
 
     def _of_check(self, check: Check) -> Check:
         tables = [self._of_table(table) for table in check.tables]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.client.rest import RefusedError
+from connect.evaluate.connector_runs import LOOK_S, failure_of, is_running, remove, status_of, stop
 from connect.evaluate.options import Options
-from connect.evaluate.row_values import without_values
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.timeline import Reading, has_caught_up, scrape
 from connect.evaluate.topic_rows import TopicRows, ends_of, read_rows
@@ -21,9 +19,7 @@ ROUTE: Final = "pocroute"
 THROTTLE: Final = "pocthrottle"
 QUIET_S: Final = 3.0
 """A source that was asked for so long and had nothing more has caught up."""
-LOOK_S: Final = 0.2
 _ANSWER_S: Final = 30.0
-_STOP_S: Final = 30.0
 
 
 @dataclass(slots=True)
@@ -94,10 +90,10 @@ class SourceRunner:
         self._sandbox.rest.create(run.name, {**sandboxed(self._config, run.prefix, rows_per_second), "name": run.name})
         try:
             self._watch(run, on_look, Deadline.after(self._options.duration_s + further_s))
-            self._stop(run)
+            stop(self._sandbox.rest, run.name)
             run.ends = self._ends(run)
         finally:
-            self._remove(run)
+            remove(self._sandbox.rest, run.name)
         return run
 
     def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None, limit: Deadline) -> None:
@@ -125,40 +121,13 @@ class SourceRunner:
                 return
 
     def _is_running(self, run: SourceRun) -> bool:
-        tasks = self._status(run).get("tasks", [])
-        run.tasks = max(run.tasks, len(tasks))
-        return bool(tasks) and all(task["state"] == "RUNNING" for task in tasks)
+        status = status_of(self._sandbox.rest, run.name)
+        run.tasks = max(run.tasks, len(status.get("tasks", [])))
+        return is_running(status)
 
     def _failure(self, run: SourceRun) -> str | None:
-        """What only a person can mend; what restarts by itself goes on."""
-        status = self._status(run)
-        for part in (status.get("connector", {}), *status.get("tasks", [])):
-            if part.get("state") == "FAILED" and part.get("waiting_for") == "person":
-                text = str(part.get("reason") or str(part.get("trace", "")).partition("\n")[0])
-                known = [word for pair in self._config.items() for word in pair]
-                return text if self._options.show_values else without_values(text, known)
-        return None
-
-    def _status(self, run: SourceRun) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = self._sandbox.rest.status(run.name)
-        except RefusedError:
-            return {}  # not written yet
-        return found
-
-    def _stop(self, run: SourceRun) -> None:
-        self._sandbox.rest.change_state(run.name, "stop")
-        waiting = Deadline.after(_STOP_S)
-        while self._status(run).get("tasks"):
-            if not waiting.wait(LOOK_S):
-                raise ConnectError(f"The connector {run.name} did not stop in {_STOP_S:g} s.")
-
-    def _remove(self, run: SourceRun) -> None:
-        try:
-            self._sandbox.rest.delete(run.name)
-        except RefusedError as error:
-            if error.status != 404:
-                raise
+        status = status_of(self._sandbox.rest, run.name)
+        return failure_of(status, self._config, show_values=self._options.show_values)
 
     def _ends(self, run: SourceRun) -> dict[TopicPartition, int]:
         deadline = Deadline.after(_ANSWER_S)

@@ -22,7 +22,7 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
     a_second = f"{measured:,.0f}" if measured else "too few rows to tell"
     numbers = (f"{rows:,}", f"{size_bytes / 1e6:,.1f} MB", f"{run.seconds:.1f} s", a_second, f"{run.tasks}")
     columns = ("rows", "bytes", "first to last", "rows a second after the warm-up", "tasks")
-    tables = [Table("A run in peace", columns, [numbers]), *_steps(run.readings)]
+    tables = [Table("A run in peace", columns, [numbers]), *steps_of(run.readings)]
     grown = growing_lag_s(run.readings)
     if grown is not None and not run.is_complete:
         text = (
@@ -31,18 +31,20 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
         return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=frozenset({"lag"}))
     bound = "" if run.is_complete else " It ended at its bound, not at the end of the data."
     pace = f"{a_second} a second on this machine" if measured else "too few to tell a rate"
-    text = f"{rows:,} rows, {pace}.{_bottleneck(run.readings)}{bound}"
+    text = f"{rows:,} rows, {pace}.{bottleneck_of(run.readings)}{bound}"
     return Check(NUMBER, NAME, Outcome.PASS, text, tables)
 
 
-def _steps(readings: Sequence[Reading]) -> list[Table]:
+def steps_of(readings: Sequence[Reading]) -> list[Table]:
+    """Where the tasks' time went; nothing when they said nothing."""
     found = shares(readings)
     whole = sum(found.values())
     rows = [(STEPS[step], f"{seconds:.2f} s", f"{seconds / whole:.0%}") for step, seconds in found.items()]
     return [Table("Where the tasks' time went", ("step", "seconds", "share"), rows)] if rows else []
 
 
-def _bottleneck(readings: Sequence[Reading]) -> str:
+def bottleneck_of(readings: Sequence[Reading]) -> str:
+    """The step that most of the time went into, as a further sentence."""
     found = shares(readings)
     step = next(iter(found), None)
     return (

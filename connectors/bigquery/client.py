@@ -18,14 +18,19 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 def open_warehouse(config: BigQuerySinkConfig) -> Warehouse:
     """The dataset of a configuration; nothing is asked of it yet. ConfigError when there are no credentials."""
+    client = open_client(config)
+    return Warehouse(client, config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000)
+
+
+def open_client(config: BigQuerySinkConfig) -> Any:
+    """Google's own client, a `google.cloud.bigquery.Client`. ConfigError when there are no credentials."""
     from google.cloud import bigquery
 
     options = {"api_endpoint": config.endpoint} if config.endpoint else None
     credentials = _credentials(config)
     own: str | None = getattr(credentials, "project_id", None)
     project = own if config.use_credentials_project and own else config.project
-    client = bigquery.Client(project=project, credentials=credentials, client_options=options)
-    return Warehouse(client, config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000)
+    return bigquery.Client(project=project, credentials=credentials, client_options=options)
 
 
 def open_storage(config: BigQuerySinkConfig) -> StorageWriter:

@@ -19,6 +19,7 @@ from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane, first_pending
 from connectors.bigquery.target import Targets
+from connectors.bigquery.trial import TrialDataset
 from connectors.bigquery.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
@@ -51,6 +52,10 @@ class BigQuerySinkConnector:
     def task(self, config: Mapping[str, str]) -> BigQuerySinkTask:
         """A task, not yet open."""
         return BigQuerySinkTask(BigQuerySinkConfig.parse(config))
+
+    def trial_target(self, name: str) -> TrialDataset:
+        """A dataset of its own."""
+        return TrialDataset(self._config, name)
 
 
 class BigQuerySinkTask:

@@ -15,6 +15,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connectors.file.config import FileStreamSinkConfig
 from connectors.file.text import lines_of
+from connectors.file.trial import TrialFile
 
 STANDARD_OUTPUT: Final = 1
 
@@ -42,6 +43,10 @@ class FileStreamSinkConnector:
     def task(self, config: Mapping[str, str]) -> FileStreamSinkTask:
         """A task, its file not yet open."""
         return FileStreamSinkTask(FileStreamSinkConfig.parse(config))
+
+    def trial_target(self, name: str) -> TrialFile:
+        """A file beside the one that is set."""
+        return TrialFile(self._config.file, name)
 
 
 class FileStreamSinkTask:

@@ -19,6 +19,7 @@ from connectors.s3.config import S3SinkConfig
 from connectors.s3.files import PartitionFiles
 from connectors.s3.reaches import Reaches
 from connectors.s3.store import Bucket
+from connectors.s3.trial import TrialObjects
 from connectors.s3.uploads import Uploads
 
 _ROOM_SHARE: Final = 4
@@ -53,6 +54,10 @@ class S3SinkConnector:
     def bulk_writer(self, ctx: BulkSinkContext) -> S3BulkWriter:
         """A writer of a backfill's chunks."""
         return S3BulkWriter(self._config, ctx)
+
+    def trial_target(self, name: str) -> TrialObjects:
+        """A folder of its own below topics.dir."""
+        return TrialObjects(self._config, name)
 
 
 class S3SinkTask:

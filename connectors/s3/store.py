@@ -56,7 +56,7 @@ class Bucket:
         self.name = config.bucket
         self._endpoint = config.store_url.shown or f"AWS, region {config.region}"
         self._mode = "create" if config.conditional_writes else "overwrite"
-        self._store = _open_store(config)
+        self._store = open_store(config)
         self._loop = asyncio.new_event_loop()
         self._uploads = asyncio.Semaphore(_CONCURRENT_UPLOADS)
         self._questions = asyncio.Semaphore(_CONCURRENT_QUESTIONS)
@@ -262,7 +262,8 @@ class Bucket:
         return RetriableError(f"{where} is not reachable or has a fault of its own ({what}).")
 
 
-def _open_store(config: BucketConfig) -> Any:
+def open_store(config: BucketConfig) -> Any:
+    """The client of a bucket, an `obstore.store.S3Store`; nothing is asked of it yet."""
     from obstore.store import S3Store
 
     timeout = timedelta(milliseconds=config.request_timeout_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connect.client.manifests import Manifest
-from connect.evaluate.evaluation import run_checks
+from connect.evaluate.evaluation import Sides, run_checks
 from connect.evaluate.options import Options
 from connect.evaluate.result import Outcome
 
@@ -28,7 +28,7 @@ def checks(sandbox, rows_database):
             "exactly.once.support": "required", **more,
         }  # fmt: skip
         options = Options(sample_rows=500, duration_s=12.0, crashes=crashes, seed=1)
-        found = run_checks(sandbox, Manifest("rows", config, "test"), options, lambda text: None)
+        found = run_checks(sandbox, Sides(Manifest("rows", config, "test")), options, lambda text: None)
         return {check.name: check for check in found}
 
     return run

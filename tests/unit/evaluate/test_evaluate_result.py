@@ -19,7 +19,7 @@ HOSTILE = "<script>alert(1)</script>\u202e😀"
 
 def result(*outcomes: Outcome, **more) -> Result:
     checks = [Check(i, f"check {i}", outcome, f"summary {i}") for i, outcome in enumerate(outcomes, 1)]
-    return Result("poc-1", "c", more.pop("config", {}), 0.0, 1.0, checks, **more)
+    return Result("poc-1", {"c": more.pop("config", {})}, 0.0, 1.0, checks, **more)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_the_worst_outcome_decides(outcomes, verdict, code):
 
 
 def test_a_defect_that_the_caller_names_fails_a_result_with_warnings():
-    warned = Result("i", "c", {}, 0, 0, [Check(8, "n", Outcome.WARN, "s", defects=frozenset({"duplicate"}))])
+    warned = Result("i", {"c": {}}, 0, 0, [Check(8, "n", Outcome.WARN, "s", defects=frozenset({"duplicate"}))])
     assert (warned.exit_code(), warned.exit_code(frozenset({"duplicate"})), warned.exit_code(frozenset({"lost"}))) == (
         1,
         2,
@@ -55,7 +55,7 @@ def test_the_worst_reasons_come_first():
 def test_a_report_needs_no_network_and_runs_no_value():
     table = Table(HOSTILE, (HOSTILE,), [(HOSTILE,)])
     check = Check(1, HOSTILE, Outcome.WARN, HOSTILE, (table,), (Setting(HOSTILE, HOSTILE, HOSTILE),))
-    page = html_report(Result("i", HOSTILE, {HOSTILE: HOSTILE}, 0, 0, [check], {HOSTILE: HOSTILE}))
+    page = html_report(Result("i", {HOSTILE: {HOSTILE: HOSTILE}}, 0, 0, [check], {HOSTILE: HOSTILE}))
     assert "<script>alert" not in page
     assert re.findall(r"(?:src|href)\s*=|url\(|@import", page) == []
     embedded = re.search(r'<script type="application/json" id="result">(.*?)</script>', page, re.DOTALL)
@@ -69,7 +69,7 @@ def test_no_text_of_a_result_holds_a_secret():
     }  # fmt: skip
     table = Table("t", ("a",), [("login with hunter-2222 refused",)])
     check = Check(2, "Reach", Outcome.FAIL, "hunter-3333 is wrong", (table,))
-    shown = Secrecy(Catalog.installed(), config).of_result(Result("i", "c", config, 0, 0, [check]))
+    shown = Secrecy(Catalog.installed(), config).of_result(Result("i", {"c": config}, 0, 0, [check]))
     text = json.dumps(shown.as_json()) + html_report(shown)
     assert "hunter" not in text
     assert "jdbc:postgresql://h/db" in text

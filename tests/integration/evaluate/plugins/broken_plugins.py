@@ -1,10 +1,14 @@
 """Plug-ins with one defect each, seeded for an evaluation to find: those of the kit, and a few more."""
 
 import os
+import pickle
+import sqlite3
 import threading
 import time
 from decimal import Decimal
+from pathlib import Path
 
+import kit_sink
 import kit_source
 from kit_table import START, TableConnector, TableSource, source
 
@@ -118,6 +122,84 @@ class FallsBehind(TableConnector):
     task_class = FallsBehindTask
 
 
+class TrialTable:
+    """Another database beside the one that a sink is set to."""
+
+    is_once, merges = True, False
+
+    def __init__(self, database, name):
+        self.path = Path(f"{database}.{name}")
+
+    @property
+    def settings(self):
+        return {"database": str(self.path)}
+
+    def make(self, deadline):
+        with sqlite3.connect(self.path) as connection:
+            connection.execute("CREATE TABLE rows (id INTEGER, text TEXT, body BLOB)")
+
+    def rows(self, deadline):
+        with sqlite3.connect(self.path) as connection:
+            for (body,) in connection.execute("SELECT body FROM rows"):
+                yield repr(pickle.loads(body)).encode()
+
+    def remove(self, deadline):
+        for path in self.path.parent.glob(f"{self.path.name}*"):
+            path.unlink()
+
+
+class CleanTask(kit_sink.TableSink):
+    """Replaces rows by their key, which has an index."""
+
+    def flush(self, deadline):
+        self.create_index()
+        return super().flush(deadline)
+
+    def create_index(self):
+        with sqlite3.connect(self.config.database) as connection:
+            connection.execute("CREATE INDEX IF NOT EXISTS by_id ON rows (id)")
+
+
+class CleanSink(kit_sink.TableSinkConnector):
+    task_class = CleanTask
+
+    def trial_target(self, name):
+        return TrialTable(self.config.database, name)
+
+
+class DropsARowTask(CleanTask):
+    """Loses one row of 10,000."""
+
+    def write_row(self, connection, row_id, value):
+        if row_id % 10_000 != 4_321:
+            super().write_row(connection, row_id, value)
+
+
+class DropsARow(CleanSink):
+    task_class = DropsARowTask
+
+
+class RepeatsRowsTask(CleanTask):
+    """Writes rows as they come, and knows none of those that an earlier life has written."""
+
+    def put(self, batch, deadline):
+        with sqlite3.connect(self.config.database) as connection:
+            self.write(connection, batch)
+        super().put(batch.slice(len(batch), len(batch)), deadline)
+
+    def write_row(self, connection, row_id, value):
+        connection.execute("INSERT INTO rows VALUES (?, ?, ?)", (row_id, None, pickle.dumps(value)))
+
+
+class RepeatsRows(CleanSink):
+    task_class = RepeatsRowsTask
+
+
+class NoTargetApart(kit_sink.TableSinkConnector):
+    """Offers no target beside the real one."""
+
+
+SINKS = (CleanSink, DropsARow, RepeatsRows, NoTargetApart)
 CONNECTORS = (
     TableConnector, kit_source.LosesARowAtTheEdge, kit_source.RepeatsAfterARestart, Amounts, SkipsTies, InventsRows,
     HangsInOpen, HangsInPoll, Crashes, FallsBehind,
@@ -128,4 +210,4 @@ CONNECTORS = (
 def connect_plugins() -> list[Plugin]:
     config: type[Config] = JsonConfig
     rounding = Plugin(PluginKind.CONVERTER, "kit.RoundsDecimals", "broken_plugins:RoundsDecimals", config, "1")
-    return [rounding, *map(source, CONNECTORS)]
+    return [rounding, *map(source, CONNECTORS), *map(kit_sink.sink, SINKS)]

@@ -1,0 +1,47 @@
+"""A target of a sink beside its real one, for a trial: rows are written there, read back, counted and removed.
+
+A sink connector that can do this offers `TrialSink` beside `Connector`. `connect poc` then runs it and kills it without
+writing a byte to where the user's rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol, runtime_checkable
+
+from connect.api.deadline import Deadline
+
+
+class TrialTarget(Protocol):
+    """A folder, dataset or file of a trial's own. Owned by one thread; nothing is reached before the first call."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The connector's keys with other values than in its configuration: with these it writes here alone."""
+
+    @property
+    def is_once(self) -> bool:
+        """The configuration promises that each record is here once, whatever is killed meanwhile."""
+
+    @property
+    def merges(self) -> bool:
+        """Several records may be one row, as of the same key: fewer rows than records are no loss."""
+
+    def make(self, deadline: Deadline) -> None:
+        """Make what the sink expects to find, such as a dataset. ConnectError: a right is missing."""
+
+    def rows(self, deadline: Deadline) -> Iterator[bytes]:
+        """Every row that is here, as bytes that are equal for equal rows. What only tells when a row was written, or by
+        whom, is left out. ConnectError: rows of this configuration cannot be told apart.
+        """
+
+    def remove(self, deadline: Deadline) -> None:
+        """Remove all that is here; no error where there is nothing."""
+
+
+@runtime_checkable
+class TrialSink(Protocol):
+    """A sink connector whose target can be had once more. Optional."""
+
+    def trial_target(self, name: str) -> TrialTarget:
+        """A target apart, the same one for the same name: of letters, digits and '-', unlike any of the user's."""

@@ -1,0 +1,56 @@
+"""What runs of sources and of sinks ask a worker alike: state, failure, stop, removal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.client.rest import ConnectClient, RefusedError
+from connect.evaluate.row_values import without_values
+
+LOOK_S: Final = 0.2
+STOP_S: Final = 30.0
+
+
+def status_of(rest: ConnectClient, name: str) -> dict[str, Any]:
+    """The status of a connector; empty while none is written."""
+    try:
+        found: dict[str, Any] = rest.status(name)
+    except RefusedError:
+        return {}
+    return found
+
+
+def is_running(status: Mapping[str, Any]) -> bool:
+    """There are tasks, and all of them run."""
+    tasks = status.get("tasks", [])
+    return bool(tasks) and all(task["state"] == "RUNNING" for task in tasks)
+
+
+def failure_of(status: Mapping[str, Any], config: Mapping[str, str], *, show_values: bool) -> str | None:
+    """What only a person can mend; what restarts by itself goes on."""
+    for part in (status.get("connector", {}), *status.get("tasks", [])):
+        if part.get("state") == "FAILED" and part.get("waiting_for") == "person":
+            text = str(part.get("reason") or str(part.get("trace", "")).partition("\n")[0])
+            return text if show_values else without_values(text, [word for pair in config.items() for word in pair])
+    return None
+
+
+def stop(rest: ConnectClient, name: str) -> None:
+    """Stop a connector and wait until it has no task. ConnectError: it takes too long."""
+    rest.change_state(name, "stop")
+    waiting = Deadline.after(STOP_S)
+    while status_of(rest, name).get("tasks"):
+        if not waiting.wait(LOOK_S):
+            raise ConnectError(f"The connector {name} did not stop in {STOP_S:g} s.")
+
+
+def remove(rest: ConnectClient, name: str) -> None:
+    """Delete a connector; no error where there is none."""
+    try:
+        rest.delete(name)
+    except RefusedError as error:
+        if error.status != 404:
+            raise

@@ -1,0 +1,44 @@
+"""The checks of an evaluation as they are done: each is timed and told at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from connect.evaluate.result import Check, Outcome
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Progress:
+    """Collects checks. `connector`: whose they are, where several are evaluated together."""
+
+    say: Say
+    connector: str = ""
+    checks: list[Check] = field(default_factory=list)
+    _began_s: float = field(default_factory=time.monotonic)
+
+    def note(self, *checks: Check) -> None:
+        """These are done; what they took is the time since those before them."""
+        now_s = time.monotonic()
+        for check in checks:
+            self.checks.append(replace(check, took_s=now_s - self._began_s, connector=self.connector))
+            whose = f"{self.connector}, " if self.connector else ""
+            self.say(f"{whose}{check.number}. {check.name}: {check.outcome.value}. {check.summary}")
+        self._began_s = now_s
+
+    @property
+    def has_failed(self) -> bool:
+        """One of the checks failed."""
+        return any(check.outcome is Outcome.FAIL for check in self.checks)
+
+    def outcome_of(self, number: int) -> Outcome | None:
+        """How the check of this number went; None: it is not done."""
+        return next((check.outcome for check in self.checks if check.number == number), None)
+
+
+def checks_of(parts: Sequence[Progress]) -> list[Check]:
+    """The checks of all connectors, in their order."""
+    return [check for part in parts for check in sorted(part.checks, key=lambda check: check.number)]

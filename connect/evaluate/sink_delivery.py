@@ -1,0 +1,103 @@
+"""Check 8 of a sink: it is killed at drawn moments, and the rows of its target are compared with a run in peace."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from connect.evaluate.delivery_check import NAME, NUMBER, SECONDS_A_KILL
+from connect.evaluate.options import Options
+from connect.evaluate.result import Check, Outcome, Table
+from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.sink_checks import KEEPS_ROWS, expected_rows
+from connect.evaluate.sink_run import SinkRun, SinkRunner
+
+
+@dataclass(slots=True)
+class TimedKills:
+    """Kills task hosts so many seconds after the tasks began to run. `at_s` is sorted."""
+
+    sandbox: Sandbox
+    at_s: list[float]
+    done: list[tuple[float, int]] = field(default_factory=list)
+    """Seconds since the tasks run, processes killed."""
+
+    def look(self, since_s: float) -> None:
+        """Kill when the next moment has come."""
+        if self.at_s and since_s >= self.at_s[0] and (killed := self.sandbox.kill_task_hosts()):
+            self.at_s.pop(0)
+            self.done.append((since_s, killed))
+
+
+def moments_s(length_s: float, options: Options) -> list[float]:
+    """When the tasks are killed: drawn, one from each part of the run. Pure.
+
+    By the clock and not by rows: rows show when they are committed, and a kill right then finds nothing under way.
+    """
+    draw = random.Random(options.seed)
+    part = length_s * 0.9 / max(1, options.crashes)
+    return [part * (number + draw.random()) for number in range(options.crashes)]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetComparison:
+    """The target of a run under kills against that of one in peace. `expected`, `found`: rows."""
+
+    expected: int
+    found: int
+    lost: int
+    duplicate: int
+
+
+def compare_targets(peaceful: SinkRun, killed: SinkRun, kept: Mapping[str, list[int]]) -> TargetComparison:
+    """Row by row where both have committed as far, else by their number. Pure."""
+    expected, found = expected_rows(kept, killed.committed), killed.rows.total()
+    if killed.committed == peaceful.committed:
+        lost, extra = peaceful.rows - killed.rows, killed.rows - peaceful.rows
+        return TargetComparison(peaceful.rows.total(), found, lost.total(), extra.total())
+    if killed.merges:
+        return TargetComparison(expected, found, 0, 0)
+    return TargetComparison(expected, found, max(0, expected - found), max(0, found - expected))
+
+
+def check_sink_delivery(
+    sandbox: Sandbox, runner: SinkRunner, peaceful: SinkRun, sample: Mapping[str, Any], options: Options
+) -> Check:
+    """Run the sink once more under kills. `peaceful`: a run that nothing disturbed."""
+    if not any(peaceful.committed.values()):
+        return Check(NUMBER, NAME, Outcome.NOT_TESTED, f"{KEEPS_ROWS}, so that kills show nothing.")
+    length_s = min(options.duration_s / 2, SECONDS_A_KILL * (options.crashes + 1))
+    kills = TimedKills(sandbox, moments_s(length_s, options))
+    began_s = time.monotonic()
+    run = runner.run("kills", kills.look, slow_s=length_s, until=peaceful.committed)
+    found = compare_targets(peaceful, run, sample["kept"])
+    return judge_sink_delivery(run, found, kills.done, time.monotonic() - began_s)
+
+
+def judge_sink_delivery(run: SinkRun, found: TargetComparison, done: list[tuple[float, int]], took_s: float) -> Check:
+    """What the comparison says of the sink. Pure."""
+    counts = Table(
+        "Rows of the target against a run in peace",
+        ("expected", "found", "lost", "twice"),
+        [tuple(f"{number:,}" for number in (found.expected, found.found, found.lost, found.duplicate))],
+    )
+    rows = [(str(number), f"{at_s:.1f} s", str(killed)) for number, (at_s, killed) in enumerate(done, 1)]
+    tables = (counts, Table("Every kill", ("kill", "after", "task hosts killed"), rows))
+    if run.failure is not None:
+        return Check(NUMBER, NAME, Outcome.FAIL, f"The sink failed for good after a kill: {run.failure}", tables)
+    seen = f"{len(done)} kill{'' if len(done) == 1 else 's'} of the task, {found.expected:,} rows"
+    if not done or not found.found:
+        text = f"Nothing was committed under kills in {took_s:.0f} s." if done else "The run was over before a kill."
+        return Check(NUMBER, NAME, Outcome.NOT_TESTED, text, tables)
+    if found.lost:
+        text = f"{seen}: {found.lost:,} lost, {found.duplicate:,} twice."
+        return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=frozenset({"lost"}))
+    if found.duplicate:
+        outcome = Outcome.FAIL if run.is_once else Outcome.WARN
+        promise = "in spite of what the configuration promises" if run.is_once else "at least once"
+        text = f"{seen}: none lost, {found.duplicate:,} twice ({promise})."
+        return Check(NUMBER, NAME, outcome, text, tables, defects=frozenset({"duplicate"}))
+    return Check(NUMBER, NAME, Outcome.PASS, f"{seen}: none lost, none twice.", tables)

@@ -1,0 +1,106 @@
+"""The checks of a sink, each as far as those before it let it. Nothing is written to its real target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from connect.api.errors import ConnectError
+from connect.client.manifests import Manifest
+from connect.evaluate.children import asked_of, reason_of
+from connect.evaluate.config_checks import check_config
+from connect.evaluate.delivery_check import NAME as DELIVERY
+from connect.evaluate.options import Options
+from connect.evaluate.progress import Progress
+from connect.evaluate.result import Check, Outcome
+from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP
+from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.sink_checks import judge_round_trip, judge_sink_throughput, sample_checks_of
+from connect.evaluate.sink_delivery import check_sink_delivery
+from connect.evaluate.sink_records import Records, from_run, from_users_kafka, made, wanted_topics
+from connect.evaluate.sink_run import SinkRunner
+from connect.evaluate.source_run import SourceRun
+from connect.evaluate.throughput_check import NAME as THROUGHPUT
+from connect.evaluate.trial import SINK_PROCESS, NoTargetApartError, Trial
+from connect.runtime.connector_settings import ConnectorSettings
+
+_AFTER_SAMPLE = (ROUND_TRIP, (7, THROUGHPUT), (8, DELIVERY))
+
+
+def check_sink(
+    sandbox: Sandbox,
+    manifest: Manifest,
+    options: Options,
+    progress: Progress,
+    worker: Mapping[str, str] | None,
+    *,
+    after: SourceRun | None = None,
+    is_fed: bool = False,
+) -> None:
+    """Run them. `worker`: whose Kafka has the topics; None: records are made. `is_fed`: the records are those of a
+    source's run, `after`, which is None when it did not come to that.
+    """
+    config = {**manifest.config, "name": manifest.name}
+    settings = ConnectorSettings(dict(sandbox.worker_properties), config)
+    probe = Trial(settings, sandbox.new_name("check"))
+    target_error: ConnectError | None = None
+    try:
+        probe.make()
+    except ConnectError as error:
+        target_error = error
+    try:
+        # Where there is a target apart, what the connector tries out to check its rights is tried out there.
+        progress.note(*check_config(sandbox.rest, config if target_error else {**probe.config, "name": manifest.name}))
+    finally:
+        if target_error is None:
+            probe.remove()
+    if progress.has_failed:
+        return
+    try:
+        records = _records(sandbox, settings, options, worker, after, is_fed=is_fed)
+    except ConnectError as error:
+        progress.note(Check(*DISCOVER, Outcome.FAIL, f"There is nothing to give to the sink: {error}"))
+        return
+    sample = _sampled(settings, records, options)
+    reason = reason_of(sample)
+    if reason is not None:
+        progress.note(Check(*DISCOVER, Outcome.FAIL, f"The records cannot be read: {reason}"))
+        return
+    progress.note(*sample_checks_of(sample, records.origin))
+    if target_error is not None:
+        why = str(target_error)
+        outcome = Outcome.NOT_TESTED if isinstance(target_error, NoTargetApartError) else Outcome.FAIL
+        progress.note(*(Check(number, name, outcome, why) for number, name in _AFTER_SAMPLE))
+        return
+    runner = SinkRunner(sandbox, settings, records.ends, options)
+    peaceful = runner.run("peace")
+    progress.note(judge_round_trip(peaceful, sample), judge_sink_throughput(peaceful, records.count))
+    if peaceful.failure is None and options.crashes:
+        progress.note(check_sink_delivery(sandbox, runner, peaceful, sample, options))
+
+
+def _records(
+    sandbox: Sandbox,
+    settings: ConnectorSettings,
+    options: Options,
+    worker: Mapping[str, str] | None,
+    after: SourceRun | None,
+    *,
+    is_fed: bool,
+) -> Records:
+    if is_fed:
+        if after is None:
+            raise ConnectError("the source wrote nothing.")
+        topics = wanted_topics(settings.connector, {place.topic.removeprefix(after.prefix) for place in after.ends})
+        return from_run(sandbox, after.ends, after.prefix, topics)
+    if worker is not None:
+        return from_users_kafka(worker, settings.connector, options.sink_records, sandbox.servers)
+    return made(settings, options.sink_records)
+
+
+def _sampled(settings: ConnectorSettings, records: Records, options: Options) -> dict[str, object]:
+    asked = {
+        "do": "sample", "worker": dict(settings.worker), "connector": dict(settings.connector),
+        "spans": [(place.topic, place.partition, 0, end) for place, end in records.ends.items()],
+        "show_values": options.show_values,
+    }  # fmt: skip
+    return asked_of(SINK_PROCESS, asked, options.duration_s)

@@ -1,0 +1,96 @@
+"""What an evaluation asks of a sink's own code, in a process of its own: `python -m connect.evaluate.sink_process`.
+
+So a plug-in that hangs, crashes or leaks costs that process only. What is asked comes on standard input as JSON, the
+answer goes to standard output as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connect.api.trial import TrialSink, TrialTarget
+from connect.evaluate.copies import write_records
+from connect.evaluate.made_records import made_records
+from connect.evaluate.sink_sample import take_sink_sample
+from connect.kafka.log_reader import Span
+from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+
+HASH_BYTES: Final = 12
+Asked = Mapping[str, Any]
+Answer = dict[str, Any]
+
+
+def make(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """Make the target apart; `settings` None: the connector offers none."""
+    target = _target(parts, asked)
+    if target is None:
+        return {"settings": None}
+    target.make(deadline)
+    return {"settings": dict(target.settings), "is_once": target.is_once, "merges": target.merges}
+
+
+def rows(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """How often each row is in the target, by its hash."""
+    target = _target(parts, asked)
+    assert target is not None
+    counts = Counter(hashlib.blake2b(row, digest_size=HASH_BYTES).hexdigest() for row in target.rows(deadline))
+    return {"rows": counts}
+
+
+def remove(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """Remove the target and all in it."""
+    target = _target(parts, asked)
+    if target is not None:
+        target.remove(deadline)
+    return {}
+
+
+def sample(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """What the sink would be given of records."""
+    spans = {TopicPartition(topic, number): Span(start, end) for topic, number, start, end in asked["spans"]}
+    return asdict(take_sink_sample(parts, spans, deadline, show_values=asked["show_values"]))
+
+
+def write_made(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """Make records and write them to topics."""
+    batches = [batch for topic in asked["topics"] for batch in made_records(parts, topic, asked["records"])]
+    servers = parts.clients.worker_properties["bootstrap.servers"]
+    ends = write_records(servers, batches, dict.fromkeys(asked["topics"], 1), deadline)
+    return {"ends": [(place.topic, place.partition, end) for place, end in ends.items()]}
+
+
+ACTIONS: Final[Mapping[str, Callable[[ConnectorParts, Asked, Deadline], Answer]]] = {
+    "make": make, "rows": rows, "remove": remove, "sample": sample, "write_made": write_made,
+}  # fmt: skip
+
+
+def _target(parts: ConnectorParts, asked: Asked) -> TrialTarget | None:
+    connector = parts.build_connector()
+    return connector.trial_target(asked["target"]) if isinstance(connector, TrialSink) else None
+
+
+def main() -> int:
+    """The child process: read what is asked, answer. `error` is what went wrong."""
+    asked = json.load(sys.stdin)
+    try:
+        parts = ConnectorSettings(asked["worker"], asked["connector"]).open()
+        answer = ACTIONS[asked["do"]](parts, asked, Deadline.after(asked["timeout_s"]))
+    except ConnectError as error:
+        answer = {"error": str(error)}
+    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what the evaluation shows
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    json.dump(answer, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""Where the records come from that a sink is tried with: the user's topics, a source's run, or made ones.
+
+The user's topics are read by assignment, without a group; their records are copied into topics of the same names in the
+sandbox.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connect.evaluate.children import asked_of, reason_of
+from connect.evaluate.copies import write_records
+from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.topic_rows import ends_of
+from connect.evaluate.trial import SINK_PROCESS
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.settings import admin_settings, consumer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.runtime.connector_settings import ConnectorSettings
+
+LIMIT_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records in the sandbox. `ends`: the next offset of each partition. `origin`: where they come from, in words."""
+
+    ends: Mapping[TopicPartition, int]
+    origin: str
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return sum(self.ends.values())
+
+
+def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
+    """The topics that a sink's configuration names, or that its topics.regex matches among the known ones. Pure."""
+    named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
+    pattern = config.get("topics.regex", "")
+    if named or not pattern:
+        return named
+    try:
+        return sorted(topic for topic in known if re.fullmatch(pattern, topic))
+    except re.error as error:
+        raise ConnectError(f"topics.regex is no regular expression: {error}.", key="topics.regex") from error
+
+
+def newest_spans(
+    beginnings: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], records: int
+) -> dict[TopicPartition, Span]:
+    """So many of the newest records, the same share of every partition that has some. Pure."""
+    filled = [place for place, end in ends.items() if end > beginnings.get(place, 0)]
+    share = -(-records // max(1, len(filled)))
+    return {place: Span(max(beginnings.get(place, 0), ends[place] - share), ends[place]) for place in filled}
+
+
+def from_users_kafka(worker: Mapping[str, str], config: Mapping[str, str], records: int, servers: str) -> Records:
+    """Copies of the newest records of the user's topics. ConnectError: there is no such topic, or nothing in it."""
+    deadline = Deadline.after(LIMIT_S)
+    admin = TopicAdmin(admin_settings(worker, {}, "connect-poc").properties)
+    reading = dict(consumer_settings(worker, {}, client_id="connect-poc").properties)
+    reading.pop("consumer.path", None)
+    topics = wanted_topics(config, admin.topics(deadline))
+    ends = ends_of(admin, topics, deadline)
+    missing = sorted(set(topics) - {place.topic for place in ends})
+    if missing or not ends:
+        raise ConnectError(
+            f"{worker['bootstrap.servers']} has no topic {', '.join(missing) or config.get('topics.regex', '')}.",
+            key="topics",
+        )
+    spans = newest_spans(admin.beginning_offsets(list(ends), deadline), ends, records)
+    if not spans:
+        raise ConnectError(f"The topics {', '.join(topics)} have no record.", key="topics")
+    found = write_records(servers, read_spans(reading, spans, deadline), _partitions(ends), deadline)
+    return Records(found, f"newest records of {', '.join(topics)} at {worker['bootstrap.servers']}")
+
+
+def from_run(sandbox: Sandbox, ends: Mapping[TopicPartition, int], prefix: str, topics: Iterable[str]) -> Records:
+    """What a source's run wrote to topics with a prefix, in topics without it. ConnectError: none is the sink's."""
+    deadline = Deadline.after(LIMIT_S)
+    wanted = set(topics)
+    own = {place: end for place, end in ends.items() if place.topic.removeprefix(prefix) in wanted}
+    if not own:
+        there = ", ".join(sorted({place.topic.removeprefix(prefix) for place in ends})) or "none"
+        raise ConnectError(f"The source writes to {there}; the sink reads {', '.join(sorted(wanted))}.", key="topics")
+    spans = {place: Span(0, end) for place, end in own.items()}
+    renamed = (
+        replace(raw, topic=raw.topic.removeprefix(prefix)) for raw in read_spans(sandbox.reading, spans, deadline)
+    )
+    counts = {topic.removeprefix(prefix): count for topic, count in _partitions(own).items()}
+    return Records(write_records(sandbox.servers, renamed, counts, deadline), "what the source wrote")
+
+
+def made(settings: ConnectorSettings, records: int) -> Records:
+    """Made ones, for every topic that the sink names. ConnectError: it names none, or its converters write none."""
+    topics = wanted_topics(settings.connector, ())
+    if not topics:
+        raise ConnectError("The sink names no topic to make records for.", key="topics")
+    asked = {
+        "do": "write_made", "worker": dict(settings.worker), "connector": dict(settings.connector),
+        "topics": topics, "records": -(-records // len(topics)),
+    }  # fmt: skip
+    answer = asked_of(SINK_PROCESS, asked, LIMIT_S)
+    reason = reason_of(answer)
+    if reason is not None:
+        raise ConnectError(f"No records could be made: {reason}")
+    ends = {TopicPartition(topic, number): end for topic, number, end in answer["ends"]}
+    return Records(ends, "records made for this evaluation")
+
+
+def _partitions(ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for place in ends:
+        counts[place.topic] = max(counts.get(place.topic, 0), place.partition + 1)
+    return counts

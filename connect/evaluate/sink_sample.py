@@ -1,0 +1,93 @@
+"""What a sink would be given of records in Kafka: fields and types, rows that cannot be converted, rows that are left.
+
+Runs in a process of its own (`sink_process`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import SchemaError
+from connect.api.records import Batch, TopicPartition
+from connect.evaluate.sample import EXAMPLE_CHARS, FieldTypes, named_type, types_of
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.settings import consumer_settings
+from connect.runtime.connector_settings import ConnectorParts
+from connect.runtime.tolerance import BadRow
+
+REASONS: Final = 20
+
+
+@dataclass(slots=True)
+class SinkSample:
+    """`kept`: offsets that come out of converters and transforms with a value, by `topic-partition`. `tombstones`: rows
+    that come out without one.
+    """
+
+    records: int = 0
+    topics: dict[str, int] = field(default_factory=dict)
+    fields: dict[str, FieldTypes] = field(default_factory=dict)
+    kept: dict[str, list[int]] = field(default_factory=dict)
+    tombstones: int = 0
+    refused_rows: int = 0
+    refused: list[str] = field(default_factory=list)
+    error: str | None = None
+
+
+def place_of(partition: TopicPartition) -> str:
+    """A partition as a key of `kept`."""
+    return f"{partition.topic}-{partition.partition}"
+
+
+def take_sink_sample(
+    parts: ConnectorParts, spans: Mapping[TopicPartition, Span], deadline: Deadline, *, show_values: bool
+) -> SinkSample:
+    """Convert these records as a task would. RetriableError: they were not read in time."""
+    sample = SinkSample(kept={place_of(partition): [] for partition in spans})
+    bad: list[BadRow] = []
+    pipeline = parts.sink_pipeline(bad.extend)
+    settings = dict(consumer_settings(parts.clients.worker_properties, {}, client_id="connect-poc-sample").properties)
+    settings.pop("consumer.path", None)
+    for raw in read_spans(settings, spans, deadline):
+        sample.records += len(raw)
+        sample.topics[raw.topic] = sample.topics.get(raw.topic, 0) + len(raw)
+        for batch in pipeline.decode(raw):
+            if len(batch):
+                _note_rows(batch, sample, show_values=show_values)
+    sample.refused_rows = len(bad)
+    for row in bad:
+        _note_refused(row.error, sample, show_values=show_values)
+    return sample
+
+
+def _note_rows(batch: Batch, sample: SinkSample, *, show_values: bool) -> None:
+    assert batch.consumed is not None
+    values = batch.values.rows()
+    kept = sample.kept.setdefault(place_of(batch.consumed.topic_partition), [])
+    offsets = zip(batch.consumed.offsets.to_pylist(), values, strict=True)
+    kept.extend(offset for offset, value in offsets if value is not None)
+    sample.tombstones += sum(1 for value in values if value is None)
+    arrow = types_of(batch.values.arrow())
+    for value in values:
+        if value is None:
+            continue
+        for name, member in (value if isinstance(value, Mapping) else {"": value}).items():
+            path = f"{batch.topic}.{name}" if name else batch.topic
+            known = sample.fields.get(path)
+            if known is None:
+                kind = named_type(batch.values.schema, name)
+                known = sample.fields[path] = FieldTypes(path, kind, arrow.get(name, ""), "")
+            known.rows += 1
+            known.nulls += member is None
+            if show_values and not known.example and member is not None:
+                known.example = str(member)[:EXAMPLE_CHARS]
+
+
+def _note_refused(error: Exception, sample: SinkSample, *, show_values: bool) -> None:
+    at = f" in field {error.field}" if isinstance(error, SchemaError) and error.field else ""
+    text = str(error) if show_values else f"{type(error).__name__}{at}; --show-values shows its text"
+    if text not in sample.refused and len(sample.refused) < REASONS:
+        sample.refused.append(text)

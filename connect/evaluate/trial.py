@@ -1,0 +1,60 @@
+"""A sink's target apart, made, read and removed by a process of its own; see `connect.api.trial`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from connect.api.errors import ConnectError
+from connect.evaluate.children import asked_of, reason_of
+from connect.runtime.connector_settings import ConnectorSettings
+
+SINK_PROCESS: Final = "connect.evaluate.sink_process"
+LIMIT_S: Final = 120.0
+
+
+class NoTargetApartError(ConnectError):
+    """The sink offers no target beside its real one, which is not written to."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """One target. `config`: the connector's configuration that writes there."""
+
+    settings: ConnectorSettings
+    name: str
+    config: Mapping[str, str] = field(default_factory=dict)
+    is_once: bool = False
+    merges: bool = False
+
+    def make(self) -> None:
+        """Make it. NoTargetApartError; ConnectError: it cannot be made, with the connector's words."""
+        made = self._ask("make")
+        if made["settings"] is None:
+            raise NoTargetApartError(
+                "The sink offers no target beside its real one, and nothing is written to that.",
+                fix="Its connector class can offer connect.api.trial.TrialSink.",
+            )
+        self.config = {**self.settings.connector, **made["settings"]}
+        self.is_once, self.merges = made["is_once"], made["merges"]
+
+    def rows(self) -> Counter[str]:
+        """How often each row is there, by its hash. ConnectError."""
+        return Counter(self._ask("rows")["rows"])
+
+    def remove(self) -> None:
+        """Remove it with all that is in it. ConnectError."""
+        self._ask("remove")
+
+    def _ask(self, action: str) -> dict[str, Any]:
+        asked = {
+            "do": action, "target": self.name,
+            "worker": dict(self.settings.worker), "connector": dict(self.settings.connector),
+        }  # fmt: skip
+        answer = asked_of(SINK_PROCESS, asked, LIMIT_S)
+        reason = reason_of(answer)
+        if reason is not None:
+            raise ConnectError(reason)
+        return answer

@@ -1,0 +1,85 @@
+"""A dataset of a trial's own, beside the one that the sink is set to; its rows are read by Google's client alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connectors.bigquery.client import open_client
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.errors import translated
+
+_OF_ARRIVAL: Final = "insertTime"
+"""A member of kafkaDataFieldName: the time at which a row was written."""
+
+
+class TrialDataset:
+    """`<dataset>_<name>`. Making it needs the right bigquery.datasets.create."""
+
+    def __init__(self, config: BigQuerySinkConfig, name: str) -> None:
+        self._config = config
+        self._dataset = re.sub(r"\W", "_", f"{config.dataset}_{name}")
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The other dataset."""
+        return {"defaultDataset": self._dataset}
+
+    @property
+    def is_once(self) -> bool:
+        """Where records are merged into rows."""
+        return self._config.merges
+
+    @property
+    def merges(self) -> bool:
+        """Records with the same dedup fields are one row."""
+        return self._config.merges
+
+    def make(self, deadline: Deadline) -> None:
+        """Create the dataset. ConfigError when that is not allowed."""
+        with self._client("creating the dataset") as client:
+            client.create_dataset(self._dataset, timeout=deadline.remaining_s)
+
+    def rows(self, deadline: Deadline) -> Iterator[bytes]:
+        """The rows of all tables but staging tables, whose names begin with `_`."""
+        with self._client("reading the dataset") as client:
+            for table in list(client.list_tables(self._dataset, timeout=deadline.remaining_s)):
+                if not table.table_id.startswith("_"):
+                    sql = f"SELECT * FROM `{self._config.project}`.`{self._dataset}`.`{table.table_id}`"  # noqa: S608 - names of BigQuery
+                    for row in client.query(sql, timeout=deadline.remaining_s).result():
+                        yield repr((table.table_id, self._plain(dict(row)))).encode()
+
+    def remove(self, deadline: Deadline) -> None:
+        """Delete the dataset with all tables."""
+        with self._client("deleting the dataset") as client:
+            for table in self._tables(client, deadline):
+                client.delete_table(table, not_found_ok=True, timeout=deadline.remaining_s)
+            client.delete_dataset(self._dataset, not_found_ok=True, timeout=deadline.remaining_s)
+
+    @contextmanager
+    def _client(self, doing: str) -> Iterator[Any]:
+        client = open_client(self._config)
+        try:
+            with translated(doing, project=self._config.project, dataset=self._dataset):
+                yield client
+        finally:
+            client.close()
+
+    def _tables(self, client: Any, deadline: Deadline) -> list[Any]:
+        from google.api_core.exceptions import NotFound
+
+        try:
+            return list(client.list_tables(self._dataset, timeout=deadline.remaining_s))
+        except NotFound:
+            return []
+
+    def _plain(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A row without the time at which it was written."""
+        column = self._config.coordinates_column
+        coordinates = row.get(column) if column else None
+        if not isinstance(coordinates, Mapping):
+            return row
+        return {**row, column: {name: value for name, value in coordinates.items() if name != _OF_ARRIVAL}}

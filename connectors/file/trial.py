@@ -1,0 +1,42 @@
+"""A file of a trial's own, beside the one that the sink is set to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+
+
+class TrialFile:
+    """`<file>.<name>`. Rows are its lines, so a value with a line break is several."""
+
+    is_once = False
+    merges = False
+
+    def __init__(self, file: str | None, name: str) -> None:
+        """ConfigError: the sink writes to standard output, where nothing can be read back."""
+        if not file:
+            raise ConfigError("Standard output cannot be read back.", key="file", fix="Name a file.")
+        self._path = Path(f"{file}.{name}")
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The other file."""
+        return {"file": str(self._path)}
+
+    def make(self, deadline: Deadline) -> None:
+        """The sink makes it."""
+
+    def rows(self, deadline: Deadline) -> Iterator[bytes]:
+        """Its lines; none where the sink has written none."""
+        del deadline
+        if self._path.exists():
+            with self._path.open("rb") as lines:
+                yield from lines
+
+    def remove(self, deadline: Deadline) -> None:
+        """Delete it."""
+        del deadline
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,95 @@
+"""Objects of a trial's own, below the folder that the sink is set to; their rows read back with none of its writers."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connectors.s3.classes import AVRO_FORMAT, BYTES_FORMAT, PARQUET_FORMAT
+from connectors.s3.compression import Compression
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.store import open_store
+
+Reader = Callable[[bytes], Iterator[bytes]]
+_OBJECTS_A_DELETE: Final = 500
+
+
+class TrialObjects:
+    """`<topics.dir>/_<name>`: readers of tables pass over folders whose name begins so."""
+
+    merges = False
+
+    def __init__(self, config: S3SinkConfig, name: str) -> None:
+        self._config = config
+        self._folder = config.directory_delim.join(part for part in (config.topics_dir, f"_{name}") if part)
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The other folder."""
+        return {"topics.dir": self._folder}
+
+    @property
+    def is_once(self) -> bool:
+        """As long as an object is never written over, and the time of writing does not choose its folder."""
+        config = self._config
+        by_clock = config.is_time_partitioned and config.timestamp_extractor == "Wallclock"
+        return config.conditional_writes and not by_clock
+
+    def make(self, deadline: Deadline) -> None:
+        """A bucket has no folders to make."""
+
+    def rows(self, deadline: Deadline) -> Iterator[bytes]:
+        """The rows of all objects."""
+        read = _reader(self._config)
+        store = open_store(self._config)
+        for key in self._keys(store, deadline):
+            yield from read(bytes(store.get(key).bytes()))
+
+    def remove(self, deadline: Deadline) -> None:
+        """Delete all objects."""
+        store = open_store(self._config)
+        keys = list(self._keys(store, deadline))
+        for start in range(0, len(keys), _OBJECTS_A_DELETE):
+            store.delete(keys[start : start + _OBJECTS_A_DELETE])
+
+    def _keys(self, store: Any, deadline: Deadline) -> Iterator[str]:
+        start = self._folder + self._config.directory_delim
+        for page in store.list(start.rpartition("/")[0] or None):
+            if deadline.expired:
+                raise RetriableError(f"s3://{self._config.bucket}/{start} was not listed in time.")
+            yield from (found["path"] for found in page if found["path"].startswith(start))
+
+
+def _reader(config: S3SinkConfig) -> Reader:
+    if config.format_class == PARQUET_FORMAT:
+        return _parquet_rows
+    if config.format_class == AVRO_FORMAT:
+        return _avro_rows
+    compression = Compression(config.compression_type, config.compression_level)
+    is_bytes = config.format_class == BYTES_FORMAT
+    separator = b"\n" if not is_bytes or config.bytes_separator is None else config.bytes_separator.encode()
+    if not separator:
+        raise ConnectError("Values without a separator cannot be told apart.", key="format.bytearray.separator")
+    return lambda data: _text_rows(data, compression, separator)
+
+
+def _text_rows(data: bytes, compression: Compression, separator: bytes) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    yield from compression.unpacked(pa.py_buffer(data)).split(separator)[:-1]
+
+
+def _parquet_rows(data: bytes) -> Iterator[bytes]:
+    import pyarrow.parquet as pq
+
+    for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches():
+        yield from (repr(row).encode() for row in batch.to_pylist())
+
+
+def _avro_rows(data: bytes) -> Iterator[bytes]:
+    import fastavro
+
+    yield from (repr(row).encode() for row in fastavro.reader(io.BytesIO(data)))

@@ -1,0 +1,90 @@
+"""Sinks: clean ones pass, seeded defects are found, nothing is written to the real target and nothing is left."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from connect.client.manifests import Manifest
+from connect.evaluate.evaluation import Sides, run_checks
+from connect.evaluate.options import Options
+from connect.evaluate.result import Outcome
+
+OPTIONS = Options(sample_rows=500, duration_s=16.0, crashes=2, seed=1)
+
+
+@pytest.fixture(scope="module")
+def sandbox(seeded_plugins):
+    from connect.evaluate.sandbox import Sandbox
+
+    with Sandbox({}) as running:
+        yield running
+
+
+@pytest.fixture
+def real_target(tmp_path):
+    """The database that a sink is set to; it stays empty and alone."""
+    path = tmp_path / "real.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE rows (id INTEGER, text TEXT, body BLOB)")
+    yield path
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM rows").fetchone() == (0,)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.fixture
+def checks(sandbox, real_target):
+    """The checks of an evaluation of a seeded sink, by name."""
+
+    def run(connector, options=OPTIONS):
+        config = {"connector.class": f"kit.{connector}", "database": str(real_target), "topics": f"made-{connector}"}
+        found = run_checks(sandbox, Sides(sink=Manifest("rows", config, "test")), options, lambda text: None)
+        return {check.name: check for check in found}
+
+    return run
+
+
+def test_a_clean_sink_gives_no_warning(checks):
+    found = checks("CleanSink")
+    assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
+    assert [check.number for check in found.values()] == [1, 2, 3, 4, 5, 7, 8]
+    assert "20,000 committed records" in found["Round trip"].summary
+    assert "2 kills of the task, 20,000 rows" in found["Delivery under kills"].summary
+
+
+def test_a_sink_that_drops_one_row_of_ten_thousand_is_found(checks):
+    found = checks("DropsARow", Options(sample_rows=500, duration_s=16.0, crashes=0))["Round trip"]
+    assert (found.outcome, found.defects) == (Outcome.FAIL, {"lost"}), found
+    assert "2 of 20,000" in found.summary
+
+
+def test_a_sink_that_repeats_rows_after_a_crash_is_found(checks):
+    found = checks("RepeatsRows")
+    assert found["Round trip"].outcome is Outcome.PASS, found
+    delivered = found["Delivery under kills"]
+    assert (delivered.outcome, delivered.defects) == (Outcome.FAIL, {"duplicate"}), delivered
+
+
+def test_a_sink_without_a_target_apart_is_not_run(checks):
+    found = checks("NoTargetApart")
+    assert found["Types"].outcome is Outcome.PASS
+    assert {found[name].outcome for name in ("Round trip", "Throughput", "Delivery under kills")} == {
+        Outcome.NOT_TESTED
+    }
+
+
+def test_a_source_and_a_sink_are_evaluated_together(sandbox, real_target, rows_database):
+    source = {
+        "connector.class": "kit.TableConnector", "database": str(rows_database), "batch.max.rows": "7",
+        "exactly.once.support": "required",
+    }  # fmt: skip
+    sink = {"connector.class": "kit.CleanSink", "database": str(real_target), "topics": "rows"}
+    sides = Sides(Manifest("in", source, "test"), Manifest("out", sink, "test"))
+    found = run_checks(sandbox, sides, Options(sample_rows=500, duration_s=16.0, crashes=1, seed=1), lambda text: None)
+    assert {check.outcome for check in found} == {Outcome.PASS}, found
+    assert [check.connector for check in found] == ["in"] * 8 + ["out"] * 7
+    assert "Every one of 3,000 committed records" in next(
+        check.summary for check in found if (check.connector, check.name) == ("out", "Round trip")
+    )
