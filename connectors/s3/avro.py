@@ -10,7 +10,7 @@ import hashlib
 import lzma
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,7 +20,7 @@ from connect.api.codec import AvroValues
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Schema
-from connectors.s3.formats import Prepared
+from connectors.s3.formats import Prepared, StoredObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,6 +98,10 @@ class AvroSchema:
         """Files hold records of one schema."""
         return self.text == other.text
 
+    def merged(self, new: AvroSchema) -> AvroSchema:
+        """None holds the rows of two."""
+        raise SchemaError("The schema changed." if new.text else "The schema is gone.")
+
 
 @dataclass(slots=True)
 class AvroFormat:
@@ -140,6 +144,10 @@ class AvroFormat:
     def encoder(self) -> AvroEncoder:
         """An empty file."""
         return AvroEncoder(self.codec)
+
+    def objects(self, body: AvroBody) -> Sequence[StoredObject]:
+        """One."""
+        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 def refuse_schemaless(topic: str, array: pa.Array) -> None:
@@ -220,18 +228,25 @@ class AvroBody:
     schema: AvroSchema
     codec: str
 
+    @property
+    def size_bytes(self) -> int:
+        """The file's."""
+        return int(self.data.size)
+
     def without_first(self, rows: int) -> AvroBody:
         """The records behind the first ones, in blocks anew."""
+        encoder = AvroEncoder(self.codec)
+        for array, schema in self.pieces():
+            encoder.write(array.slice(rows), schema)
+        return encoder.end()
+
+    def pieces(self) -> Iterator[tuple[Any, AvroSchema]]:
+        """All records at once."""
         import pyarrow as pa
 
-        records = b"".join(self._blocks())[int(self.lengths[:rows].sum()) :]
-        ends = np.concatenate(([0], np.cumsum(self.lengths[rows:])))
-        array = pa.Array.from_buffers(
-            pa.large_binary(), len(ends) - 1, [None, pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(records)]
-        )
-        encoder = AvroEncoder(self.codec)
-        encoder.write(array, self.schema)
-        return encoder.end()
+        ends = np.concatenate(([0], np.cumsum(self.lengths))).astype(np.int64)
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(self._blocks()))]
+        yield pa.Array.from_buffers(pa.large_binary(), len(self.lengths), buffers), self.schema
 
     def _blocks(self) -> Iterator[bytes]:
         data = memoryview(self.data).cast("B")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from connect.api.codec import AvroValues
 from connect.api.schema import Schema
@@ -11,15 +11,20 @@ from connectors.s3.bulk_layout import BulkLayout
 from connectors.s3.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
+    CSV_FORMAT,
     DAILY_PARTITIONER,
     DEFAULT_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
     HOURLY_PARTITIONER,
+    JSON_ARRAY_FORMAT,
+    JSON_FORMAT,
     PARQUET_FORMAT,
 )
+from connectors.s3.compatibility import COMPATIBILITIES
 from connectors.s3.compression import Compression
 from connectors.s3.config import S3SinkConfig
+from connectors.s3.csv import CsvFormat
 from connectors.s3.each_path import EachPath
 from connectors.s3.formats import Format
 from connectors.s3.intake import Intake
@@ -31,11 +36,14 @@ from connectors.s3.partitioners import (
     FieldPartitioner,
     Partitioner,
     TimePartitioner,
+    TombstonePartitioner,
 )
 from connectors.s3.path_format import PathFormat
 from connectors.s3.rotation import Rotation, Rules
 from connectors.s3.schedule import Schedule
-from connectors.s3.text import BytesFormat, JsonFormat
+from connectors.s3.shape import Shape
+from connectors.s3.strands import HeaderSide, KeySide, Side, Strand, StrandsFormat
+from connectors.s3.text import BytesFormat, JsonArrayFormat, JsonFormat
 from connectors.s3.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
 from connectors.s3.together import Together
 
@@ -46,14 +54,21 @@ _HOUR_MS = 3_600_000
 
 def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
     """What decides how a batch is written, and where."""
-    extractor, file_format = _extractor_of(config, now_ms), _format_of(config, avro)
+    extractor, beside = _extractor_of(config, now_ms), _beside(config, avro)
+    values = _one_format(config, config.format_class, avro)
+    file_format: Format = StrandsFormat(values, beside, config.writes_tombstones) if beside else values
     return Intake(
         format=file_format,
-        layout=_layout_of(config, file_format),
-        partitioner=_partitioner_of(config, extractor),
+        layout=_layout_of(config, values, beside),
+        partitioner=(
+            TombstonePartitioner(_partitioner_of(config, extractor), config.tombstone_path)
+            if config.writes_tombstones
+            else _partitioner_of(config, extractor)
+        ),
         rotation_times=extractor if config.rotate_interval_ms > 0 else None,
         counts_bytes=config.rotate_size_bytes > 0,
         ignores_nulls=config.null_values.lower() == "ignore",
+        shape=_shape_of(config),
     )
 
 
@@ -85,14 +100,16 @@ def schedule_of(config: S3SinkConfig) -> Schedule:
     return Schedule(_or_none(config.rotate_schedule_ms), _or_none(config.rotate_idle_ms), config.timezone or "UTC")
 
 
-def _layout_of(config: S3SinkConfig, file_format: Format) -> Layout:
+def _layout_of(config: S3SinkConfig, values: Format, beside: Sequence[Strand]) -> Layout:
     """How objects are named."""
     return Layout(
         config.topics_dir,
         config.directory_delim,
         config.file_delim,
         config.offset_pad_width,
-        file_format.extension,
+        values.extension,
+        (config.tombstone_path, beside[-1].extension) if config.writes_tombstones else None,
+        max((strand.extension for strand in beside), key=len, default=""),
     )
 
 
@@ -105,16 +122,35 @@ def _or_none(value: int) -> int | None:
     return None if value == -1 else value
 
 
-def _format_of(config: S3SinkConfig, avro: WritesAvro) -> Format:
+def _beside(config: S3SinkConfig, avro: WritesAvro) -> Sequence[Strand]:
+    """What is stored beside values, in the order in which it is created."""
+    keys = [_strand(config, KeySide(), config.keys_format, avro)] if config.store_keys else []
+    headers = [_strand(config, HeaderSide(), config.headers_format, avro)] if config.store_headers else []
+    return [*keys, *headers]
+
+
+def _strand(config: S3SinkConfig, side: Side, class_name: str, avro: WritesAvro) -> Strand:
+    return Strand(side, _one_format(config, class_name, avro), class_name == PARQUET_FORMAT)
+
+
+def _one_format(config: S3SinkConfig, class_name: str, avro: WritesAvro) -> Format:
     compression = Compression(config.compression_type, config.compression_level)
-    if config.format_class == PARQUET_FORMAT:
-        return ParquetFormat(config.parquet_codec)
-    if config.format_class == AVRO_FORMAT:
-        return AvroFormat(config.avro_codec, lambda schema: avro(schema, config.avro_properties))
-    if config.format_class == BYTES_FORMAT:
-        separator = "\n" if config.bytes_separator is None else config.bytes_separator
-        return BytesFormat(config.bytes_extension, separator.encode(), compression)
-    return JsonFormat(compression, config.json_decimal_format.upper() == "NUMERIC")
+    lines = JsonFormat(compression, config.json_decimal_format.upper() == "NUMERIC")
+    separator = "\n" if config.bytes_separator is None else config.bytes_separator
+    formats: Mapping[str, Callable[[], Format]] = {
+        PARQUET_FORMAT: lambda: ParquetFormat(config.parquet_codec),
+        AVRO_FORMAT: lambda: AvroFormat(config.avro_codec, lambda schema: avro(schema, config.avro_properties)),
+        BYTES_FORMAT: lambda: BytesFormat(config.bytes_extension, separator.encode(), compression),
+        JSON_FORMAT: lambda: lines,
+        JSON_ARRAY_FORMAT: lambda: JsonArrayFormat(lines),
+        CSV_FORMAT: lambda: CsvFormat(compression),
+    }
+    return formats[class_name]()
+
+
+def _shape_of(config: S3SinkConfig) -> Shape:
+    dropped = frozenset(config.field_names) if config.drop_partition_fields else frozenset()
+    return Shape(dropped, COMPATIBILITIES[config.schema_compatibility.upper()])
 
 
 def _partitioner_of(config: S3SinkConfig, extractor: TimestampExtractor) -> Partitioner:

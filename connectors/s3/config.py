@@ -14,7 +14,6 @@ from pydantic import AfterValidator, SecretStr
 from connect.api.config import (
     Boolean,
     ClassName,
-    ConfigType,
     Int,
     ListOf,
     Long,
@@ -27,23 +26,19 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
-from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.classes import (
-    AVRO_FORMAT,
-    BYTES_FORMAT,
     CREDENTIALS_PROVIDERS,
     DAILY_PARTITIONER,
     DEFAULT_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
     HOURLY_PARTITIONER,
-    JSON_FORMAT,
-    PARQUET_FORMAT,
     S3_STORAGE,
     TIME_PARTITIONER,
     TIME_PARTITIONERS,
 )
-from connectors.s3.limits import WITHOUT_EFFECT, key_part, off_or_positive, only, refuse, timezone_name
+from connectors.s3.format_config import FormatConfig
+from connectors.s3.limits import WITHOUT_EFFECT, key_part, off_or_positive, only, timezone_name
 from connectors.s3.notes import waiting_records, weaknesses
 from connectors.s3.path_format import PathFormat
 
@@ -59,62 +54,9 @@ def _check_path_format(value: str) -> str:
     return value
 
 
-class S3SinkConfig(BucketConfig):
+class S3SinkConfig(FormatConfig):
     """Confluent's S3 sink settings, and five of ours: rotate.size.bytes, rotate.idle.ms, buffer.max.bytes,
     exactly.once, s3.request.timeout.ms."""
-
-    format_class: Annotated[
-        ClassName,
-        one_of(PARQUET_FORMAT, AVRO_FORMAT, JSON_FORMAT, BYTES_FORMAT),
-    ] = key("format.class", doc="Format of the objects.", importance="high", group="Format")
-    parquet_codec: Annotated[String, one_of("none", "gzip", "snappy", "lz4", "zstd")] = key(
-        "parquet.codec", "snappy", doc="Compression inside Parquet files; part of the file name.", group="Format"
-    )
-    avro_codec: Annotated[String, one_of("null", "deflate", "snappy", "bzip2", "xz", "zstandard")] = key(
-        "avro.codec", "null", doc="Compression inside Avro files; no part of the file name.", group="Format"
-    )
-    enhanced_avro: Boolean = key(
-        "enhanced.avro.schema.support", True, doc="Avro files: enums stay enums, and names keep their package.",
-        importance="low", group="Format",
-    )  # fmt: skip
-    connect_meta_data: Boolean = key(
-        "connect.meta.data", True, doc="Avro files: the schema tells what Connect knows beyond Avro, as connect.name.",
-        importance="low", group="Format",
-    )  # fmt: skip
-    optional_map_keys: Boolean = key(
-        "allow.optional.map.keys", False, doc="Avro files: maps with optional keys of text are maps, not arrays of "
-        "entries.", importance="low", group="Format",
-    )  # fmt: skip
-    compression_type: Annotated[String, one_of("none", "gzip", "zstd")] = key(
-        "s3.compression.type", "none", doc="Compression of JSON and byte files; zstd is ours.", group="Format"
-    )
-    compression_level: Annotated[Int, between(-1, 9)] = key(
-        "s3.compression.level", -1, doc="zlib's level; -1: its default.", importance="low", group="Format"
-    )
-    json_decimal_format: Annotated[String, one_of("BASE64", "NUMERIC", ignore_case=True)] = key(
-        "json.decimal.format", "BASE64", doc="Decimals in JSON: unscaled bytes in base64, or a number.", group="Format"
-    )
-    bytes_extension: String = key(
-        "format.bytearray.extension", ".bin", doc="File name extension of ByteArrayFormat.", importance="low",
-        group="Format",
-    )  # fmt: skip
-    bytes_separator: Annotated[str | None, ConfigType.STRING] = key(
-        "format.bytearray.separator", None, doc="Written after each value of ByteArrayFormat. Null: a line feed.",
-        importance="low", group="Format",
-    )  # fmt: skip
-    null_values: Annotated[
-        String,
-        refuse("write", "write needs store.kafka.keys=true, which is not supported; use ignore or fail"),
-        one_of("fail", "ignore", ignore_case=True),
-    ] = key(
-        "behavior.on.null.values",
-        "fail",
-        doc="Records with a null value: fail rejects them as errors.tolerance says, ignore leaves them out.",
-        group="Format",
-    )
-    schema_compatibility: Annotated[
-        String, only("NONE", "a changed schema starts a new file; projecting to one schema is not supported")
-    ] = key("schema.compatibility", "NONE", doc="What a changed schema does: NONE starts a new file.", group="Format")
 
     flush_size: Annotated[Int, at_least(1)] = key(
         "flush.size", doc="Records after which a file ends.", importance="high", group="Rotation"
@@ -228,12 +170,6 @@ class S3SinkConfig(BucketConfig):
         "s3.credentials.provider.class", CREDENTIALS_PROVIDERS[0], doc="The default chain, see aws.access.key.id.",
         importance="low", group="Limits",
     )  # fmt: skip
-    store_keys: Annotated[Boolean, only("false", "record keys are not stored beside the values")] = key(
-        "store.kafka.keys", False, doc="Store keys too: not supported.", importance="low", group="Limits"
-    )
-    store_headers: Annotated[Boolean, only("false", "record headers are not stored beside the values")] = key(
-        "store.kafka.headers", False, doc="Store headers too: not supported.", importance="low", group="Limits"
-    )
     acl_canned: Annotated[String, only("", "objects belong to the bucket's owner; use a bucket policy")] = key(
         "s3.acl.canned", "", doc="Canned ACL: not supported.", importance="low", group="Limits"
     )
@@ -247,15 +183,6 @@ class S3SinkConfig(BucketConfig):
         "s3.schema.partition.affix.type", "NONE", doc="Schema name in the path: not supported.", importance="low",
         group="Limits",
     )  # fmt: skip
-
-    @property
-    def avro_properties(self) -> dict[str, str]:
-        """How schemas become Avro's."""
-        return {
-            "enhanced.avro.schema.support": str(self.enhanced_avro).lower(),
-            "connect.meta.data": str(self.connect_meta_data).lower(),
-            "allow.optional.map.keys": str(self.optional_map_keys).lower(),
-        }
 
     @property
     def is_time_partitioned(self) -> bool:
@@ -283,18 +210,21 @@ class S3SinkConfig(BucketConfig):
         """What is wrong between keys."""
         yield from self._partitioner_problems()
         yield from self._delivery_problems()
+        yield from self.format_problems()
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
             name = "aws.access.key.id" if not self.access_key_id else "aws.secret.access.key"
             yield ConfigProblem(name, "aws.access.key.id and aws.secret.access.key go together; set both or none.")
-        own = {PARQUET_FORMAT: "parquet.codec", AVRO_FORMAT: "avro.codec"}.get(self.format_class)
-        if own is not None and self.compression_type != "none":
-            yield ConfigProblem("s3.compression.type", f"s3.compression.type is for JSON and byte files; use {own}.")
 
     def _partitioner_problems(self) -> Iterator[ConfigProblem]:
         name = self.partitioner_class.rpartition(".")[2]
         by_field = {FIELD_PARTITIONER, FIELD_AND_TIME_PARTITIONER}
         if self.partitioner_class in by_field and not all(self.field_names or ("",)):
             yield ConfigProblem("partition.field.name", f"{name} needs partition.field.name.")
+        if self.drop_partition_fields and any("." in field for field in self.field_names):
+            yield ConfigProblem(
+                "partition.field.drop", "Only fields of the topmost struct can be left out, and one of "
+                "partition.field.name has a dot.",
+            )  # fmt: skip
         if self.partitioner_class not in {TIME_PARTITIONER, FIELD_AND_TIME_PARTITIONER}:
             return
         if self.duration_ms == -1:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -51,6 +52,7 @@ class PartitionFiles:
         self._spools: dict[str, Spool] = {}
         self._ended: dict[Place, deque[EndedFile]] = {}
         self._reach: dict[Place, int] = {}
+        self._agreed: set[Place] = set()
         self._began: int | None = None
         self._taken_end: int | None = None
         self._position: int | None = None
@@ -63,7 +65,7 @@ class PartitionFiles:
     @property
     def buffered_bytes(self) -> int:
         """Encoded and waiting bytes, ended files included."""
-        ended: int = sum(file.body.data.size for files in self._ended.values() for file in files)
+        ended: int = sum(file.body.size_bytes for files in self._ended.values() for file in files)
         return ended + self.open_bytes
 
     @property
@@ -123,6 +125,10 @@ class PartitionFiles:
 
     def encode(self) -> None:
         """Make files that have ended ready to become objects."""
+        self._agreed = {
+            p for p in self._agreed if p in self._ended and (h := self._head(p)) is not None and h.lacks_rows
+        }
+        self._end([file for place, file in self._open.by_place.items() if place in self._agreed])
         for spool in self._spools.values():
             spool.sort()
         ended, self._open.ended = self._open.ended, []
@@ -136,7 +142,7 @@ class PartitionFiles:
         """
         for place in list(self._ended):
             head = self._head(place)
-            if head is not None:
+            if head is not None and not head.lacks_rows:
                 yield head
 
     def created(self, file: EndedFile) -> None:
@@ -148,9 +154,22 @@ class PartitionFiles:
         self.rows_already_there += file.rows_before(extent.end_offset)
         self.learn(file.place, extent.end_offset)
 
+    def agree(self, file: EndedFile, end_offset: int) -> None:
+        """Another writer has created the first of several objects of a file from `to_create`: all must end there.
+
+        So whoever creates the others creates those of the same rows.
+        """
+        files = self._ended[file.place]
+        self._agreed.add(file.place)
+        rest = file.behind(end_offset) if end_offset < file.end_offset else None
+        own = file if rest is None else file.until(end_offset)
+        files[0] = replace(own, agreed_end=end_offset)
+        if rest is not None:
+            files.insert(1, rest)
+
     def durable_offset(self) -> int | None:
         """The next offset that may be committed; None while it is where this life began."""
-        heads = [head.offsets[0] for head in self.to_create()]
+        heads = [head.offsets[0] for place in list(self._ended) if (head := self._head(place)) is not None]
         opened = self._open.least_offset()
         least = min([*heads, *([] if opened is None else [opened])], default=None)
         durable = self._rotation.durable(least, self._position, max(self._reach.values(), default=0))
@@ -163,10 +182,30 @@ class PartitionFiles:
             rest = files[0].behind(self._reach.get(place, 0))
             if rest is not None:
                 files[0] = rest
-                return rest
+                if rest.lacks_rows:
+                    self._complete(files)
+                return files[0]
             files.popleft()
         del self._ended[place]
         return None
+
+    def _complete(self, files: deque[EndedFile]) -> None:
+        """Give the first file of a place the rows up to its agreed end, as far as they are in files that have ended."""
+        head, end = files[0], files[0].agreed_end
+        assert end is not None
+        while head.lacks_rows and len(files) > 1 and files[1].offsets[0] < end:
+            head = head.joined(files[1])
+            del files[1]
+        opened = self._open.by_place.get(head.place)
+        is_read = len(files) > 1 or (self._position is not None and self._position >= end)
+        is_open = opened is not None and opened.first_offset < end
+        waits = is_open or any(file.place == head.place for file in self._open.ended)
+        files[0] = head
+        if head.end_offset > end:
+            self.agree(head, end)
+        elif is_read and not waits:
+            # Compaction may have taken the last rows.
+            files[0] = replace(head, end_offset=end)
 
     def _end(self, files: Sequence[OpenFile]) -> None:
         if files:

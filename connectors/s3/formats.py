@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
+from connectors.s3.inferred import narrowed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class FileSchema(Protocol):
-    """What all rows of a file share: a `pa.Schema`, or a format's own kind."""
+    """What all rows of a file share: a `pa.Schema`, or a format's own kind, which has these two as well."""
 
     def equals(self, other: Any) -> bool:
         """Rows of both may be in one file."""
+
+    def merged(self, new: Any) -> Any:
+        """The schema that holds the rows of both. SchemaError: there is none."""
+
+    def narrowed(self, rows: Any) -> tuple[Any, Any]:
+        """Some of the rows, and the schema that they need."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One object of an ended file: what its name ends with, its media type, its bytes."""
+
+    extension: str
+    content_type: str
+    data: pa.Buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +46,41 @@ class Prepared:
 
     rows: pa.RecordBatch | pa.Array
     valid: pa.BooleanArray | None
-    schema: FileSchema | None = None
+    schema: Any = None
     is_inferred: bool = False
+
+    def narrowed(self, start: int, stop: int) -> Prepared:
+        """Rows start..stop-1 of schemaless ones, with no more schema than they need."""
+        import pyarrow as pa
+
+        rows = self.rows.slice(start, stop - start)
+        if self.schema is not None and not isinstance(self.schema, pa.Schema):
+            rows, schema = self.schema.narrowed(rows)
+            return replace(self, rows=rows, schema=schema)
+        rows = narrowed(rows)
+        return replace(self, rows=rows, schema=rows.schema)
 
 
 class Body(Protocol):
     """The encoded rows of an ended file."""
 
     @property
-    def data(self) -> pa.Buffer:
-        """What is uploaded."""
+    def size_bytes(self) -> int:
+        """Of what is uploaded."""
 
     def without_first(self, rows: int) -> Body:
         """The same file without its first rows; some must remain."""
+
+
+class ReadableBody(Body, Protocol):
+    """Rows that can be read again, as they can of every file that is one object."""
+
+    @property
+    def data(self) -> pa.Buffer:
+        """What is uploaded."""
+
+    def pieces(self) -> Iterator[tuple[Any, Any]]:
+        """What was written, in order: rows and the schema they are in now."""
 
 
 class Encoder(Protocol):
@@ -83,6 +121,9 @@ class Format(Protocol):
     def encoder(self) -> Encoder:
         """An empty file."""
 
+    def objects(self, body: Any) -> Sequence[StoredObject]:
+        """The objects that a file becomes, in the order in which they are created; the last says that all are there."""
+
 
 def merged_schema(current: Any, new: Prepared) -> Any:
     """The schema that holds the rows of both without loss. SchemaError when there is none: then a new file begins.
@@ -93,12 +134,21 @@ def merged_schema(current: Any, new: Prepared) -> Any:
 
     if current is None or new.schema is None or current.equals(new.schema):
         return new.schema
+    if not isinstance(current, pa.Schema):
+        return current.merged(new.schema)
     if not new.is_inferred:
         raise SchemaError("The schema changed.")
     try:
         return pa.unify_schemas([current, new.schema], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaError(f"The schema changed: {error}") from error
+
+
+def arrow_of(schema: Any) -> pa.Schema:
+    """The Arrow schema of rows that are a record batch."""
+    import pyarrow as pa
+
+    return schema if isinstance(schema, pa.Schema) else schema.arrow
 
 
 def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -120,4 +170,17 @@ def joined(parts: Sequence[pa.RecordBatch | pa.Array], schema: Any) -> pa.Record
 
     if isinstance(parts[0], pa.Array):
         return pa.concat_arrays(parts)
-    return pa.concat_batches([fit(part, schema) for part in parts])
+    return pa.concat_batches([fit(part, arrow_of(schema)) for part in parts])
+
+
+def recut(encoder: Encoder, bodies: Sequence[ReadableBody], rows: int | None) -> Body:
+    """The first rows of files that follow each other, all where `rows` is None. SchemaError: one cannot hold them."""
+    found: list[Any] = []
+    schema: Any = None
+    for piece, own in (piece for body in bodies for piece in body.pieces()):
+        part = piece if rows is None else piece.slice(0, rows)
+        rows = None if rows is None else rows - len(part)
+        schema = merged_schema(schema, Prepared(part, None, own, is_inferred=True))
+        found.append(part)
+    encoder.write(joined(found, schema), schema)
+    return encoder.end()

@@ -39,6 +39,45 @@ def empty_structs(batch: Batch) -> dict[int, SchemaError]:
     return {row: empty_struct(path) for row, path in paths if path is not None}
 
 
+def typed(schema: pa.Schema) -> pa.Schema:
+    """The schema without what has no type: fields that are null in every row, and lists that are empty in every row.
+
+    At least one column remains, as a file without any would have no rows.
+    """
+    import pyarrow as pa
+
+    fields = [field.with_type(kind) for field in schema if (kind := _typed(field.type)) is not None]
+    return pa.schema(fields or [schema.field(0)])
+
+
+def nullable(kind: pa.DataType) -> pa.DataType:
+    """The type with every field optional, at any depth: rows of another schema may lack it."""
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_struct(kind):
+        return pa.struct([pa.field(field.name, nullable(field.type)) for field in kind])
+    if t.is_list(kind):
+        return pa.list_(pa.field(kind.value_field.name, nullable(kind.value_type)))
+    if t.is_map(kind):
+        return pa.map_(kind.key_type, nullable(kind.item_type))
+    return kind
+
+
+def _typed(kind: pa.DataType) -> pa.DataType | None:
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_null(kind):
+        return None
+    if t.is_list(kind):
+        return None if (items := _typed(kind.value_type)) is None else pa.list_(kind.value_field.with_type(items))
+    if t.is_struct(kind) and kind.num_fields:
+        fields = [field.with_type(inner) for field in kind if (inner := _typed(field.type)) is not None]
+        return pa.struct(fields) if fields else None
+    return kind
+
+
 def new_doubles(before: pa.Schema, after: pa.Schema) -> frozenset[str]:
     """The columns, by dotted path, that were whole numbers and are to be doubles."""
     import pyarrow as pa

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Consumed
+from connect.api.schema import Schema
 from connectors.s3.blame import located
 from connectors.s3.formats import Format, Prepared
-from connectors.s3.inferred import narrowed
+from connectors.s3.inferred import nullable
 from connectors.s3.layout import Layout, Place
 from connectors.s3.partitioners import Partitioner, Paths
 from connectors.s3.rotation import Facts
+from connectors.s3.shape import Shape
 from connectors.s3.sizes import row_sizes
 from connectors.s3.timestamps import TimestampExtractor
 
@@ -58,8 +60,7 @@ class Admitted:
 
     def _part(self, start: int, stop: int) -> Admitted:
         consumed = replace(self.consumed, offsets=self.consumed.offsets.slice(start, stop - start))
-        rows = narrowed(self.prepared.rows.slice(start, stop - start))
-        prepared = replace(self.prepared, rows=rows, schema=rows.schema)
+        prepared = self.prepared.narrowed(start, stop)
         times = self.timestamps_ms.slice(start, stop - start)
         return Admitted(self.topic, consumed, prepared, self.facts.part(start, stop), times)
 
@@ -68,11 +69,13 @@ class Admitted:
 class Admission:
     """What becomes of a batch: parts to write, in the order of their offsets, at least one; it may have no rows.
 
-    bad: rows of the batch as it was put that are refused, ascending.
+    bad: rows of the batch as it was put that are refused, ascending. schema: what their values are written in, as far
+    as schema.compatibility asks for it.
     """
 
     parts: Sequence[Admitted]
     bad: Mapping[int, Exception]
+    schema: Schema | None = None
 
 
 @dataclass(slots=True)
@@ -80,6 +83,7 @@ class _Found:
     """What is known so far of a batch that is being admitted; all its parts were polled together."""
 
     next_offset: int
+    current: Schema | None
     parts: list[Admitted] = field(default_factory=list)
     bad: dict[int, Exception] = field(default_factory=dict)
 
@@ -97,23 +101,27 @@ class Intake:
     rotation_times: TimestampExtractor | None
     counts_bytes: bool
     ignores_nulls: bool
+    shape: Shape = field(default_factory=Shape)
 
-    def admit(self, batch: Batch) -> Admission:
+    def admit(self, batch: Batch, current: Schema | None = None) -> Admission:
         """The rows of a sink batch that are written, and those that no file can hold.
+
+        `current`: the schema that values of this topic were written in before.
 
         Rows that contradict each other, as schemaless ones may, come in parts: so a row is refused for what it is
         itself, whatever was polled together with it.
         """
         assert batch.consumed is not None
-        found = _Found(batch.consumed.next_offset)
+        found = _Found(batch.consumed.next_offset, current)
         if len(batch):
             self._admit(batch, 0, found)
-        return Admission(found.parts or [_no_rows(batch)], dict(sorted(found.bad.items())))
+        schema = self.shape.schema_behind(batch.values.schema, current) if found.parts else current
+        return Admission(found.parts or [_no_rows(batch)], dict(sorted(found.bad.items())), schema)
 
     def _admit(self, batch: Batch, first: int, found: _Found) -> None:
         """Bisect down to the rows that fail by themselves. `first`: where the batch begins in the one that was put."""
         try:
-            part, bad = self._admit_whole(batch, found.next_offset)
+            part, bad = self._admit_whole(batch, found)
         except RejectedRowsError as error:
             found.refuse(first, error.rows)
             for before, row in pairwise((-1, *sorted(error.rows), len(batch))):
@@ -131,12 +139,12 @@ class Intake:
             if part.facts.length:
                 found.parts.append(part)
 
-    def _admit_whole(self, batch: Batch, next_offset: int) -> tuple[Admitted, Mapping[int, Exception]]:
+    def _admit_whole(self, batch: Batch, found: _Found) -> tuple[Admitted, Mapping[int, Exception]]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         assert batch.consumed is not None
-        prepared = self.format.prepare(batch)
+        prepared = self._prepared(self.shape.shaped(batch, found.current))
         paths = self.partitioner.paths(batch)
         times = self.rotation_times.times(batch) if self.rotation_times is not None else None
         bad = {**(times.bad if times is not None else {}), **paths.bad, **self._long_keys(batch, paths)}
@@ -155,9 +163,18 @@ class Intake:
             epoch_ms=_take(times.epoch_ms, kept) if times is not None else None,
             sizes_end=_running_sum(rows) if self.counts_bytes else None,
         )
-        consumed = Consumed(batch.consumed.topic_partition, _take(batch.consumed.offsets, kept), next_offset)
+        consumed = Consumed(batch.consumed.topic_partition, _take(batch.consumed.offsets, kept), found.next_offset)
         prepared = Prepared(rows, None, prepared.schema, is_inferred=prepared.is_inferred)
         return Admitted(batch.topic, consumed, prepared, facts, _take(_timestamps(batch), kept)), bad
+
+    def _prepared(self, batch: Batch) -> Prepared:
+        import pyarrow as pa
+
+        prepared = self.format.prepare(batch)
+        if not self.shape.compatibility.widens or prepared.is_inferred or not isinstance(prepared.schema, pa.Schema):
+            return prepared
+        schema = pa.schema(nullable(pa.struct(list(prepared.schema))))
+        return replace(prepared, rows=prepared.rows.cast(schema), schema=schema, is_inferred=True)
 
     def _long_keys(self, batch: Batch, paths: Paths) -> Mapping[int, Exception]:
         import pyarrow.compute as pc

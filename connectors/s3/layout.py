@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -102,13 +102,19 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Object keys as Confluent's S3 sink builds them."""
+    """Object keys as Confluent's S3 sink builds them.
+
+    tombstones: the path of records without a value and what the last object of their files ends with; None: they have
+    no files. longest_extension: of an object that is created before the last one, where there are such.
+    """
 
     topics_dir: str
     directory_delim: str
     file_delim: str
     pad_width: int
     extension: str
+    tombstones: tuple[str, str] | None = None
+    longest_extension: str = ""
 
     def chain(self, place: Place, partition: TopicPartition) -> Chain:
         """The keys of the objects of a place.
@@ -118,20 +124,24 @@ class Layout:
         name = self.file_delim.join((partition.topic, str(partition.partition), ""))
         folders = (self.topics_dir, place.topic) if self.topics_dir else (place.topic,)
         stem = self.directory_delim.join((*folders, place.path, name))
-        return Chain(stem, self.pad_width, self.extension)
+        is_of_tombstones = self.tombstones is not None and place.path == self.tombstones[0]
+        extension = self.tombstones[1] if self.tombstones is not None and is_of_tombstones else self.extension
+        return Chain(stem, self.pad_width, extension)
 
-    def key(self, place: Place, partition: TopicPartition, start_offset: int) -> str:
-        """The key of the object of a place that starts at an offset."""
-        return self.chain(place, partition).key(start_offset)
+    def key(self, place: Place, partition: TopicPartition, start_offset: int, extension: str | None = None) -> str:
+        """The key of the object of a place that starts at an offset; of the last of its objects where none is named."""
+        chain = self.chain(place, partition)
+        return (chain if extension is None else replace(chain, extension=extension)).key(start_offset)
 
     def is_surely_short(self, topic: str, path_length: int, partition: TopicPartition) -> bool:
         """No path of so many characters makes a key longer than S3 takes, whatever they are and at any offset."""
-        others = self.key(Place(topic, ""), partition, 0)
+        others = self.key(Place(topic, ""), partition, 0) + self.longest_extension
         return len(others.encode()) + _OFFSET_DIGITS_MAX + _UTF8_BYTES_MAX * path_length <= KEY_BYTES_MAX
 
     def refusal(self, place: Place, partition: TopicPartition, offset: int) -> ConnectError | None:
         """Why a row with an offset up to this one cannot lie there: S3 takes keys of up to 1,024 bytes of UTF-8."""
-        size = len(self.key(place, partition, offset).encode())
+        keys = (self.key(place, partition, offset, ending) for ending in (None, self.longest_extension or None))
+        size = max(len(key.encode()) for key in keys)
         if size <= KEY_BYTES_MAX:
             return None
         return ConnectError(

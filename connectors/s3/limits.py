@@ -21,9 +21,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "shutdown.timeout.ms": "Nothing is written at shutdown: what is buffered is read again.",
     "schema.cache.size": "Schemas are compared by value; there is no cache.",
     "report.null.values.to.dlq": "A refused null value always goes the way of errors.tolerance.",
-    "tombstone.encoded.partition": "Used only with behavior.on.null.values=write, which is not supported.",
-    "keys.format.class": "Used only with store.kafka.keys=true, which is not supported.",
-    "headers.format.class": "Used only with store.kafka.headers=true, which is not supported.",
     "s3.object.behavior.on.tagging.error": "Tags go with the request that creates the object, so it is never without.",
 })  # fmt: skip
 """Confluent's keys that are accepted and change nothing, each with the reason."""
@@ -37,17 +34,6 @@ def only(supported: str, why: str) -> AfterValidator:
         if text.lower() != supported.lower():
             raise ValueError(f"Only {supported or 'an empty value'} is supported: {why}")
         return value
-
-    return AfterValidator(check)
-
-
-def refuse(value: str, why: str) -> AfterValidator:
-    """Refuse this one value with its own reason."""
-
-    def check(given: str) -> str:
-        if given.lower() == value.lower():
-            raise ValueError(why)
-        return given
 
     return AfterValidator(check)
 

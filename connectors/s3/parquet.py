@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch
 from connectors.s3.blame import refusal
-from connectors.s3.formats import Prepared, fit
-from connectors.s3.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles
+from connectors.s3.formats import Prepared, StoredObject, fit
+from connectors.s3.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles, typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +59,10 @@ class ParquetFormat:
         """An empty Parquet file."""
         return ParquetEncoder(self.codec)
 
+    def objects(self, body: ParquetBody) -> Sequence[StoredObject]:
+        """One."""
+        return (StoredObject(self.extension, self.content_type, body.data),)
+
 
 class ParquetEncoder:
     """One open Parquet file in memory. Owned by the task thread."""
@@ -104,38 +109,41 @@ class ParquetEncoder:
     def _write_row_group(self) -> None:
         import pyarrow as pa
 
-        if self._writer is not None and not self._written_schema.equals(self._schema):
-            self._rewrite()
+        # What no row gave a type is left out of the file: as a column of nulls it would clash with the same field of
+        # another file, where it has a type.
+        schema = typed(self._schema)
+        if self._writer is not None and not self._written_schema.equals(schema):
+            self._rewrite(schema)
         if self._writer is None:
-            self._open()
+            self._open(schema)
         if self._waiting:
-            table = pa.Table.from_batches([fit(batch, self._schema) for batch in self._waiting], self._schema)
+            table = pa.Table.from_batches([fit(batch, schema) for batch in self._waiting], schema)
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         self._waiting, self._waiting_bytes, self._waiting_rows = [], 0, 0
 
-    def _open(self) -> None:
+    def _open(self, schema: pa.Schema) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         self._sink = pa.BufferOutputStream()
-        self._writer = pq.ParquetWriter(self._sink, self._schema, compression=self._codec.upper())
-        self._written_schema = self._schema
+        self._writer = pq.ParquetWriter(self._sink, schema, compression=self._codec.upper())
+        self._written_schema = schema
 
     def _finish(self) -> pa.Buffer:
         self._writer.close()
         self._writer = None
         return self._sink.getvalue()
 
-    def _rewrite(self) -> None:
+    def _rewrite(self, schema: pa.Schema) -> None:
         # A schemaless field appeared or got a type: rows written before are read back and widened, row group by row
         # group, so that where files end does not depend on what one batch happened to hold.
         import pyarrow.parquet as pq
 
         written = pq.ParquetFile(self._finish())
-        self._open()
+        self._open(schema)
         for group in range(written.num_row_groups):
             for batch in written.read_row_group(group).to_batches():
-                self._writer.write_batch(fit(batch, self._schema))
+                self._writer.write_batch(fit(batch, schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +153,26 @@ class ParquetBody:
     data: pa.Buffer
     codec: str
 
+    @property
+    def size_bytes(self) -> int:
+        """The file's."""
+        return int(self.data.size)
+
     def without_first(self, rows: int) -> ParquetBody:
         """The rows behind the first ones, encoded anew."""
+        encoder = ParquetEncoder(self.codec)
+        for batch, schema in self.pieces():
+            encoder.write(batch.slice(rows), schema)
+            rows = max(0, rows - len(batch))
+        return encoder.end()
+
+    def pieces(self) -> Iterator[tuple[pa.RecordBatch, pa.Schema]]:
+        """The file's batches."""
         import pyarrow.parquet as pq
 
         table = pq.read_table(_reader(self.data))
-        encoder = ParquetEncoder(self.codec)
-        for batch in table.slice(rows).to_batches():
-            encoder.write(batch, table.schema)
-        return encoder.end()
+        for batch in table.to_batches():
+            yield batch, table.schema
 
 
 def _reader(data: pa.Buffer) -> Any:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from connect.api.errors import SchemaError
+from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connectors.s3.blame import refusal
 from connectors.s3.columns import field_column
@@ -144,6 +144,34 @@ class FieldAndTimePartitioner:
             for code in both.dictionary.to_pylist()
         ]
         return Paths(names, both.indices, {**above.bad, **below.bad})
+
+
+@dataclass(frozen=True, slots=True)
+class TombstonePartitioner:
+    """Records without a value lie at one path of their own, all others where another partitioner says."""
+
+    others: Partitioner
+    path: str
+
+    def paths(self, batch: Batch) -> Paths:
+        """The path of the tombstones, whatever the other partitioner thinks of them."""
+        import numpy as np
+        import pyarrow as pa
+
+        values = batch.values.arrow()
+        if not values.null_count:
+            return self.others.paths(batch)
+        if values.null_count == len(batch):
+            return Paths((self.path,))
+        there = values.is_valid().to_numpy(zero_copy_only=False).nonzero()[0]
+        try:
+            found = self.others.paths(batch.take(there.tolist()))
+        except RejectedRowsError as error:
+            raise RejectedRowsError({int(there[row]): why for row, why in error.rows.items()}) from error
+        codes = np.full(len(batch), len(found.names), np.int32)
+        codes[there] = 0 if found.codes is None else found.codes.fill_null(0).to_numpy()
+        bad = {int(there[row]): error for row, error in found.bad.items()}
+        return Paths((*found.names, self.path), pa.array(codes), bad)
 
 
 def _text(batch: Batch, name: str) -> pa.StringArray:

@@ -13,6 +13,7 @@ from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
+from connect.api.schema import Schema
 from connectors.s3.build import intake_of, rotation_of, schedule_of
 from connectors.s3.bulk import S3BulkWriter
 from connectors.s3.config import S3SinkConfig
@@ -74,15 +75,14 @@ class S3SinkTask:
         self._reaches: Reaches | None = None
         self._ctx: SinkContext | None = None
         self._claimed: dict[TopicPartition, int] = {}
+        self._schemas: dict[tuple[TopicPartition, str], Schema | None] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Build the client; the first upload connects."""
         self._ctx = ctx
         self._intake = intake_of(self._config, self._now_ms, ctx.avro)
         self._bucket = Bucket(self._config)
-        self._uploads = Uploads(
-            self._bucket, self._intake.layout, self._intake.format.content_type, self._config.tags
-        )  # fmt: skip
+        self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format, self._config.tags)
         self._reaches = Reaches(self._bucket, self._intake.layout)
         for weakness in self._config.weaknesses() if self._config.exactly_once is None else ():
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
@@ -102,8 +102,8 @@ class S3SinkTask:
         assert self._uploads is not None
         assert self._reaches is not None
         self._wait_for_uploads(self._uploads, deadline)
-        admission = self._intake.admit(batch)
         partition = batch.consumed.topic_partition
+        admission = self._intake.admit(batch, self._schemas.get((partition, batch.topic)))
         files = self._files_of(partition, deadline)
         for other, known in self._files.items():
             if other != partition:
@@ -113,6 +113,7 @@ class S3SinkTask:
             self._reaches.learn(files, [part for part in admission.parts if part.facts.length], deadline)
         for part in admission.parts:
             files.take(part, self._now_ms())
+        self._schemas[partition, batch.topic] = admission.schema
         self._end_due()
         self._keep_to_memory()
         # The rows are taken, so an upload that fails for now must not fail this call: the next one says why.
@@ -151,6 +152,7 @@ class S3SinkTask:
         """Forget what is buffered, on its way too: the next owner reads it again."""
         if self._uploads is not None:
             self._uploads.give_up(partitions)
+        self._schemas = {at: schema for at, schema in self._schemas.items() if at[0] not in partitions}
         for partition in partitions:
             self._files.pop(partition, None)
             self._claimed.pop(partition, None)

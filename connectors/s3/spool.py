@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from connect.api.errors import SchemaError
-from connectors.s3.formats import Body, Encoder, Prepared, joined, merged_schema
+from connectors.s3.formats import Body, Encoder, Prepared, arrow_of, joined, merged_schema
 from connectors.s3.inferred import large_ints, new_doubles
 
 if TYPE_CHECKING:
@@ -141,13 +141,15 @@ class Spool:
         if self.schema is None or merged is None or merged.equals(self.schema):
             self.schema = merged
             return True
-        fits = not new_doubles(prepared.schema, merged) & large_ints(prepared.rows) and self._fits(merged)
+        fits = not new_doubles(arrow_of(prepared.schema), arrow_of(merged)) & large_ints(prepared.rows) and self._fits(
+            merged
+        )
         if fits:
             self.schema = merged
         return fits
 
     def _fits(self, schema: pa.Schema) -> bool:
-        changed = new_doubles(self.schema, schema)
+        changed = new_doubles(arrow_of(self.schema), arrow_of(schema))
         if not changed:
             return True
         waiting = [rows.rows for rows, _ in self._staged] + [run.rows.rows for run in self._runs]

@@ -71,6 +71,10 @@ class Bucket:
         """Begin to create an object. It goes on in the background, also while nobody waits for it."""
         return self._loop.create_task(self._bounded(self._creating_or_asking(upload), self._uploads))
 
+    def start_ask(self, key: str) -> Started:
+        """Begin to ask for the metadata of an object; None: it is not there."""
+        return self._loop.create_task(self._bounded(self._asking_if_there(key), self._questions))
+
     def wait_for_one(self, started: Collection[Started], deadline: Deadline) -> None:
         """Return as soon as one of these has ended, and when the deadline is over."""
         self._loop.run_until_complete(self._ended(started, deadline, asyncio.FIRST_COMPLETED))
@@ -174,6 +178,15 @@ class Bucket:
                     f"s3://{self.name}/{key} was being created by another writer, and is not there now."
                 ) from error
             return dict(found.attributes)
+
+        return call
+
+    def _asking_if_there(self, key: str) -> Callable[[], Awaitable[Mapping[str, str] | None]]:
+        async def call() -> Mapping[str, str] | None:
+            try:
+                return dict((await self._store.get_async(key, options={"head": True})).attributes)
+            except FileNotFoundError:
+                return None
 
         return call
 

@@ -1,7 +1,8 @@
-"""Files that are one value after another with a separator: JSON lines and raw bytes. No names, no S3."""
+"""Files that are one value after another: JSON lines, JSON arrays and raw bytes. No names, no S3."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,26 @@ from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connectors.s3.blame import refusal
 from connectors.s3.compression import Compression, Packer
-from connectors.s3.formats import Prepared
+from connectors.s3.formats import Prepared, StoredObject
 from connectors.s3.json_lines import json_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around the values of a file: `head` and `tail` once, `between` two values, `behind` each."""
+
+    head: bytes = b""
+    between: bytes = b""
+    behind: bytes = b"\n"
+    tail: bytes = b""
+
+
+LINES = Frame()
+ARRAY = Frame(b"[\n", b",\n", b"", b"\n]")
+"""One JSON value with a line per record, as Aiven's sinks lay it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,40 @@ class JsonFormat:
 
     def encoder(self) -> TextEncoder:
         """An empty file."""
-        return TextEncoder(b"\n", self.compression)
+        return TextEncoder(LINES, self.compression)
+
+    def objects(self, body: TextBody) -> Sequence[StoredObject]:
+        """One."""
+        return (StoredObject(self.extension, self.content_type, body.data),)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonArrayFormat:
+    """One JSON array, whose elements are what JsonFormat writes as lines."""
+
+    lines: JsonFormat
+
+    @property
+    def extension(self) -> str:
+        """As JSON lines."""
+        return self.lines.extension
+
+    @property
+    def content_type(self) -> str:
+        """JSON's registered type."""
+        return self.lines.compression.content_type or "application/json"
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """One element per row."""
+        return self.lines.prepare(batch)
+
+    def encoder(self) -> TextEncoder:
+        """An empty file."""
+        return TextEncoder(ARRAY, self.lines.compression)
+
+    def objects(self, body: TextBody) -> Sequence[StoredObject]:
+        """One."""
+        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +126,11 @@ class BytesFormat:
 
     def encoder(self) -> TextEncoder:
         """An empty file."""
-        return TextEncoder(self.separator, self.compression)
+        return TextEncoder(Frame(behind=self.separator), self.compression)
+
+    def objects(self, body: TextBody) -> Sequence[StoredObject]:
+        """One."""
+        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 def _prepared(array: pa.Array) -> Prepared:
@@ -87,8 +140,8 @@ def _prepared(array: pa.Array) -> Prepared:
 class TextEncoder:
     """One open file in memory. Owned by the task thread."""
 
-    def __init__(self, separator: bytes, compression: Compression) -> None:
-        self._separator = separator
+    def __init__(self, frame: Frame, compression: Compression) -> None:
+        self._frame = frame
         self._compression = compression
         # Where it grows it is moved by the kernel, not copied: at no time are there two of it.
         self._data = bytearray()
@@ -105,17 +158,23 @@ class TextEncoder:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        kind = pa.large_binary()
-        joined = pc.binary_join_element_wise(rows, pa.scalar(self._separator, kind), pa.scalar(b"", kind))
+        if not len(rows):
+            return
+        between, behind, nothing = (
+            pa.scalar(text, pa.large_binary()) for text in (self._frame.between, self._frame.behind, b"")
+        )
+        around = (between, rows, behind) if self._frame.between else (rows, behind)
+        joined = pc.binary_join_element_wise(*around, nothing)
         self._lengths.append(pc.binary_length(joined).cast(pa.int64()))
         _, offsets, data = joined.buffers()
         ends = memoryview(offsets).cast("q")
         first, last = ends[joined.offset], ends[joined.offset + len(joined)]
-        text = memoryview(data)[first:last] if data is not None else b""
         if self._packer is None:
             # Not before: a thousand open files that have no row encoded must not hold a thousand compressors.
             self._packer = self._compression.packer()
-        self._data += self._packer.pack(text)
+            self._data += self._packer.pack(self._frame.head)
+            first += len(self._frame.between)
+        self._data += self._packer.pack(memoryview(data)[first:last] if data is not None else b"")
 
     def can_become(self, schema: pa.Schema) -> bool:  # noqa: ARG002 - text has no schema
         """Always."""
@@ -126,18 +185,38 @@ class TextEncoder:
         import pyarrow as pa
 
         if self._packer is not None:
+            self._data += self._packer.pack(self._frame.tail)
             self._data += self._packer.end()
             self._packer = None
-        return TextBody(pa.py_buffer(self._data), pa.chunked_array(self._lengths, pa.int64()), self._compression)
+        lengths = pa.chunked_array(self._lengths, pa.int64())
+        return TextBody(pa.py_buffer(self._data), lengths, self._frame, self._compression)
 
 
 @dataclass(frozen=True, slots=True)
 class TextBody:
-    """An ended file. lengths: uncompressed bytes per row, its separator included."""
+    """An ended file. lengths: uncompressed bytes per row, with what stands between and behind values."""
 
     data: pa.Buffer
     lengths: pa.ChunkedArray
+    frame: Frame
     compression: Compression
+
+    @property
+    def size_bytes(self) -> int:
+        """The file's."""
+        return int(self.data.size)
+
+    def pieces(self) -> Iterator[tuple[pa.Array, None]]:
+        """All values at once."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        frame = self.frame
+        text = frame.between + self.compression.unpacked(self.data)[len(frame.head) :]
+        ends = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(self.lengths).combine_chunks()])
+        buffers = [None, ends.buffers()[1], pa.py_buffer(text)]
+        framed = pa.Array.from_buffers(pa.large_binary(), len(self.lengths), buffers)
+        yield pc.binary_slice(framed, len(frame.between), -len(frame.behind) if frame.behind else None), None
 
     def without_first(self, rows: int) -> TextBody:
         """The bytes behind the first rows, compressed anew."""
@@ -146,8 +225,9 @@ class TextBody:
 
         skipped = pc.sum(self.lengths.slice(0, rows)).as_py() or 0
         rest = self.lengths.slice(rows)
-        if not self.compression.is_on:
-            return TextBody(self.data.slice(skipped), rest, self.compression)
+        if not self.compression.is_on and not self.frame.head:
+            return TextBody(self.data.slice(skipped), rest, self.frame, self.compression)
         packer = self.compression.packer()
-        text = self.compression.unpacked(self.data)[skipped:]
-        return TextBody(pa.py_buffer(packer.pack(text) + packer.end()), rest, self.compression)
+        text = self.frame.head + self.compression.unpacked(self.data)[len(self.frame.head) + skipped :]
+        data = pa.py_buffer(bytes(packer.pack(text)) + packer.end())
+        return TextBody(data, rest, self.frame, self.compression)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.deadline import Deadline
@@ -12,32 +12,44 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connectors.s3.ended import EndedFile
 from connectors.s3.files import PartitionFiles
+from connectors.s3.formats import Format, StoredObject
 from connectors.s3.identity import foreign, same_log
 from connectors.s3.layout import Extent, Layout, Place
 from connectors.s3.store import Bucket, Started, Upload
 
 _log = logging.getLogger(__name__)
 _UNDER_WAY_MAX: Final = 32
+_At = tuple[TopicPartition, Place]
 
 
 @dataclass(frozen=True, slots=True)
 class _Upload:
+    """The objects of a file, created one behind the other. `found`: the extent of one that is longer than the file."""
+
     file: EndedFile
+    objects: Sequence[StoredObject]
+    number: int
     key: str
     started: Started
+    found: Extent | None = None
+
+    @property
+    def is_last(self) -> bool:
+        """The object that says that all are there."""
+        return self.number == len(self.objects) - 1
 
 
 class Uploads:
     """What is being created; a place has at most one at a time."""
 
     def __init__(
-        self, bucket: Bucket, layout: Layout, content_type: str, tags: Mapping[str, str] | None = None
+        self, bucket: Bucket, layout: Layout, file_format: Format, tags: Mapping[str, str] | None = None
     ) -> None:
         """`tags`: of all objects, beside those that tell the rows; None: objects have none."""
         self.created = 0
         self._bucket = bucket
         self._layout = layout
-        self._content_type = content_type
+        self._format = file_format
         self._tags = tags
         self._under_way: dict[tuple[TopicPartition, Place], _Upload] = {}
 
@@ -52,21 +64,20 @@ class Uploads:
         Returns why one could not be created for now; it is begun anew by the next call. Any other ConnectError is
         raised, once all else is as far as it comes.
         """
-        failed: dict[tuple[TopicPartition, Place], ConnectError] = {}
+        failed: dict[_At, ConnectError] = {}
         while True:
-            for at, file in _to_create(files):
-                if len(self._under_way) == _UNDER_WAY_MAX:
-                    break
-                if at not in self._under_way and at not in failed:
-                    self._under_way[at] = self._begun(file)
+            self._begin(files, failed)
             if not self._under_way or deadline.expired:
                 break
             self._bucket.wait_for_one([upload.started for upload in self._under_way.values()], deadline)
             for at in [at for at, upload in self._under_way.items() if upload.started.done()]:
                 try:
-                    self._settle(files, self._under_way.pop(at))
+                    following = self._settle(files, self._under_way.pop(at))
                 except ConnectError as error:
                     failed[at] = error
+                else:
+                    if following is not None:
+                        self._under_way[at] = following
         worst = min(failed.values(), key=lambda error: isinstance(error, RetriableError), default=None)
         if worst is None or isinstance(worst, RetriableError):
             return worst
@@ -77,27 +88,78 @@ class Uploads:
         gone = [at for at in self._under_way if at[0] in partitions]
         self._bucket.give_up([self._under_way.pop(at).started for at in gone])
 
-    def _begun(self, file: EndedFile) -> _Upload:
-        key = self._layout.key(file.place, file.partition, file.extent.start_offset)
-        data = memoryview(file.body.data).cast("B")
-        tags = None if self._tags is None else {**self._tags, **file.extent.tags()}
-        upload = Upload(key, data, file.extent.metadata(), self._content_type, tags)
-        return _Upload(file, key, self._bucket.start_create(upload))
+    def _begin(self, files: Mapping[TopicPartition, PartitionFiles], failed: Collection[_At]) -> None:
+        for at, file in _to_create(files):
+            if len(self._under_way) == _UNDER_WAY_MAX:
+                break
+            if at not in self._under_way and at not in failed:
+                self._under_way[at] = self._begun(file)
 
-    def _settle(self, files: Mapping[TopicPartition, PartitionFiles], upload: _Upload) -> None:
+    def _begun(self, file: EndedFile) -> _Upload:
+        return self._creating(file, self._format.objects(file.body), 0)
+
+    def _creating(self, file: EndedFile, objects: Sequence[StoredObject], number: int) -> _Upload:
+        own = objects[number]
+        key = self._key(file, own)
+        tags = None if self._tags is None else {**self._tags, **file.extent.tags()}
+        data = memoryview(own.data).cast("B")
+        started = self._bucket.start_create(Upload(key, data, file.extent.metadata(), own.content_type, tags))
+        return _Upload(file, objects, number, key, started)
+
+    def _key(self, file: EndedFile, stored: StoredObject) -> str:
+        return self._layout.key(file.place, file.partition, file.extent.start_offset, stored.extension)
+
+    def _settle(self, files: Mapping[TopicPartition, PartitionFiles], upload: _Upload) -> _Upload | None:
+        """What comes next for the file; None: it is an object, or has to end elsewhere."""
         result = upload.started.result()
         if isinstance(result, ConnectError):
             raise result
         owner = files[upload.file.partition]
-        if result is None:
+        if upload.found is not None:
+            self._settle_longer(owner, upload, upload.found, result)
+            return None
+        if result is None and upload.is_last:
             self.created += 1
             owner.created(upload.file)
+            return None
+        if result is None:
+            return self._creating(upload.file, upload.objects, upload.number + 1)
+        return self._settle_found(owner, upload, self._extent_of(upload, result))
+
+    def _settle_found(self, owner: PartitionFiles, upload: _Upload, found: Extent) -> _Upload | None:
+        file = upload.file
+        if upload.is_last:
+            owner.found(file, found)
+            self._tell(upload, found)
+        elif found.end_offset == file.end_offset:
+            return self._creating(file, upload.objects, upload.number + 1)
+        elif upload.number:
+            # The first object says where all end, so this one is of other settings.
+            raise foreign(f"s3://{self._bucket.name}/{upload.key}")
+        elif found.end_offset < file.end_offset:
+            owner.agree(file, found.end_offset)
         else:
-            found = same_log(f"s3://{self._bucket.name}/{upload.key}", upload.file.extent, result)
-            if found.start_offset != upload.file.extent.start_offset:
-                raise foreign(f"s3://{self._bucket.name}/{upload.key}")
+            last = self._key(file, upload.objects[-1])
+            return replace(upload, key=last, started=self._bucket.start_ask(last), found=found)
+        return None
+
+    def _settle_longer(
+        self, owner: PartitionFiles, upload: _Upload, first: Extent, last: Mapping[str, str] | None
+    ) -> None:
+        """The first object of the file was there and reaches further. `last`: metadata of the last one, if it is."""
+        if last is None:
+            owner.agree(upload.file, first.end_offset)
+        else:
+            found = self._extent_of(upload, last)
             owner.found(upload.file, found)
             self._tell(upload, found)
+
+    def _extent_of(self, upload: _Upload, metadata: Mapping[str, str]) -> Extent:
+        where = f"s3://{self._bucket.name}/{upload.key}"
+        found = same_log(where, upload.file.extent, metadata)
+        if found.start_offset != upload.file.extent.start_offset:
+            raise foreign(where)
+        return found
 
     def _tell(self, upload: _Upload, found: Extent) -> None:
         rows = upload.file.rows_before(found.end_offset)

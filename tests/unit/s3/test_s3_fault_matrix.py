@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import io
 import random
 from collections.abc import Iterator
@@ -17,16 +19,34 @@ from s3_http_store import TP, Store, config
 from connect.api import schema as s
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.api.records import Batch, Column, Consumed
+from connect.api.records import Batch, Column, Consumed, Header
 from connect.convert.avro.values import avro_values
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.classes import AVRO_FORMAT, FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.classes import (
+    AVRO_FORMAT,
+    CSV_FORMAT,
+    FIELD_PARTITIONER,
+    JSON_ARRAY_FORMAT,
+    JSON_FORMAT,
+    PARQUET_FORMAT,
+)
 from connectors.s3.sink import S3SinkTask
 
 pytestmark = pytest.mark.thorough
 
-SCHEMA = s.struct({"n": s.INT64, "p": s.STRING})
-FORMATS = [PARQUET_FORMAT, JSON_FORMAT, AVRO_FORMAT]
+SCHEMA = s.struct({"n": s.INT64, "p": s.STRING}).as_optional()
+KEYS = {"store_kafka_keys": "true", "keys_format_class": JSON_FORMAT}
+FORMATS: list[dict[str, str]] = [
+    {"format_class": PARQUET_FORMAT},
+    {"format_class": JSON_FORMAT},
+    {"format_class": AVRO_FORMAT},
+    {"format_class": JSON_ARRAY_FORMAT, "s3_compression_type": "zstd"},
+    {"format_class": CSV_FORMAT, "s3_compression_type": "gzip"},
+    {"format_class": PARQUET_FORMAT, **KEYS, "store_kafka_headers": "true", "headers_format_class": PARQUET_FORMAT},
+    {"format_class": AVRO_FORMAT, **KEYS, "behavior_on_null_values": "write"},
+    {"format_class": JSON_FORMAT, **KEYS, "keys_format_class": AVRO_FORMAT, "store_kafka_headers": "true",
+     "behavior_on_null_values": "write"},
+]  # fmt: skip
 ROTATIONS: list[dict[str, str]] = [
     {"flush_size": "40"},
     {"flush_size": "1000000", "rotate_schedule_interval_ms": "1000"},
@@ -59,8 +79,18 @@ class Run:
 
     def batch(self, start: int, stop: int) -> Batch:
         offsets = pa.array(range(start, stop), pa.int64())
-        rows = pa.StructArray.from_arrays([offsets, pa.array(self.path_of[start:stop])], names=["n", "p"])
-        return Batch("t", Column.from_arrow(rows, SCHEMA), timestamps_ms=offsets, consumed=Consumed(TP, offsets, stop))
+        nulls = [self.is_tombstone(n) for n in range(start, stop)]
+        fields = [pa.field("n", pa.int64(), nullable=False), pa.field("p", pa.string(), nullable=False)]
+        rows = pa.StructArray.from_arrays(
+            [offsets, pa.array(self.path_of[start:stop], pa.string())], fields=fields, mask=pa.array(nulls, pa.bool_())
+        )
+        return Batch(
+            "t", Column.from_arrow(rows, SCHEMA), timestamps_ms=offsets, consumed=Consumed(TP, offsets, stop),
+            keys=Column.from_arrow(offsets, s.INT64), headers=[[Header("n", n)] for n in range(start, stop)],
+        )  # fmt: skip
+
+    def is_tombstone(self, number: int) -> bool:
+        return "behavior_on_null_values" in self.settings and number % 7 == 3
 
     def task(self) -> S3SinkTask:
         given = config(
@@ -128,32 +158,57 @@ class Run:
         assert task.flush(Deadline.after(30)) == {TP: self.rows}
         task.close()
 
-    def written(self) -> Iterator[tuple[str, int]]:
+    def written(self) -> Iterator[int]:
+        """The numbers of the rows, told by their values, and by their keys where they have no value."""
+        files: dict[str, dict[str, list]] = {}
         for key, (body, _) in self.store.objects.items():
-            path = key.split("/")[-2].removeprefix("p%3D")
-            for row in read(body, self.settings["format_class"]):
-                assert row["p"] == path
-                yield path, row["n"]
+            stem, _, ending = key.rpartition("/")[2].partition(".")
+            strand = next((name for name in ("keys", "headers") if ending.startswith(f"{name}.")), "values")
+            files.setdefault(f"{key.split('/')[-2]}/{stem}", {})[strand] = read(body, f".{ending}")
+        for name, strands in files.items():
+            yield from self.numbers(name.partition("/")[0].removeprefix("p%3D"), strands)
+
+    def numbers(self, path: str, strands: dict[str, list]) -> list[int]:
+        expected = {"keys"} if "store_kafka_keys" in self.settings else set()
+        expected |= {"headers"} if "store_kafka_headers" in self.settings else set()
+        if path == "tombstone":
+            numbers = [int(key) for key in strands["keys"]]
+            assert all(map(self.is_tombstone, numbers))
+        else:
+            expected |= {"values"}
+            assert {row["p"] for row in strands["values"]} == {path}
+            numbers = [int(row["n"]) for row in strands["values"]]
+            assert [int(key) for key in strands.get("keys", numbers)] == numbers
+        assert set(strands) == expected
+        for number, headers in zip(numbers, strands.get("headers", ()), strict="headers" in strands):
+            assert headers == [{"key": "n", "value": str(number)}]
+        return numbers
 
 
-def read(body: bytes, format_class: str) -> list[dict]:
-    if format_class == PARQUET_FORMAT:
-        return pq.read_table(io.BytesIO(body)).to_pylist()
-    if format_class == AVRO_FORMAT:
+def read(body: bytes, ending: str) -> list:
+    if ending.endswith(".parquet"):
+        rows = pq.read_table(io.BytesIO(body)).to_pylist()
+        return [row.get("headers", row) for row in rows]
+    if ending.endswith(".avro"):
         return list(fastavro.reader(io.BytesIO(body)))
+    if ending.endswith(".json.zst"):
+        with pa.CompressedInputStream(pa.BufferReader(body), "zstd") as stream:
+            return orjson.loads(stream.read())
+    if ending.endswith(".csv.gz"):
+        return list(csv.DictReader(io.StringIO(gzip.decompress(body).decode())))
     return [orjson.loads(line) for line in body.splitlines()]
 
 
 def check(store: Store, seed: int, paths: int, rows: int) -> None:
-    settings = {"format_class": FORMATS[seed % 3], **ROTATIONS[seed // 3 % len(ROTATIONS)]}
+    settings = {**FORMATS[seed % len(FORMATS)], **ROTATIONS[seed // len(FORMATS) % len(ROTATIONS)]}
     run = Run(store, seed, paths, rows, settings)
     while run.committed < rows and run.chance.random() < 0.9:
         run.live()
     run.finish()
-    assert sorted(n for _, n in run.written()) == list(range(rows))
+    assert sorted(run.written()) == list(range(rows))
 
 
-@pytest.mark.parametrize("seed", range(18))
+@pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("paths", [1, 27])
 def test_each_row_is_in_one_object_whatever_happens(store, seed, paths):
     check(store, seed, paths, 700)
@@ -167,6 +222,6 @@ def test_each_of_more_rows_is_in_one_object_whatever_happens(store, seed, paths)
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("seed", range(18))
+@pytest.mark.parametrize("seed", range(24))
 def test_each_row_of_2000_paths_is_in_one_object_whatever_happens(store, seed):
     check(store, 2000 + seed, 2000, 10_000)

@@ -1,0 +1,165 @@
+"""CSV files: a line of column names, then a line per record (RFC 4180). No file names, no offsets, no S3.
+
+A null is nothing, an empty text is "". Times are ISO 8601, bytes base64, nested values JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.records import Batch, Column
+from connectors.s3.compression import Compression
+from connectors.s3.formats import Prepared, StoredObject, joined
+from connectors.s3.json_lines import json_lines
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NEEDS_QUOTES: Final = '[",\n\r]|^$|^ | $'
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFormat:
+    """The settings. Structs become columns, any other value one column `value`."""
+
+    compression: Compression
+
+    @property
+    def extension(self) -> str:
+        """.csv, and what the compression adds."""
+        return f".csv{self.compression.extension}"
+
+    @property
+    def content_type(self) -> str:
+        """CSV's registered type."""
+        return self.compression.content_type or "text/csv"
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """Each column as text, quoted where it has to be."""
+        import pyarrow as pa
+
+        array = batch.values.arrow()
+        table = batch.arrow()
+        columns = [_cells(column) for column in table.columns]
+        schema = pa.schema([pa.field(name, pa.large_string()) for name in table.schema.names])
+        rows = pa.record_batch(columns, schema=schema)
+        valid = array.is_valid() if array.null_count else None
+        return Prepared(rows, valid, schema, is_inferred=batch.values.schema is None)
+
+    def encoder(self) -> CsvEncoder:
+        """An empty file."""
+        return CsvEncoder(self.compression)
+
+    def objects(self, body: CsvBody) -> Sequence[StoredObject]:
+        """One."""
+        return (StoredObject(self.extension, self.content_type, body.data),)
+
+
+class CsvEncoder:
+    """One open file, kept as cells until its end: a new column changes its first line. Owned by the task thread."""
+
+    def __init__(self, compression: Compression) -> None:
+        self._compression = compression
+        self._parts: list[Any] = []
+        self._schema: Any = None
+        self._size_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """The cells' bytes."""
+        return self._size_bytes
+
+    def write(self, rows: pa.RecordBatch, schema: pa.Schema) -> None:
+        """Append rows."""
+        self._parts.append(rows)
+        self._schema = schema
+        self._size_bytes += rows.nbytes
+
+    def can_become(self, schema: pa.Schema) -> bool:  # noqa: ARG002 - text stays text
+        """Always: a cell of a new column is null in older rows."""
+        return True
+
+    def end(self) -> CsvBody:
+        """Make lines of the cells."""
+        return CsvBody.of(joined(self._parts, self._schema), self._compression)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvBody:
+    """An ended file, with its cells."""
+
+    data: pa.Buffer
+    cells: pa.RecordBatch
+    compression: Compression
+
+    @classmethod
+    def of(cls, cells: pa.RecordBatch, compression: Compression) -> CsvBody:
+        """The file of these cells."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        head = ",".join(_in_quotes(pa.array(cells.schema.names, pa.large_string())).to_pylist())
+        columns = [column.fill_null("") for column in cells.columns]
+        lines = pc.binary_join_element_wise(*columns, pa.scalar(",", pa.large_string()))
+        ended = pc.binary_join_element_wise(lines, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string()))
+        packer = compression.packer()
+        text = f"{head}\n".encode() + _bytes_of(ended)
+        return cls(pa.py_buffer(bytes(packer.pack(text)) + packer.end()), cells, compression)
+
+    @property
+    def size_bytes(self) -> int:
+        """The file's."""
+        return int(self.data.size)
+
+    def pieces(self) -> Iterator[tuple[pa.RecordBatch, pa.Schema]]:
+        """The cells."""
+        yield self.cells, self.cells.schema
+
+    def without_first(self, rows: int) -> CsvBody:
+        """The rows behind the first ones."""
+        return CsvBody.of(self.cells.slice(rows), self.compression)
+
+
+def _bytes_of(texts: pa.LargeStringArray) -> bytes:
+    _, offsets, data = texts.buffers()
+    ends = memoryview(offsets).cast("q")
+    return bytes(memoryview(data)[ends[texts.offset] : ends[texts.offset + len(texts)]]) if data is not None else b""
+
+
+def _in_quotes(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    doubled = pc.replace_substring(texts, '"', '""')
+    quote, nothing = (pa.scalar(text, pa.large_string()) for text in ('"', ""))
+    quoted = pc.binary_join_element_wise(quote, doubled, quote, nothing)
+    return pc.if_else(pc.match_substring_regex(texts, _NEEDS_QUOTES), quoted, texts)
+
+
+def _cells(column: pa.Array) -> pa.LargeStringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as t
+
+    kind = column.type
+    if t.is_timestamp(kind):
+        return pc.strftime(column.cast(pa.timestamp("ms", tz="UTC")), "%Y-%m-%dT%H:%M:%SZ").cast(pa.large_string())
+    if t.is_nested(kind) or t.is_binary(kind) or t.is_large_binary(kind):
+        return _json_cells(column)
+    if t.is_null(kind):
+        return pa.nulls(len(column), pa.large_string())
+    text = column.cast(pa.large_string())
+    return _in_quotes(text) if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind) else text
+
+
+def _json_cells(column: pa.Array) -> pa.LargeStringArray:
+    import pyarrow as pa
+
+    texts = json_lines(Column.from_arrow(column), numeric_decimals=True).cast(pa.large_string())
+    if pa.types.is_nested(column.type):
+        return _in_quotes(texts)
+    import pyarrow.compute as pc
+
+    return pc.utf8_trim(texts, characters='"')

@@ -1,0 +1,295 @@
+"""Values with their keys and headers beside them: three files of the same rows, each in a format of its own. No S3.
+
+Rows travel as one record batch with a column per strand, and part only in the encoder. Names and contents after
+RecordViews and KeyValueHeaderRecordWriterProvider of Confluent's S3 sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from connect.api import schema as s
+from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.javatext.value_text import java_string
+from connect.api.records import Batch, Column, Header
+from connectors.s3.formats import Encoder, Format, Prepared, StoredObject, merged_schema, recut
+from connectors.s3.inferred import narrowed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VALUE: Final = "value"
+_HEADERS: Final = s.array(s.struct({"key": s.STRING, "value": s.STRING}))
+
+
+class Side(Protocol):
+    """What of a record a strand holds."""
+
+    @property
+    def name(self) -> str:
+        """Its column, and the field that envelops it where a format's files hold structs alone."""
+
+    @property
+    def suffix(self) -> str:
+        """What its file names have before the extension."""
+
+    def column(self, batch: Batch, *, enveloped: bool) -> Column:
+        """One per row. RejectedRowsError names rows that have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySide:
+    """The record's key."""
+
+    name: str = "key"
+    suffix: str = ".keys"
+
+    def column(self, batch: Batch, *, enveloped: bool) -> Column:
+        """The keys; a record without one is refused, as files of keys and values have the same rows."""
+        keys = batch.keys if batch.keys is not None else Column.nulls(len(batch))
+        missing = [row for row, there in enumerate(keys.arrow().is_valid().to_pylist()) if not there]
+        _refuse(missing, "key", "store.kafka.keys")
+        return _enveloped(keys, self.name, "RecordKey") if enveloped else keys
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderSide:
+    """The record's headers, as a list of texts with their names."""
+
+    name: str = "headers"
+    suffix: str = ".headers"
+
+    def column(self, batch: Batch, *, enveloped: bool) -> Column:
+        """The headers; a record without any is refused, as Confluent's sink refuses it."""
+        headers = batch.headers if batch.headers is not None else [()] * len(batch)
+        _refuse([row for row, own in enumerate(headers) if not own], "header", "store.kafka.headers")
+        column = Column.from_rows([[_text(header) for header in own] for own in headers], _HEADERS)
+        return _enveloped(column, self.name, "RecordHeaders") if enveloped else column
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """A side and how it is written. `enveloped`: the format's files hold structs."""
+
+    side: Side
+    format: Format
+    enveloped: bool
+
+    @property
+    def extension(self) -> str:
+        """What its file names end with."""
+        return self.side.suffix + self.format.extension
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The column as the format writes it."""
+        column = self.side.column(batch, enveloped=self.enveloped)
+        return self.format.prepare(replace(batch, values=column, keys=None, headers=None))
+
+
+@dataclass(frozen=True, slots=True)
+class StrandSchema:
+    """The schemas of all strands; `inferred` ones widen. `arrow`: of rows with a column per strand."""
+
+    own: Mapping[str, Any]
+    inferred: frozenset[str]
+    arrow: pa.Schema
+
+    def equals(self, other: StrandSchema) -> bool:
+        """Rows of both may be in the same files."""
+        return self.arrow.equals(other.arrow) and all(_equal(self.own[n], other.own[n]) for n in self.own)
+
+    def merged(self, new: StrandSchema) -> StrandSchema:
+        """The schemas that hold the rows of both. SchemaError: there are none."""
+        import pyarrow as pa
+
+        own = {
+            name: merged_schema(schema, Prepared(None, None, new.own[name], is_inferred=name in new.inferred))
+            for name, schema in self.own.items()
+        }
+        fields = [
+            field.with_type(pa.struct(list(own[field.name]))) if isinstance(own[field.name], pa.Schema) else field
+            for field in new.arrow
+        ]
+        return StrandSchema(own, self.inferred | new.inferred, pa.schema(fields))
+
+    def narrowed(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, StrandSchema]:
+        """Some of the rows without the types that none of them needs."""
+        import pyarrow as pa
+
+        own, columns = dict(self.own), dict(zip(rows.schema.names, rows.columns, strict=True))
+        for name in self.inferred & {n for n, schema in own.items() if isinstance(schema, pa.Schema)}:
+            part = narrowed(pa.RecordBatch.from_struct_array(columns[name]))
+            own[name] = part.schema
+            columns[name] = _as_column(part, columns[name].is_null())
+        rows = pa.record_batch(list(columns.values()), names=list(columns))
+        return rows, StrandSchema(own, self.inferred, rows.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class StrandsFormat:
+    """A format of values, and those of what is stored beside them.
+
+    beside: in the order in which their objects are created, which is before that of the values. keeps_tombstones:
+    records without a value are written too, by their other strands alone.
+    """
+
+    values: Format
+    beside: Sequence[Strand]
+    keeps_tombstones: bool = False
+
+    @property
+    def extension(self) -> str:
+        """That of the values."""
+        return self.values.extension
+
+    @property
+    def content_type(self) -> str:
+        """That of the values."""
+        return self.values.content_type
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """A record batch with a column per strand."""
+        import pyarrow as pa
+
+        values = self.values.prepare(batch)
+        if values.valid is not None and not self.keeps_tombstones:
+            # A record that is not written needs no key.
+            kept = values.valid.to_numpy(zero_copy_only=False).nonzero()[0]
+            there = self._whole(
+                batch.take(kept.tolist()), replace(values, rows=values.rows.take(pa.array(kept)), valid=None)
+            )
+            places = values.valid.cast(pa.int64()).to_numpy(zero_copy_only=False).cumsum() - 1
+            mask = ~values.valid.to_numpy(zero_copy_only=False)
+            return replace(there, rows=there.rows.take(pa.array(places, mask=mask)), valid=values.valid)
+        return self._whole(batch, values)
+
+    def _whole(self, batch: Batch, values: Prepared) -> Prepared:
+        import pyarrow as pa
+
+        prepared = {strand.side.name: strand.prepare(batch) for strand in self.beside} | {VALUE: values}
+        columns = [_as_column(one.rows, _nulls(one)) for one in prepared.values()]
+        rows = pa.record_batch(columns, names=list(prepared))
+        inferred = frozenset(name for name, one in prepared.items() if one.is_inferred)
+        schema = StrandSchema({name: one.schema for name, one in prepared.items()}, inferred, rows.schema)
+        return Prepared(rows, None, schema, is_inferred=bool(inferred))
+
+    def encoder(self) -> StrandsEncoder:
+        """Empty files."""
+        return StrandsEncoder({strand.side.name: strand.format for strand in self.beside} | {VALUE: self.values})
+
+    def objects(self, body: StrandsBody) -> Sequence[StoredObject]:
+        """Those beside the values, and then the values, if there are any."""
+        found = [
+            StoredObject(strand.extension, strand.format.content_type, body.bodies[strand.side.name].data)
+            for strand in self.beside
+        ]
+        values = body.bodies.get(VALUE)
+        return found if values is None else [*found, *self.values.objects(values)]
+
+
+class StrandsEncoder:
+    """Open files of the same rows. Owned by the task thread."""
+
+    def __init__(self, formats: Mapping[str, Format]) -> None:
+        self._formats = formats
+        self._encoders: dict[str, Encoder] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all of them."""
+        return sum(encoder.size_bytes for encoder in self._encoders.values())
+
+    def write(self, rows: pa.RecordBatch, schema: StrandSchema) -> None:
+        """Append rows; those without values have no file of values."""
+        import pyarrow as pa
+
+        for name, column in zip(rows.schema.names, rows.columns, strict=True):
+            if name == VALUE and column.null_count == len(column):
+                continue
+            own = schema.own[name]
+            if name not in self._encoders:
+                self._encoders[name] = self._formats[name].encoder()
+            is_table = isinstance(own, pa.Schema)
+            self._encoders[name].write(pa.RecordBatch.from_struct_array(column) if is_table else column, own)
+
+    def can_become(self, schema: StrandSchema) -> bool:
+        """Each of them can."""
+        return all(encoder.can_become(schema.own[name]) for name, encoder in self._encoders.items())
+
+    def end(self) -> StrandsBody:
+        """End all files."""
+        ended = {name: encoder.end() for name, encoder in self._encoders.items()}
+        return StrandsBody(ended, {name: self._formats[name] for name in ended})
+
+
+@dataclass(frozen=True, slots=True)
+class StrandsBody:
+    """Ended files of the same rows."""
+
+    bodies: Mapping[str, Any]
+    formats: Mapping[str, Format]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all of them."""
+        return sum(body.size_bytes for body in self.bodies.values())
+
+    def without_first(self, rows: int) -> StrandsBody:
+        """The same files without their first rows."""
+        return StrandsBody({name: body.without_first(rows) for name, body in self.bodies.items()}, self.formats)
+
+    def first(self, rows: int) -> StrandsBody:
+        """The same files with their first rows alone."""
+        return self._recut((self,), rows)
+
+    def joined(self, other: StrandsBody) -> StrandsBody:
+        """The rows of both. SchemaError: no file can hold them."""
+        return self._recut((self, other), None)
+
+    def _recut(self, parts: Sequence[StrandsBody], rows: int | None) -> StrandsBody:
+        bodies = {
+            name: recut(self.formats[name].encoder(), [part.bodies[name] for part in parts], rows)
+            for name in self.bodies
+        }
+        return StrandsBody(bodies, self.formats)
+
+
+def _nulls(prepared: Prepared) -> pa.BooleanArray | None:
+    import pyarrow.compute as pc
+
+    return None if prepared.valid is None else pc.invert(prepared.valid)
+
+
+def _as_column(rows: pa.RecordBatch | pa.Array, nulls: pa.BooleanArray | None) -> pa.Array:
+    import pyarrow as pa
+
+    if isinstance(rows, pa.Array):
+        return rows
+    return pa.StructArray.from_arrays(rows.columns, fields=list(rows.schema), mask=nulls)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return bool(one is None or other is None or one.equals(other))
+
+
+def _refuse(rows: Sequence[int], what: str, key: str) -> None:
+    if rows:
+        error = SchemaError(f"The record has no {what}, and {key}=true stores one with each value.")
+        raise RejectedRowsError(dict.fromkeys(rows, error))
+
+
+def _enveloped(column: Column, name: str, struct_name: str) -> Column:
+    import pyarrow as pa
+
+    array = column.arrow()
+    optional = column.schema is None or column.schema.optional
+    struct = pa.StructArray.from_arrays([array], fields=[pa.field(name, array.type, optional)])
+    if column.schema is None:
+        return Column.whole(struct)
+    return Column.from_arrow(struct, replace(s.struct({name: column.schema}), name=struct_name))
+
+
+def _text(header: Header) -> dict[str, Any]:
+    return {"key": header.key, "value": None if header.value is None else java_string(header.value, header.schema)}
