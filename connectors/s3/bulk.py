@@ -199,6 +199,12 @@ def _require_repeatable(config: S3SinkConfig) -> None:
             key="timestamp.extractor",
             fix="Use timestamp.extractor=Record or RecordField.",
         )
+    if config.store_keys or config.store_headers:
+        raise ConfigError(
+            "A chunk's objects hold values alone, without the keys and headers of their records.",
+            key="store.kafka.keys" if config.store_keys else "store.kafka.headers",
+            fix="Leave them out of the copy, or move the table into a topic first.",
+        )
 
 
 def _no_clock() -> int:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connectors.s3.classes import AVRO_FORMAT, BYTES_FORMAT, PARQUET_FORMAT
+from connectors.s3.classes import AVRO_FORMAT, BYTES_FORMAT, CSV_FORMAT, JSON_ARRAY_FORMAT, PARQUET_FORMAT
 from connectors.s3.compression import Compression
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.store import open_store
 
+_BESIDE: Final = re.compile(r"\.(keys|headers)\.[a-z.]+$")
+"""What is stored beside values has no rows of its own."""
 Reader = Callable[[bytes], Iterator[bytes]]
 _OBJECTS_A_DELETE: Final = 500
 
@@ -45,7 +49,7 @@ class TrialObjects:
         """The rows of all objects."""
         read = _reader(self._config)
         store = open_store(self._config)
-        for key in self._keys(store, deadline):
+        for key in (key for key in self._keys(store, deadline) if not _BESIDE.search(key)):
             yield from read(bytes(store.get(key).bytes()))
 
     def remove(self, deadline: Deadline) -> None:
@@ -69,6 +73,10 @@ def _reader(config: S3SinkConfig) -> Reader:
     if config.format_class == AVRO_FORMAT:
         return _avro_rows
     compression = Compression(config.compression_type, config.compression_level)
+    if config.format_class == JSON_ARRAY_FORMAT:
+        return lambda data: _array_rows(data, compression)
+    if config.format_class == CSV_FORMAT:
+        return lambda data: _csv_rows(data, compression)
     is_bytes = config.format_class == BYTES_FORMAT
     separator = b"\n" if not is_bytes or config.bytes_separator is None else config.bytes_separator.encode()
     if not separator:
@@ -80,6 +88,21 @@ def _text_rows(data: bytes, compression: Compression, separator: bytes) -> Itera
     import pyarrow as pa
 
     yield from compression.unpacked(pa.py_buffer(data)).split(separator)[:-1]
+
+
+def _array_rows(data: bytes, compression: Compression) -> Iterator[bytes]:
+    import orjson
+    import pyarrow as pa
+
+    yield from (orjson.dumps(row) for row in orjson.loads(compression.unpacked(pa.py_buffer(data))))
+
+
+def _csv_rows(data: bytes, compression: Compression) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    lines = csv.reader(io.StringIO(compression.unpacked(pa.py_buffer(data)).decode(), newline=""))
+    next(lines, None)
+    yield from (repr(line).encode() for line in lines)
 
 
 def _parquet_rows(data: bytes) -> Iterator[bytes]:

@@ -121,9 +121,10 @@ def test_rows_without_a_chunk_write_nothing(store):
     [
         ({"enable_conditional_writes": "false"}, "enable.conditional.writes"),
         ({"partitioner_class": HOURLY}, "timestamp.extractor"),
+        ({"store_kafka_keys": "true"}, "store.kafka.keys"),
     ],
 )
-def test_settings_under_which_a_chunk_could_be_there_twice_are_refused(store, settings, key):
+def test_settings_that_a_chunk_cannot_honour_are_refused(store, settings, key):
     with pytest.raises(ConfigError) as caught:
         writer(store, **settings)
     assert caught.value.problems[0].key == key
