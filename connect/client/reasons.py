@@ -19,7 +19,7 @@ _NEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What there is to say about the connector or one of its tasks."""
+    """What there is to say about the connector, one of its tasks or its configuration."""
 
     about: str
     text: str
@@ -30,7 +30,7 @@ def reasons(
     offsets: Sequence[Mapping[str, Any]],
     figures: Mapping[str, Mapping[str, float]] | None = None,
 ) -> list[Reason]:
-    """One reason for the connector and each task, in that order.
+    """One reason for the connector and each task, in that order, and behind them the notes on the configuration.
 
     `offsets` are those of GET …/offsets; `figures` are the metrics of tasks by their number, where they are known.
     """
@@ -42,7 +42,7 @@ def reasons(
         found.append(Reason("tasks", "The connector has planned none: it found nothing to read, or has just begun."))
     if not offsets:
         found.append(Reason("offsets", "Nothing was ever committed."))
-    return found
+    return [*found, *(Reason("configuration", note) for note in status.get("notes", ()))]
 
 
 def _measured(figures: Mapping[str, float]) -> str:

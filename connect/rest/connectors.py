@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 from weakref import WeakValueDictionary
@@ -16,6 +16,7 @@ from connect.rest.author import who
 from connect.rest.checking import ready
 from connect.rest.context import context_of
 from connect.rest.json_body import read_config, read_create, read_texts
+from connect.rest.notes import notes_of_each
 from connect.rest.offsets import initial_offsets, outcome
 from connect.rest.preview import preview
 from connect.rest.routing import Route, flag, name_of
@@ -31,7 +32,8 @@ async def list_connectors(request: web.Request) -> web.Response:
     if "expand" not in request.query:
         return json_answer(list(operations.connectors()))
     wanted = set(request.query.getall("expand"))
-    found = {name: _expanded(request, name, wanted) for name in operations.connectors()}
+    notes = await notes_of_each(request, operations.connectors()) if "status" in wanted else {}
+    found = {name: _expanded(request, name, wanted, notes.get(name, ())) for name in operations.connectors()}
     return json_answer({name: entry for name, entry in found.items() if entry is not None})
 
 
@@ -105,12 +107,12 @@ async def delete(request: web.Request) -> web.Response:
     return empty_answer(204)
 
 
-def _expanded(request: web.Request, name: str, wanted: set[str]) -> dict[str, Any] | None:
+def _expanded(request: web.Request, name: str, wanted: set[str], notes: Sequence[str]) -> dict[str, Any] | None:
     context = context_of(request)
     entry: dict[str, Any] = {}
     try:
         if "status" in wanted:
-            entry["status"] = status_json(context.operations.status(name))
+            entry["status"] = status_json(context.operations.status(name)) | ({"notes": notes} if notes else {})
         if "info" in wanted:
             entry["info"] = info_json(context.operations.info(name), context.secrets)
     except NotFoundError:

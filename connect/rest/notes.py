@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from connect.cluster.operations import RequestError
+from connect.cluster.operations import NotFoundError, RequestError
 from connect.rest.context import RestContext, context_of
-from connect.rest.waiting import apart, finished
+from connect.rest.waiting import WaitTimeoutError, apart, finished, within
 
+LOOK_S: Final = 2.0
 _MOST: Final = 10_000
 
 
@@ -35,6 +37,27 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
             noted.clear()  # connectors that were deleted leave theirs behind
         known = noted[name] = Noted(dict(config), found)
     return known.notes
+
+
+async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """The notes of several connectors by name, without secrets. What was not looked at within `LOOK_S` is left out: a
+    cluster of a thousand connectors answers all the same, and has the rest the next time.
+    """
+    operations, noted = context_of(request).operations, request.app[NOTED]
+    configs = {}
+    for name in names:
+        with suppress(NotFoundError):  # deleted meanwhile
+            configs[name] = operations.info(name).config
+    unknown = {name: c for name, c in configs.items() if name not in noted or noted[name].config != c}
+    if unknown:
+        with suppress(WaitTimeoutError):
+            await within(apart(_note_each, context_of(request), unknown, noted), LOOK_S)
+    return {name: known.notes for name, c in configs.items() if (known := noted.get(name)) and known.config == c}
+
+
+def _note_each(context: RestContext, configs: Mapping[str, Mapping[str, str]], noted: dict[str, Noted]) -> None:
+    for name, config in configs.items():
+        noted[name] = Noted(dict(config), _notes(context, config))
 
 
 def _notes(context: RestContext, config: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,18 +9,20 @@ from aiohttp import web
 from connect.client.reasons import reasons
 from connect.rest.answers import json_answer, status_json
 from connect.rest.context import context_of
+from connect.rest.notes import notes_of
 from connect.rest.routing import Route, name_of
 from connect.rest.waiting import finished
 
 
 async def why(request: web.Request) -> web.Response:
-    """A sentence about the connector and each task: its state, what it waits for, how far it is behind."""
+    """Sentences about the connector and each task: state, what it waits for, lag; and notes on the configuration."""
     context, name = context_of(request), name_of(request)
     status = status_json(context.operations.status(name))
     offsets = await finished(request, context.operations.offsets(name), f"reading the offsets of connector {name}")
     found = context.operations.figures()
     figures = {str(task["id"]): found.get(f"{name}-{task['id']}", {}) for task in status["tasks"]}
     stored = [asdict(offset) for offset in offsets]
+    status["notes"] = await notes_of(request, name)
     return json_answer([asdict(reason) for reason in reasons(status, stored, figures)])
 
 

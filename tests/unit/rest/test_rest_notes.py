@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import pytest
 from memory_cluster import MemoryOperations
 from rest_client import Rest, ServerMaker
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
+
+from connect.api.deadline import Deadline
+from connect.rest import notes
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 NOTE = "batch.sise: nobody knows this key, so it has no effect. Is batch.size meant?"
@@ -36,6 +40,32 @@ def test_the_status_has_those_of_the_configuration_that_is_in_force(rest: Rest) 
     assert rest.get("/connectors/a/status")["notes"] == [NOTE]
     rest("PUT", "/connectors/a/config", CONFIG)
     assert "notes" not in rest.get("/connectors/a/status")
+
+
+def test_the_status_of_all_connectors_and_the_reasons_of_one_have_them_too(rest: Rest) -> None:
+    rest("PUT", "/connectors/a/config", CONFIG | {"batch.sise": "1"})
+    rest("PUT", "/connectors/b/config", CONFIG)
+    found = rest.get("/connectors?expand=status&expand=info")
+    assert found["a"]["status"] == rest.get("/connectors/a/status")
+    assert found["a"]["status"]["notes"] == [NOTE]
+    assert "notes" not in found["b"]["status"], "Java's members alone"
+    assert set(rest.get("/connectors?expand=info")["a"]) == {"info"}
+    assert {"about": "configuration", "text": NOTE} in rest.get("/connectors/a/why")
+    assert [part for part in rest.get("/connectors/b/why") if part["about"] == "configuration"] == []
+
+
+def test_a_configuration_that_takes_long_to_look_at_holds_up_no_list(
+    rest: Rest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_read, looking = threading.Event(), notes._notes
+    monkeypatch.setattr(notes, "LOOK_S", 0.05)
+    monkeypatch.setattr(notes, "_notes", lambda *given: is_read.wait(30) and looking(*given))
+    rest("PUT", "/connectors/a/config", CONFIG | {"batch.sise": "1"})
+    assert "notes" not in rest.get("/connectors?expand=status")["a"]["status"]
+    is_read.set()
+    deadline = Deadline.after(10.0)
+    while "notes" not in rest.get("/connectors?expand=status")["a"]["status"]:
+        assert deadline.wait(0.01), "The notes never came."
 
 
 def test_no_note_shows_a_secret(rest: Rest) -> None:
