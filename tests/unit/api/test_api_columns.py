@@ -95,6 +95,14 @@ def test_a_value_that_would_lose_something_is_a_schema_error(name: str) -> None:
         Column.from_rows([value], schema).arrow()
 
 
+@pytest.mark.parametrize("value", [1.5, True, 2**31, None])
+def test_what_would_be_lost_is_told_with_its_field(value: object) -> None:
+    schema = s.struct({"a": s.struct({"b": s.INT32})})
+    with pytest.raises(SchemaError) as caught:
+        Column.from_rows([{"a": {"b": 1}}, {"a": {"b": value}}], schema).arrow()
+    assert caught.value.field == "a.b"
+
+
 def test_a_column_makes_each_form_once_and_only_when_asked() -> None:
     made: list[str] = []
 

@@ -276,3 +276,10 @@ def test_a_number_too_big_for_its_type_is_named() -> None:
 def test_rows_with_a_schema_are_written_as_columns() -> None:
     column = Column.from_rows([*ROWS, None], ORDER)
     assert converter().encode("t", column).equals(converter().encode("t", arrow_column([*ROWS, None], ORDER)))
+
+
+def test_values_finer_than_their_schema_are_refused_and_never_cut() -> None:
+    finer = Column.from_arrow(pa.array([1_000_000, 1], pa.timestamp("us", "UTC")), s.TIMESTAMP_SCHEMA)
+    with pytest.raises(RejectedRowsError) as caught:
+        converter().encode("t", finer)
+    assert set(caught.value.rows) == {1}
