@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
+from fake_kafka import FakeConsumer, FakeKafka, FakeProducer, KilledError
 
-from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.raw import RawBatch
 from connect.plugins import Catalog
 from connect.runtime.build import build_converters
 from connect.runtime.connector_config import SinkConnectorConfig
@@ -22,149 +20,74 @@ from connect.runtime.tolerance import Tolerance
 from connect.runtime.used_topics import UsedTopics
 
 TP = TopicPartition("orders", 0)
-LOG = [b'{"a":1}', b"no json", b'{"a":3}']
+LOG = {TP: [b'{"a":1}', b"no json", b'{"a":3}']}
+LETTERS = "dlq"
 CONFIG = {
     "name": "n", "connector.class": "c", "topics": "orders", "errors.tolerance": "all",
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false",
 }  # fmt: skip
+CONVERTERS = build_converters(Catalog.installed(), CONFIG, {})
 
 
-class KilledError(BaseException):
-    """kill -9: nothing behind it runs."""
+class WritesAtOnce:
+    """Its target keeps rows by their offset as soon as they are put."""
 
-
-class World:
-    """Kafka and the target, which outlive the task; `dies_at` names the step at which it is killed once."""
-
-    def __init__(self, dies_at: str = "", letters_wait: int = 0) -> None:
-        self.dies_at = dies_at
-        self.letters_wait = letters_wait
-        self.committed = 0
-        self.letters: list[bytes] = []
-        self.target: dict[int, int] = {}
-        self.events: list[str] = []
-
-    def step(self, name: str) -> None:
-        self.events.append(name)
-        if name == self.dies_at:
-            self.dies_at = ""
-            raise KilledError
-
-
-class Letters:
-    """The dead-letter producer: what was sent counts once it is flushed."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.sent: list[bytes] = []
-
-    @property
-    def outstanding(self) -> int:
-        return len(self.sent)
-
-    def send(self, batch, deadline):
-        self.world.step("letter sent")
-        self.sent += batch.values.to_pylist()
-
-    def flush(self, deadline):
-        if self.world.letters_wait:
-            self.world.letters_wait -= 1
-            self.world.step("letters not acknowledged")
-            raise RetriableError("The brokers do not answer.")
-        self.world.letters += self.sent
-        self.sent = []
-        self.world.step("letters acknowledged")
-
-
-class Consumer:
-    def __init__(self, world: World, control: Control) -> None:
-        self.world = world
-        self.control = control
-        self.read_to = world.committed
-        self.callbacks = ()
-
-    def subscribe(self, topics, *callbacks):
-        self.callbacks = callbacks
-
-    def poll(self, most, deadline):
-        if self.callbacks:
-            self.callbacks[0]([TP])
-            self.callbacks = ()
-        at, self.read_to = self.read_to, len(LOG)
-        if at == len(LOG):
-            self.control.ask_to_stop()
-            return []
-        offsets = pa.array(range(at, len(LOG)), pa.int64())
-        return [RawBatch("orders", pa.array(LOG[at:], pa.binary()), partition=0, offsets=offsets, next_offset=len(LOG))]
-
-    def commit(self, offsets, deadline):
-        self.world.step("commit")
-        self.world.committed = offsets[TP]
-
-    trouble = None
-
-    def end_offsets(self):
-        return {}
-
-    def position(self, partitions):
-        return {}
-
-
-class Task:
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.next_offset = None
+    def __init__(self, target):
+        self.target = target
+        self.claims = {}
 
     def assigned(self, partitions):
         pass
 
     def put(self, batch, deadline):
         for offset, row in zip(batch.consumed.offsets.to_pylist(), batch.values.rows(), strict=True):
-            self.world.target[offset] = row["a"]
-        self.next_offset = batch.consumed.next_offset
+            self.target[offset] = row["a"]
+        self.claims[TP] = batch.consumed.next_offset
 
     def flush(self, deadline):
-        return {} if self.next_offset is None else {TP: self.next_offset}
+        return dict(self.claims)
 
 
-def live(world: World) -> None:
+def live(kafka, target):
     """One life of the task, until all is read or it is killed."""
-    control = Control()
+    control, figures = Control(), TaskFigures()
     config = SinkConnectorConfig.parse(CONFIG)
     letters = DeadLetters(
-        Letters(world), "dlq", TaskId("n", 0), context_headers=False, timeout_s=1, read_again=lambda *_: None
+        FakeProducer(kafka), LETTERS, TaskId("n", 0), context_headers=False, timeout_s=1, read_again=pytest.fail
     )
-    tolerance = Tolerance(config, TaskFigures(), letters.add)
+    tolerance = Tolerance(config, figures, letters.add)
     loop = SinkLoop(
-        Task(world), Consumer(world, control), task_class="Sink", dead_letters=letters, tolerance=tolerance,
-        pipeline=SinkPipeline([], build_converters(Catalog.installed(), CONFIG, {}), tolerance.give_up),
-        figures=TaskFigures(), max_records=100, put_timeout_s=1, flush_interval_s=0, flush_timeout_s=1,
-        retry_delay_max_s=0.01, used_topics=UsedTopics(), retries=RetryBudget(0),
+        WritesAtOnce(target), FakeConsumer(kafka, control, LOG), task_class="Sink", dead_letters=letters,
+        pipeline=SinkPipeline([], CONVERTERS, tolerance.give_up), tolerance=tolerance, figures=figures,
+        max_records=100, put_timeout_s=1, flush_interval_s=0, flush_timeout_s=1, retry_delay_max_s=0.01,
+        used_topics=UsedTopics(), retries=RetryBudget(0),
     )  # fmt: skip
     loop.run(control, lambda paused: None, ["orders"])
 
 
-@pytest.mark.parametrize("dies_at", ["letter sent", "letters acknowledged", "commit"])
+def nothing_is_committed_ahead_of_its_letter(kafka):
+    assert kafka.committed.get(TP, 0) <= 1 or kafka.records[LETTERS], kafka.steps
+
+
+@pytest.mark.parametrize("dies_at", ["send", "row", "row acknowledged", "commit", "committed"])
 def test_killed_between_letter_and_commit_no_row_is_lost(dies_at):
-    world = World(dies_at)
+    kafka, target = FakeKafka(dies_at, after_step=nothing_is_committed_ahead_of_its_letter), {}
     with pytest.raises(KilledError):
-        live(world)
-    assert world.committed == 0
-    if dies_at == "commit":
-        assert world.events.index("letters acknowledged") < world.events.index("commit")
-        assert world.letters == [b"no json"]
-    live(world)
-    assert world.committed == len(LOG)
-    assert set(world.letters) == {b"no json"}
-    assert world.target == {0: 1, 2: 3}
+        live(kafka, target)
+    assert bool(kafka.records[LETTERS]) == (dies_at not in {"send", "row"})
+    assert kafka.committed == ({TP: 3} if dies_at == "committed" else {})
+    kafka = kafka.after_death()
+    live(kafka, target)
+    assert kafka.committed == {TP: 3}
+    assert set(kafka.records[LETTERS]) == {b"no json"}
+    assert target == {0: 1, 2: 3}
 
 
 def test_nothing_is_committed_before_its_letter_is_acknowledged():
-    world = World(letters_wait=2)
-    live(world)
-    waited = [i for i, event in enumerate(world.events) if event == "letters not acknowledged"]
-    assert len(waited) == 2
-    assert world.events.index("letters acknowledged") > waited[-1]
-    assert "commit" not in world.events[: waited[-1]]
-    assert (world.committed, world.letters) == (len(LOG), [b"no json"])
+    kafka, target = FakeKafka(after_step=nothing_is_committed_ahead_of_its_letter), {}
+    kafka.failures["flush rows"] = 2
+    live(kafka, target)
+    refused = [i for i, step in enumerate(kafka.steps) if step == "flush rows"][:2]
+    assert refused[1] < kafka.steps.index("row acknowledged") < kafka.steps.index("commit")
+    assert (kafka.committed, kafka.records[LETTERS]) == ({TP: 3}, [b"no json"])
