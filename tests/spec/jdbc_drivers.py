@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import pytest
+from server_relay import ServerRelay
 
 from connect.api.records import Record
 from connect.services import ArtifactError
 from connect.services.mariadb import MariaDbService
+from connect.services.ports import free_ports
 from connect.services.postgres import PostgresService
 from connect.services.sql import SqlEndpoint
 from connect.testing.drivers import Row
@@ -30,6 +32,8 @@ class Server(Protocol):
     scheme: str
     """Of its JDBC URL."""
     endpoint: SqlEndpoint
+    relay: ServerRelay
+    """By which the connector reaches it."""
     number_type: str
     """Its type of floating point numbers of 64 bits."""
 
@@ -43,14 +47,19 @@ class Server(Protocol):
         """Drop what readers of the log left in the server."""
 
 
-def started(service: PostgresService | MariaDbService) -> Iterator[SqlEndpoint]:
-    """The service while it runs; the test is skipped, and says so, where its binaries are missing."""
+def started(service: PostgresService | MariaDbService) -> Iterator[tuple[SqlEndpoint, ServerRelay]]:
+    """The service and the way to it while they run; without its binaries the test is skipped, with the reason."""
     try:
         service.prepare()
     except ArtifactError as missing:
         pytest.skip(str(missing))
     with service:
-        yield service.endpoint
+        relay = ServerRelay(*free_ports(1), service.endpoint.port)
+        relay.start()
+        try:
+            yield service.endpoint, relay
+        finally:
+            relay.cut()
 
 
 class IncrementingDriver:
@@ -64,7 +73,7 @@ class IncrementingDriver:
     def config(self) -> Mapping[str, str]:
         e = self.server.endpoint
         return {
-            "connection.url": f"jdbc:{self.server.scheme}://{e.host}:{e.port}/{e.database}",
+            "connection.url": f"jdbc:{self.server.scheme}://{e.host}:{self.server.relay.port}/{e.database}",
             "connection.user": e.user,
             "connection.password": e.password,
             "mode": "incrementing",
@@ -91,6 +100,12 @@ class IncrementingDriver:
 
     def end_sessions(self) -> None:
         self.server.end_sessions()
+
+    def break_connection(self) -> None:
+        self.server.relay.cut()
+
+    def heal(self) -> None:
+        self.server.relay.start()
 
     def insert(self, rows: Sequence[Row]) -> None:
         self._insert(TABLE, rows)

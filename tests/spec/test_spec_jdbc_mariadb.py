@@ -10,6 +10,7 @@ from typing import Any
 import pymysql
 import pytest
 from jdbc_drivers import WAIVERS, IncrementingDriver, LogDriver, TimestampedDriver, started
+from server_relay import ServerRelay
 
 from connect.api.deadline import Deadline
 from connect.api.plugin import Capability
@@ -28,8 +29,9 @@ class MariaDb:
     scheme = "mariadb"
     number_type = "DOUBLE"
 
-    def __init__(self, endpoint: SqlEndpoint) -> None:
+    def __init__(self, endpoint: SqlEndpoint, relay: ServerRelay) -> None:
         self.endpoint = endpoint
+        self.relay = relay
 
     def connect(self) -> Any:
         e = self.endpoint
@@ -56,8 +58,8 @@ class MariaDb:
 
 @pytest.fixture(scope="module")
 def mariadb() -> Iterator[MariaDb]:
-    for endpoint in started(MariaDbService()):
-        yield MariaDb(endpoint)
+    for endpoint, relay in started(MariaDbService()):
+        yield MariaDb(endpoint, relay)
 
 
 class TestIncrementing(SourceSuite):

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from jdbc_drivers import WAIVERS, IncrementingDriver, LogDriver, TimestampedDriver, started
+from server_relay import ServerRelay
 
 from connect.api.deadline import Deadline
 from connect.api.plugin import Capability
@@ -28,8 +29,9 @@ class Postgres:
     scheme = "postgresql"
     number_type = "DOUBLE PRECISION"
 
-    def __init__(self, endpoint: SqlEndpoint) -> None:
+    def __init__(self, endpoint: SqlEndpoint, relay: ServerRelay) -> None:
         self.endpoint = endpoint
+        self.relay = relay
 
     def connect(self) -> Any:
         e = self.endpoint
@@ -57,8 +59,8 @@ class Postgres:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
-    for endpoint in started(PostgresService()):
-        yield Postgres(endpoint)
+    for endpoint, relay in started(PostgresService()):
+        yield Postgres(endpoint, relay)
 
 
 class TestIncrementing(SourceSuite):
