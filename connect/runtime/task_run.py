@@ -212,8 +212,7 @@ class TaskRun:
         pipeline = parts.source_pipeline(tolerance.give_up, letters, figures=self.figures, sizes=sizes)
         exactly_once = self._clients.exactly_once(config)
         boundary = Boundary(config.transaction_boundary.lower())
-        defines_boundaries = exactly_once and boundary is Boundary.CONNECTOR
-        transactions = ConnectorTransactions() if defines_boundaries else None
+        transactions = ConnectorTransactions() if exactly_once and boundary is Boundary.CONNECTOR else None
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
         connector = parts.build_connector()
         delivery: Delivery
