@@ -12,15 +12,17 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from datetime import time as time_of_day
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.bigquery.dedup import INSERT_ID, IS_APPEND, IS_DELETE
-from connectors.bigquery.merging import SealedBatch
+from connectors.bigquery.dedup import INSERT_ID, IS_APPEND, IS_DELETE, SOFT_DELETED
+from connectors.bigquery.halving import land_by_halves
+from connectors.bigquery.sealed import Refusals, SealedBatch
+from connectors.bigquery.sizes import ROW_BYTES, parts, too_large
 from connectors.bigquery.staging import batch_id, parquet_of
 from connectors.bigquery.storage import StorageWriter
 from connectors.bigquery.table_schema import by_name
@@ -40,8 +42,9 @@ _SCHEMA_TEXTS: Final = ("no such field", "not found")
 class Writer(Protocol):
     """One way to add rows to a table."""
 
-    def write(self, batch: SealedBatch, rows: pa.Table) -> None:
-        """Return once the rows are there. `rows`: the batch's, with the columns of the table alone but for INSERT_ID.
+    def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
+        """Return once the rows are there, but for those refused. `rows`: the batch's, with the columns of the table
+        alone but for INSERT_ID.
 
         RetriableError: they may be, and the same call is made again.
         """
@@ -62,16 +65,15 @@ class Appending:
         self._others = others
         self._report = report
 
-    def land(self, batch: SealedBatch) -> None:
-        """Return once the rows are in the table. RetriableError: they may be, and the same call is made again."""
-        import pyarrow as pa
-
+    def land(self, batch: SealedBatch) -> Refusals:
+        """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
+        is made again."""
         started_s = time.monotonic()
-        rows = pa.concat_tables(batch.tables, promote_options="default").drop_columns([IS_DELETE, IS_APPEND])
-        self._others.get(batch.target, self._writer).write(batch, rows)
-        took_s = time.monotonic() - started_s
-        _log.info("Added %d rows to table %s in %.1f s.", len(rows), batch.target, took_s)
-        self._report(Counter(appends_total=1, appended_rows_total=len(rows)))
+        refused = self._others.get(batch.target, self._writer).write(batch, rows_of(batch))
+        added, took_s = len(batch) - len(refused), time.monotonic() - started_s
+        _log.info("Added %d rows to table %s in %.1f s; %d refused.", added, batch.target, took_s, len(refused))
+        self._report(Counter(appends_total=1, appended_rows_total=added))
+        return refused
 
     def sweep(self) -> None:
         """Nothing of an earlier life is left."""
@@ -94,14 +96,16 @@ class InsertAll:
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
 
-    def write(self, batch: SealedBatch, rows: pa.Table) -> None:
-        """Raise for the first row that BigQuery refuses, once the others are there."""
-        for part in _parts(rows):
+    def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
+        """The rows that BigQuery refuses, once the others are there."""
+        refused = too_large(rows, ROW_BYTES)
+        for start, stop in parts(rows, _REQUEST_BYTES, _ROWS_PER_REQUEST, leave_out=refused):
+            part = rows.slice(start, stop - start)
             ids = [_short(text) for text in part[INSERT_ID].to_pylist()]
             values = [_json_row(row) for row in part.drop_columns([INSERT_ID]).to_pylist()]
             errors = self._warehouse.insert_all(batch.target, values, ids)
-            if errors:
-                raise _refused(batch.target, errors)
+            refused |= {start + row: error for row, error in _refused(batch.target, errors).items()}
+        return refused
 
     def close(self) -> None:
         """It has no connection of its own."""
@@ -113,9 +117,9 @@ class DefaultStream:
     def __init__(self, storage: StorageWriter) -> None:
         self._storage = storage
 
-    def write(self, batch: SealedBatch, rows: pa.Table) -> None:
-        """Append all rows."""
-        self._storage.append(batch.target, rows.drop_columns([INSERT_ID]))
+    def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
+        """Append all rows but those that BigQuery refuses."""
+        return self._storage.append(batch.target, rows.drop_columns([INSERT_ID]))
 
     def close(self) -> None:
         """Close the channel."""
@@ -129,25 +133,36 @@ class LoadJobs:
         self._warehouse = warehouse
         self._connector = connector
 
-    def write(self, batch: SealedBatch, rows: pa.Table) -> None:
+    def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
         """The same batch of an earlier life, loaded already, is not loaded again."""
+        del rows
+        return land_by_halves(batch, self._load)
+
+    def _load(self, batch: SealedBatch) -> None:
         known = by_name(batch.columns)
-        rows = rows.drop_columns([INSERT_ID])
+        rows = rows_of(batch).drop_columns([INSERT_ID])
         columns = tuple(known[name.lower()] for name in rows.column_names)
         content = parquet_of([rows])
-        name = batch_id(self._connector, batch.target, batch.ranges, memoryview(content))
+        table = self._warehouse.table(batch.target)
+        if table is None:
+            raise RetriableError(f"Table {batch.target} is gone; it is made again.")
+        # In a table that was made anew nothing is loaded already.
+        target = f"{batch.target} {table.created_ms}"
+        name = batch_id(self._connector, target, batch.ranges, memoryview(content))
         self._warehouse.load(batch.target, columns, content, f"kafka-connect-load-{name}", appends=True)
 
     def close(self) -> None:
         """It has no connection of its own."""
 
 
-def _parts(rows: pa.Table) -> Iterator[pa.Table]:
-    """Runs of rows that one request takes."""
-    per_row = max(1, rows.nbytes // max(1, len(rows)))
-    size = max(1, min(_ROWS_PER_REQUEST, _REQUEST_BYTES // per_row))
-    for start in range(0, len(rows), size):
-        yield rows.slice(start, size)
+def rows_of(batch: SealedBatch) -> pa.Table:
+    """The batch's rows without the marks of dedup; those of a table that a view looks at say which are deletes."""
+    import pyarrow as pa
+
+    rows = pa.concat_tables(batch.tables, promote_options="default")
+    if SOFT_DELETED in rows.column_names:
+        rows = rows.set_column(rows.column_names.index(SOFT_DELETED), SOFT_DELETED, rows[IS_DELETE])
+    return rows.drop_columns([IS_DELETE, IS_APPEND])
 
 
 def _short(text: str) -> str:
@@ -176,10 +191,15 @@ def _json_value(value: Any) -> Any:
     return value
 
 
-def _refused(target: str, errors: Sequence[RowError]) -> ConnectError:
-    first = next((error for error in errors if error.reason != "stopped"), errors[0])
-    message = f"Table {target} refused {len(errors)} rows; column {first.location or '?'}: {first.message}"
-    if any(text in first.message.lower() for text in _SCHEMA_TEXTS):
-        # A column that was just added is seen by insertAll only some seconds to minutes later.
-        return RetriableError(f"{message}. A new column is not seen at once.")
-    return ConnectError(message, fix="Compare the column's type with the field's.")
+def _refused(target: str, errors: Sequence[RowError]) -> dict[int, Exception]:
+    """The rows of a request that are bad. RetriableError where the table does not show a new column yet."""
+    refused: dict[int, Exception] = {}
+    for error in errors:
+        if error.reason == "stopped":
+            continue
+        message = f"Table {target} refused the row; column {error.location or '?'}: {error.message}"
+        if any(text in error.message.lower() for text in _SCHEMA_TEXTS):
+            # A column that was just added is seen by insertAll only some seconds to minutes later.
+            raise RetriableError(f"{message}. A new column is not seen at once.")
+        refused.setdefault(error.row, ConnectError(message))
+    return refused

@@ -5,8 +5,8 @@ Source of names and defaults: BigQuerySinkConfig of confluentinc/kafka-connect-b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, SecretStr
 
@@ -25,9 +25,9 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connectors.bigquery.config_dedup import DedupSettings, size_or_off
-from connectors.bigquery.dedup import Deletes, Keep
+from connectors.bigquery.dedup import Deletes, Keep, NullKey
 from connectors.bigquery.extras import Extras
-from connectors.bigquery.java_keys import KNOWN, problems_of
+from connectors.bigquery.java_keys import KNOWN, problems_of, with_new_names
 from connectors.bigquery.names import FieldNames, TableNames, is_table_name
 from connectors.bigquery.table_schema import ColumnType
 from connectors.bigquery.types import TypeRules
@@ -188,6 +188,16 @@ class BigQuerySinkConfig(DedupSettings):
     )  # fmt: skip
 
     @classmethod
+    def parse(cls, properties: Mapping[str, str | None]) -> Self:
+        """The settings, those of version 1 by their names of today."""
+        return super().parse(with_new_names(properties))
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are named one by one."""
+        return [topic.strip() for topic in self.originals.get("topics", "").split(",") if topic.strip()]
+
+    @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Keys that are neither declared nor among the Java connector's that are known."""
         return super().unknown_keys(name for name in properties if name not in KNOWN)
@@ -206,11 +216,23 @@ class BigQuerySinkConfig(DedupSettings):
             "useStorageWriteApi": self.use_storage_api,
             "enableBatchLoad": bool(self.batch_load),
             "enableBatchMode": self.batch_mode,
+            "append.exactly.once": self.exactly_once,
         }
         for name, is_set in ways.items():
-            if is_set and (self.merges or self.dedup_mode == "insert_id"):
-                yield ConfigProblem(name, f"{name} is for rows without dedup; with dedup they go by load jobs anyway.")
-        if self.insecure and self.use_storage_api and not self.storage_endpoint:
+            if is_set and (self.merges or self.captures or self.dedup_mode == "insert_id"):
+                mode = "merge" if self.merges else self.dedup_mode
+                yield ConfigProblem(
+                    name,
+                    f"{name} says how rows are added one by one, and dedup.mode={mode} has its own way. Leave it out, "
+                    "or set dedup.mode=view.",
+                )
+        if self.exactly_once and (self.batch_load or self.batch_mode):
+            yield ConfigProblem(
+                "append.exactly.once",
+                "append.exactly.once adds rows by streams: leave enableBatchLoad and enableBatchMode out, or set "
+                "dedup.fields=__topic,__partition,__offset and dedup.keep=first, which goes by load jobs.",
+            )
+        if self.insecure and (self.use_storage_api or self.exactly_once or self.captures) and not self.storage_endpoint:
             yield ConfigProblem("bigquery.storage.endpoint", "bigquery.insecure=true needs bigquery.storage.endpoint.")
 
     def _credential_problems(self) -> Iterator[ConfigProblem]:
@@ -227,7 +249,8 @@ class BigQuerySinkConfig(DedupSettings):
             yield ConfigProblem(
                 "dedup.delete", "dedup.keep=first never changes a row, so it takes dedup.delete=ignore alone."
             )
-        needs_fields = self.dedup_mode == "insert_id" or (self.dedup_mode == "merge" and not self.upsert)
+        needs_fields = self.dedup_mode in {"insert_id", "cdc", "view"} or (self.dedup_mode == "merge")
+        needs_fields = needs_fields and not (self.upsert and self.dedup_mode != "insert_id")
         if needs_fields and not self.dedup_fields:
             yield ConfigProblem("dedup.fields", f"dedup.mode={self.dedup_mode} needs dedup.fields.")
         if self.delete and not self.upsert:
@@ -244,8 +267,26 @@ class BigQuerySinkConfig(DedupSettings):
             )
         if "dedup.late" in self.originals and self.dedup_window.lower() == "none":
             yield ConfigProblem("dedup.late", "dedup.late is for records older than dedup.window, which is none.")
+        if self.dedup_window.lower() != "none" and (self.captures or self.views):
+            yield ConfigProblem("dedup.window", f"dedup.mode={self.dedup_mode} knows no dedup.window: leave it out.")
+        if self.captures:
+            yield from self._capture_problems()
         if not self.dedup_order:
             yield ConfigProblem("dedup.order.by", "dedup.order.by is empty: leave it out, or name a field.")
+
+    def _capture_problems(self) -> Iterator[ConfigProblem]:
+        """What BigQuery's change data capture cannot do."""
+        instead = "Change it, or set dedup.mode=merge."
+        if self.dedup_keep == Keep.FIRST:
+            yield ConfigProblem("dedup.keep", f"With dedup.mode=cdc the latest record stays. {instead}")
+        if self.dedup_delete == Deletes.SOFT:
+            yield ConfigProblem("dedup.delete", f"dedup.mode=cdc replaces rows, so it takes no soft delete. {instead}")
+        if self.dedup_null_key == NullKey.APPEND:
+            yield ConfigProblem("dedup.null.key", f"With dedup.mode=cdc every row has a primary key. {instead}")
+        if len(self.dedup_order) > 1:
+            yield ConfigProblem(
+                "dedup.order.by", f"dedup.mode=cdc orders by one field, then partition and offset. {instead}"
+            )
 
     @property
     def extras(self) -> Extras:

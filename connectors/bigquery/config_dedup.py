@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
-from connect.api.config import Boolean, ConnectorConfig, ListOf, Long, String, at_least, key, one_of
+from connect.api.config import Boolean, ConnectorConfig, ListOf, Long, String, at_least, key, non_empty, one_of
 from connectors.bigquery.dedup import DedupRules, Deletes, Keep, NullKey
 from connectors.bigquery.paths import Path, Root
 from connectors.bigquery.window import Late, parse_window
@@ -56,10 +56,12 @@ _NEVER_MS: Final = 86_400_000 * 365
 class DedupSettings(ConnectorConfig):
     """`dedup.*`, and the Java connector's settings of its upserts, which stand for some of them."""
 
-    dedup_mode: Annotated[String, one_of("auto", "none", "merge", "insert_id")] = key(
+    dedup_mode: Annotated[String, one_of("auto", "none", "merge", "cdc", "view", "insert_id")] = key(
         "dedup.mode", "auto",
-        doc="merge: records are merged into rows by a MERGE. none: each record is a row. insert_id: by "
-        "insertAll with the dedup.fields as insertId, which BigQuery compares for about a minute, as well as it can. "
+        doc="merge: records are merged into rows by a MERGE. cdc: BigQuery applies them by the table's primary key. "
+        "view: each record is added, and a view beside the table shows the rows. none: each record is a row. "
+        "insert_id: by insertAll with the dedup.fields as insertId, which BigQuery compares for about a minute, as "
+        "well as it can. "
         "auto: merge where dedup.fields or upsertEnabled say what a row is, else none.", group=DEDUP,
     )  # fmt: skip
     dedup_fields: Annotated[ListOf, _paths] = key(
@@ -110,6 +112,15 @@ class DedupSettings(ConnectorConfig):
     dedup_max_records: Annotated[Long, at_least(1)] = key(
         "dedup.merge.max.records", 500_000, doc="Rows of a table after which a batch is written.", group=DEDUP
     )
+    view_suffix: Annotated[String, non_empty] = key(
+        "dedup.view.suffix", "_latest", doc="With dedup.mode=view: the view of a table has its name and this.",
+        group=DEDUP,
+    )  # fmt: skip
+    max_staleness: Annotated[String, AfterValidator(_check_window)] = key(
+        "dedup.max.staleness", "10m",
+        doc="With dedup.mode=cdc: how old what queries of a new table see may be, as 10m; none: queries see every "
+        "change, and pay for it.", group=DEDUP,
+    )  # fmt: skip
     tombstone_retention_ms: Annotated[Long, at_least(0)] = key(
         "dedup.tombstone.retention.ms", 604_800_000,
         doc="How long a delete is remembered, so that an older record that comes later does not bring its row back; "
@@ -133,10 +144,26 @@ class DedupSettings(ConnectorConfig):
         group=DEDUP,
     )  # fmt: skip
 
+    exactly_once: Boolean = key(
+        "append.exactly.once", False,
+        doc="Without dedup: each record is a row exactly once, by a stream of the Storage Write API for each "
+        "partition. The table gets columns for topic, partition and offset.", group=DEDUP,
+    )  # fmt: skip
+
     @property
     def merges(self) -> bool:
         """Whether records are merged into rows."""
         return self.dedup_mode == "merge" or (self.dedup_mode == "auto" and bool(self.dedup_fields or self.upsert))
+
+    @property
+    def captures(self) -> bool:
+        """Whether BigQuery applies records by change data capture."""
+        return self.dedup_mode == "cdc"
+
+    @property
+    def views(self) -> bool:
+        """Whether a view shows the rows of records that are all added."""
+        return self.dedup_mode == "view"
 
     @property
     def insert_id(self) -> tuple[Path, ...]:
@@ -162,8 +189,8 @@ class DedupSettings(ConnectorConfig):
     @property
     def dedup(self) -> DedupRules:
         """The rules of dedup; without fields where records are not merged."""
-        if not self.merges:
-            return DedupRules(fields=(), deletes=Deletes.REFUSE)
+        if not (self.merges or self.captures or self.views):
+            return DedupRules(fields=(), deletes=Deletes.REFUSE, has_coordinates=self.exactly_once)
         is_java = self.upsert and not self.dedup_fields
         order = ("__offset",) if is_java and "dedup.order.by" not in self.originals else self.dedup_order
         delete = self.dedup_delete
@@ -173,6 +200,8 @@ class DedupSettings(ConnectorConfig):
         deletes = Deletes.FIELD if marked else Deletes(delete)
         if self.dedup_keep == Keep.FIRST:
             deletes, marked = Deletes.IGNORE, None
+        if self.views and deletes is not Deletes.IGNORE:
+            deletes = Deletes.SOFT
         return DedupRules(
             fields=tuple(map(Path.parse, ("__key",) if is_java else self.dedup_fields)),
             order_by=tuple(map(Path.parse, order)),
@@ -186,4 +215,6 @@ class DedupSettings(ConnectorConfig):
     @property
     def remembers_deletes(self) -> bool:
         """Hard deletes leave their key and order in a table beside the table."""
-        return self.dedup.deletes in {Deletes.TOMBSTONE, Deletes.FIELD} and self.tombstone_retention_ms > 0
+        return (
+            self.merges and self.dedup.deletes in {Deletes.TOMBSTONE, Deletes.FIELD} and self.tombstone_retention_ms > 0
+        )

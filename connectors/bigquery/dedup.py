@@ -16,6 +16,7 @@ from connect.api import schema as s
 from connect.api.errors import ConnectError, SchemaError
 from connectors.bigquery.names import FieldNames
 from connectors.bigquery.paths import COORDINATES, Path, Root
+from connectors.bigquery.table_schema import REPEATED, ColumnSchema, ColumnType
 
 KAFKA_TOPIC: Final = "_kafka_topic"
 KAFKA_PARTITION: Final = "_kafka_partition"
@@ -63,7 +64,8 @@ class NullKey(StrEnum):
 class DedupRules:
     """The settings `dedup.*`; without fields there is no dedup.
 
-    `delete_field`: where `delete_value` marks a delete (dedup.delete=path=value).
+    `delete_field`: where `delete_value` marks a delete (dedup.delete=path=value). `has_coordinates`: rows have columns
+    for topic, partition and offset without dedup, too.
     """
 
     fields: tuple[Path, ...]
@@ -73,6 +75,7 @@ class DedupRules:
     null_key: NullKey = NullKey.FAIL
     delete_field: Path | None = None
     delete_value: str = ""
+    has_coordinates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,9 @@ def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None, ke
     `key_column`: where the table holds the whole key, if it does.
     """
     keys = [member for path in rules.fields for member in _members(path, key_schema)]
-    order = (*rules.order_by, *TIE_BREAK) if rules.fields else ()
+    order: tuple[Path, ...] = TIE_BREAK if rules.has_coordinates else ()
+    if rules.fields:
+        order = (*rules.order_by, *TIE_BREAK)
     return DedupColumns(
         tuple(_placed(path, names, key_column, f"_dedup_key_{number}") for number, path in enumerate(keys, 1)),
         tuple(
@@ -130,6 +135,21 @@ def check_key_type(path: Path, schema: s.Schema, topic: str) -> None:
             key="dedup.fields",
             fix="Name its members, as in order.id.",
         )
+
+
+def key_column_problem(column: ColumnSchema) -> str | None:
+    """Why values of a column cannot be compared for equality in SQL, with what to do; None: they can."""
+    if column.type is ColumnType.FLOAT:
+        return (
+            f"column {column.name}, which dedup.fields names, is a FLOAT, and two floating-point numbers that look "
+            "alike need not be equal. Name a whole number, a text or a timestamp, or make the column NUMERIC."
+        )
+    if column.type in {ColumnType.JSON, ColumnType.GEOGRAPHY, ColumnType.RECORD} or column.mode == REPEATED:
+        return (
+            f"column {column.name}, which dedup.fields names, is {column.mode} {column.type}, whose values SQL does "
+            "not compare. Name a number, a text or a time."
+        )
+    return None
 
 
 def _members(path: Path, key_schema: s.Schema | None) -> list[Path]:

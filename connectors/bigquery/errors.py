@@ -24,6 +24,10 @@ _NO_DATASET: Final = re.compile(r"not found: (dataset|project)", re.IGNORECASE)
 _RETRIABLE_TEXTS: Final = ("could not serialize access", "concurrent update", "transaction is aborted")
 
 
+class RefusedJobError(ConnectError):
+    """BigQuery does not take this statement or these rows as they are; fewer rows may be taken."""
+
+
 @contextmanager
 def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
     """Turn the errors of Google's client into ours; `doing` says what was being done."""
@@ -87,4 +91,4 @@ def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) ->
         return RetriableError(f"{where}, {doing}: {message}")
     if "notFound" in reasons:
         return RetriableError(f"{where}, {doing}: {message}. It is made again.")
-    return ConnectError(f"{where} refused {doing} ({', '.join(sorted(reasons)) or 'no reason given'}): {message}")
+    return RefusedJobError(f"{where} refused {doing} ({', '.join(sorted(reasons)) or 'no reason given'}): {message}")

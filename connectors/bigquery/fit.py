@@ -6,6 +6,7 @@ The one exception is a Decimal in a FLOAT column, which `decimalHandlingMode=FLO
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from connect.api import schema as s
@@ -82,7 +83,7 @@ def _repeated(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str
 
     if schema.type not in {s.Type.ARRAY, s.Type.MAP}:
         raise _no_place(schema, column, path)
-    element = ColumnSchema(column.name, column.type, REQUIRED, column.fields, column.precision, column.scale)
+    element = replace(column, mode=REQUIRED)
     lists, items = array, schema.items
     if schema.type is s.Type.MAP:
         assert schema.keys is not None
@@ -133,6 +134,8 @@ def _scalar(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) 
     result = array.cast(arrow_type_of(column))
     if column.type in {ColumnType.TIMESTAMP, ColumnType.DATETIME}:
         _check_range(result.cast(pa.int64()), _FIRST_US, _LAST_US)
+    if column.max_length is not None and column.type in {ColumnType.STRING, ColumnType.BYTES}:
+        _check_length(result, column.max_length)
     if column.type is ColumnType.DATE:
         _check_range(result.cast(pa.int32()), *_DATE_DAYS)
     return result
@@ -190,6 +193,16 @@ def _check_range(numbers: pa.Array, least: int, most: int) -> None:
     low, high = found["min"].as_py(), found["max"].as_py()
     if low is not None and not least <= low <= high <= most:
         raise pa.ArrowInvalid("it is not in the years 1 to 9999, which BigQuery holds")
+
+
+def _check_length(values: pa.Array, most: int) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    length = pc.utf8_length if pa.types.is_string(values.type) else pc.binary_length
+    longest = pc.max(length(values)).as_py()
+    if longest is not None and longest > most:
+        raise pa.ArrowInvalid(f"it is {longest} long, and the column takes {most}")
 
 
 def _no_place(schema: s.Schema, column: ColumnSchema, path: str) -> SchemaError:

@@ -17,7 +17,6 @@ _SCHEMA_RACES: Final = "A change of a schema that meets another one is made agai
 WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "allowSchemaUnionization": "Columns that records lack always stay in the table.",
     "autoCreateBucket": _NO_BUCKET,
-    "autoUpdateSchemas": "A name of version 1: set allowNewBigQueryFields and allowBigQueryRequiredFieldRelaxation.",
     "avroDataCacheSize": "Schemas are compared by value; there is no cache.",
     "bigQueryPartitionDecorator": "Rows without a decorator are of today's partition, as with one by the wall clock.",
     "bigQueryRetry": _RETRIES,
@@ -25,7 +24,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "concurrentSchemaUpdateMaxRetries": _SCHEMA_RACES,
     "concurrentSchemaUpdateRetryWaitMs": _SCHEMA_RACES,
     "convertDoubleSpecialValues": "NaN and the infinities are written as they are: BigQuery holds them.",
-    "datasets": "A name of version 1: set defaultDataset.",
     "enableRetries": _RETRIES,
     "gcsBucketName": _NO_BUCKET,
     "gcsFolderName": _NO_BUCKET,
@@ -39,6 +37,29 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
 })  # fmt: skip
 """Keys that are accepted and change nothing, each with the reason."""
 
+_ANY_TOPIC: Final = ".*="
+OLD_NAMES: Final[Mapping[str, str]] = MappingProxyType({
+    "autoUpdateSchemas": "Its value for allowNewBigQueryFields and allowBigQueryRequiredFieldRelaxation.",
+    "datasets": "With .*=NAME as defaultDataset=NAME; one dataset alone is supported.",
+    "includeKafkaData": "With true as kafkaDataFieldName=kafkaData.",
+})  # fmt: skip
+"""Names of version 1 that stand for others, each with what it stands for."""
+
+
+def with_new_names(properties: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The settings, and what those of version 1 stand for, where that is not given itself."""
+    found: dict[str, str | None] = {}
+    updates = properties.get("autoUpdateSchemas")
+    if updates is not None:
+        found |= dict.fromkeys(("allowNewBigQueryFields", "allowBigQueryRequiredFieldRelaxation"), updates)
+    dataset = (properties.get("datasets") or "").strip()
+    if dataset.startswith(_ANY_TOPIC) and "," not in dataset:
+        found["defaultDataset"] = dataset.removeprefix(_ANY_TOPIC)
+    if (properties.get("includeKafkaData") or "").strip().lower() == "true":
+        found["kafkaDataFieldName"] = "kafkaData"
+    return {**found, **properties}
+
+
 _IDENTITY: Final = "com.wepay.kafka.connect.bigquery.retrieve.IdentitySchemaRetriever"
 _ONLY: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
     "bigQueryMessageTimePartitioning": (
@@ -51,10 +72,11 @@ _ONLY: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
         "VariableScaleDecimal is a record of scale and value; Debezium writes others by decimal.handling.mode",
     ),
     "schemaRetriever": (_IDENTITY, "columns follow from the schemas of the records"),
+    "topicsToTables": ("", "set topic2TableMap=topic:table, or the transform RegexRouter"),
     "useMessageTimeDatePartitioning": ("false", "set timestampPartitionFieldName"),
 })  # fmt: skip
 """Keys of which one value alone is supported, and what to do instead of others."""
-KNOWN: Final = frozenset({*WITHOUT_EFFECT, *_ONLY})
+KNOWN: Final = frozenset({*WITHOUT_EFFECT, *OLD_NAMES, *_ONLY})
 
 
 def problems_of(properties: Mapping[str, str]) -> Iterator[ConfigProblem]:
@@ -62,5 +84,12 @@ def problems_of(properties: Mapping[str, str]) -> Iterator[ConfigProblem]:
     for name, (supported, why) in _ONLY.items():
         given = properties.get(name, supported).strip()
         if given.lower() not in {supported.lower(), ""}:
-            message = f"Invalid value {given} for configuration {name}: only {supported} is supported: {why}."
-            yield ConfigProblem(name, message)
+            allowed = f"only {supported} is supported" if supported else "it is not supported"
+            yield ConfigProblem(name, f"Invalid value {given} for configuration {name}: {allowed}: {why}.")
+    datasets = properties.get("datasets", "").strip()
+    if datasets and not (datasets.startswith(_ANY_TOPIC) and "," not in datasets):
+        yield ConfigProblem(
+            "datasets",
+            f"Invalid value {datasets} for configuration datasets: one dataset for all topics alone is supported, as "
+            "in .*=NAME or defaultDataset=NAME. Run a connector for each dataset.",
+        )

@@ -7,17 +7,21 @@ from typing import Protocol
 
 from connect.api.connector import SinkContext
 from connectors.bigquery.appending import Appending, DefaultStream, InsertAll, LoadJobs, Writer
+from connectors.bigquery.capturing import Capture
 from connectors.bigquery.client import open_storage
 from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.merging import Merging, Role, SealedBatch
+from connectors.bigquery.exactly_once import CommittedStreams
+from connectors.bigquery.merging import Merging, Role
+from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.warehouse import Warehouse
 
 
 class Landing(Protocol):
     """Puts batches into tables. Its methods block, and are called by several threads, one table a thread."""
 
-    def land(self, batch: SealedBatch) -> None:
-        """Return once the rows are in the table. RetriableError: they may be, and the same call is made again."""
+    def land(self, batch: SealedBatch) -> Refusals:
+        """Return once the rows are in the table, but for those that it does not take. RetriableError: they may be, and
+        the same call is made again."""
 
     def collect(self) -> None:
         """Do what this task does for others."""
@@ -53,6 +57,10 @@ def landing_of(
 
 
 def _writer_of(config: BigQuerySinkConfig, warehouse: Warehouse, loads: LoadJobs) -> Writer:
+    if config.captures:
+        return Capture(open_storage(config))
     if config.batch_mode:
         return loads
+    if config.exactly_once:
+        return CommittedStreams(warehouse, open_storage(config))
     return DefaultStream(open_storage(config)) if config.use_storage_api else InsertAll(warehouse)

@@ -9,19 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup import IS_APPEND, IS_DELETE, DedupColumns
-from connectors.bigquery.merging import SealedBatch
+from connectors.bigquery.dedup import DedupColumns
 from connectors.bigquery.rows import Admitted
-from connectors.bigquery.staging import OffsetRange
+from connectors.bigquery.sealed import Piece, Refusals, SealedBatch
 from connectors.bigquery.table_schema import Columns
 from connectors.bigquery.window import Window
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +28,13 @@ class Rotation:
     interval_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Rows of one put."""
-
-    partition: TopicPartition
-    rows: pa.Table
-    range: OffsetRange
-    oldest_us: int | None
-
-
 @dataclass
 class Lane:
-    """One table. `columns` and `dedup` are those of the table as it is now. newest_us: see `window.newest_of`."""
+    """One table. `columns` and `dedup` are those of the table as it is now. newest_us: see `window.newest_of`.
+
+    refused: rows of landed batches that the table did not take, for the sink to give up. failure: why the batch on its
+    way has to be landed again.
+    """
 
     target: str
     columns: Columns
@@ -53,10 +42,13 @@ class Lane:
     rotation: Rotation
     window: Window | None = None
     newest_us: int | None = None
-    _pieces: list[_Piece] = field(default_factory=list)
+    refused: list[tuple[SealedBatch, Refusals]] = field(default_factory=list)
+    failure: RetriableError | None = None
+    _pieces: list[Piece] = field(default_factory=list)
+    _oldest_us: list[int | None] = field(default_factory=list)
     _since_s: float = 0.0
     _sealed: SealedBatch | None = None
-    _landing: Future[None] | None = None
+    _landing: Future[Refusals] | None = None
     _retry_at_s: float = 0.0
     _failures: int = 0
 
@@ -67,9 +59,8 @@ class Lane:
             return
         if not self._pieces:
             self._since_s = now_s
-        offsets = admitted.offsets
-        places = OffsetRange(offsets[0].as_py(), offsets[-1].as_py())
-        self._pieces.append(_Piece(partition, admitted.rows, places, admitted.oldest_us))
+        self._pieces.append(Piece(partition, admitted.rows, admitted.offsets))
+        self._oldest_us.append(admitted.oldest_us)
 
     @property
     def gathered_bytes(self) -> int:
@@ -79,8 +70,7 @@ class Lane:
     @property
     def held_bytes(self) -> int:
         """Bytes of all rows that it keeps."""
-        sealed = sum(table.nbytes for table in self._sealed.tables) if self._sealed is not None else 0
-        return self.gathered_bytes + sealed
+        return self.gathered_bytes + (self._sealed.nbytes if self._sealed is not None else 0)
 
     @property
     def is_landing(self) -> bool:
@@ -99,31 +89,19 @@ class Lane:
     def seal(self) -> None:
         """Make a batch of what is gathered; none may be on its way."""
         assert self._sealed is None
-        import pyarrow.compute as pc
-
-        ranges: dict[TopicPartition, OffsetRange] = {}
-        for piece in self._pieces:
-            before = ranges.get(piece.partition, piece.range)
-            ranges[piece.partition] = OffsetRange(
-                min(before.first, piece.range.first), max(before.last, piece.range.last)
-            )
-        tables = tuple(piece.rows for piece in self._pieces)
-        deletes, appends = (
-            sum(pc.sum(table[mark]).as_py() or 0 for table in tables) for mark in (IS_DELETE, IS_APPEND)
-        )
-        self._sealed = SealedBatch(
-            self.target, tables, ranges, self.columns, self.dedup, deletes, appends, self._bound()
-        )
-        self._pieces = []
+        self._sealed = SealedBatch(self.target, tuple(self._pieces), self.columns, self.dedup, self._bound())
+        self._pieces, self._oldest_us = [], []
 
     def _bound(self) -> str | None:
         """The least partition in which rows of the gathered records may be; None: anywhere."""
-        oldest = [piece.oldest_us for piece in self._pieces]
+        oldest = self._oldest_us
         if self.window is None or any(time is None for time in oldest):
             return None
         return self.window.bound(min(time for time in oldest if time is not None))
 
-    def advance(self, land: Callable[[SealedBatch], None], executor: Executor, now_s: float) -> RetriableError | None:
+    def advance(
+        self, land: Callable[[SealedBatch], Refusals], executor: Executor, now_s: float
+    ) -> RetriableError | None:
         """Move on without waiting: take note of a batch that has landed, start the next that is due.
 
         A batch that failed for now is landed again, with growing waits; its error is returned. What else it raised is
@@ -146,19 +124,25 @@ class Lane:
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Drop what is gathered of these partitions; what is on its way may land, which does no harm."""
-        self._pieces = [piece for piece in self._pieces if piece.partition not in partitions]
+        kept = [i for i, piece in enumerate(self._pieces) if piece.partition not in partitions]
+        self._pieces = [self._pieces[i] for i in kept]
+        self._oldest_us = [self._oldest_us[i] for i in kept]
 
     def _note_landed(self, now_s: float) -> RetriableError | None:
         if self._landing is None or not self._landing.done():
             return None
         landing, self._landing = self._landing, None
         try:
-            landing.result()
+            refused = landing.result()
         except RetriableError as error:
             self._failures += 1
             self._retry_at_s = now_s + min(60.0, 0.5 * 2 ** min(self._failures, 10))
+            self.failure = error
             return error
-        self._sealed, self._failures, self._retry_at_s = None, 0, 0.0
+        if refused:
+            assert self._sealed is not None
+            self.refused.append((self._sealed, refused))
+        self._sealed, self.failure, self._failures, self._retry_at_s = None, None, 0, 0.0
         return None
 
 

@@ -13,20 +13,22 @@ import threading
 import time
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.records import TopicPartition
-from connectors.bigquery.dedup import DedupColumns, Deletes, Keep
+from connectors.bigquery.dedup import Deletes, Keep
+from connectors.bigquery.errors import RefusedJobError
+from connectors.bigquery.halving import land_by_halves
 from connectors.bigquery.merge_sql import Bound, Merge
+from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.staging import (
     CONNECTOR_LABEL,
     EXPIRES_AFTER_S,
     STATE_LABEL,
     TASK_LABEL,
-    OffsetRange,
     StagedFacts,
     batch_id,
     connector_label,
@@ -39,35 +41,14 @@ from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.tables import deletes_table
 from connectors.bigquery.warehouse import Changed, NewTable, Warehouse
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _log = logging.getLogger(__name__)
 _STAGED: Final = {STATE_LABEL: "staged"}
 _MERGED: Final = {STATE_LABEL: "merged"}
+_REFUSED: Final = {STATE_LABEL: "refused"}
 _LOOK_S: Final = 1.0
 _DAY_S: Final = 86_400
 _USD_PER_TIB: Final = 6.25
 """Google's price of on-demand queries in the US; other regions and editions have others."""
-
-
-@dataclass(frozen=True, slots=True)
-class SealedBatch:
-    """Rows of one table that are merged together. columns: the table's; ranges: where the rows stand in Kafka."""
-
-    target: str
-    tables: Sequence[pa.Table]
-    ranges: Mapping[TopicPartition, OffsetRange]
-    columns: Columns
-    dedup: DedupColumns
-    deletes: int
-    appends: int
-    bound: str | None
-
-    @property
-    def rows(self) -> int:
-        """How many rows it holds."""
-        return sum(len(table) for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +119,16 @@ class Merging:
             if target_of(name, self._role.suffix) is not None and labels:
                 self._warehouse.drop(name)
 
-    def land(self, batch: SealedBatch) -> None:
-        """Return once the rows are in the table. RetriableError: they may be, and the same call is made again."""
+    def land(self, batch: SealedBatch) -> Refusals:
+        """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
+        is made again."""
+        return land_by_halves(batch, self._land)
+
+    def _land(self, batch: SealedBatch) -> None:
+        """Return once all rows are in the table. RefusedJobError: none is."""
         staged = self._stage(batch)
         if self._role.tasks == 1:
-            with self._locks[batch.target]:
+            with self._locks[batch.target], self._dropped_if_refused(staged.name):
                 self._merge(batch.target, [staged], batch.columns)
         else:
             self._warehouse.label(staged.name, _STAGED)
@@ -169,7 +155,7 @@ class Merging:
             keys=tuple(placed.column for placed in batch.dedup.keys),
             order=tuple(placed.column for placed in batch.dedup.order),
             columns=tuple(column.name for column in batch.columns if column.name in present),
-            rows=batch.rows,
+            rows=len(batch),
             deletes=batch.deletes,
             appends=batch.appends,
             bound=batch.bound,
@@ -185,8 +171,17 @@ class Merging:
                 expires_after_s=EXPIRES_AFTER_S,
             )
         )
-        self._warehouse.load(name, columns, content, f"kafka-connect-stage-{batch_name}")
+        with self._dropped_if_refused(name):
+            self._warehouse.load(name, columns, content, f"kafka-connect-stage-{batch_name}")
         return Staged(name, facts)
+
+    @contextmanager
+    def _dropped_if_refused(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except RefusedJobError:
+            self._warehouse.drop(name)
+            raise
 
     def _collect_table(self, target: str) -> None:
         with self._locks[target]:
@@ -198,9 +193,21 @@ class Merging:
             if table is None:
                 raise RetriableError(f"Table {target} is gone; it is made again with the next record.")
             for staged_tables in groups.values():
-                self._merge(target, staged_tables, table.columns)
-                for staged in staged_tables:
-                    self._warehouse.label(staged.name, _MERGED)
+                self._merge_group(target, staged_tables, table.columns)
+
+    def _merge_group(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
+        """Merge staged tables together; where BigQuery refuses that, each alone. Their tasks are told how it went."""
+        try:
+            self._merge(target, staged, columns)
+        except RefusedJobError as error:
+            if len(staged) > 1:
+                for one in staged:
+                    self._merge_group(target, [one], columns)
+                return
+            self._warehouse.label(staged[0].name, _REFUSED, description=str(error))
+            return
+        for one in staged:
+            self._warehouse.label(one.name, _MERGED)
 
     def _look(self, name: str) -> Staged | None:
         """A staging table that another task filled; None when it was dropped meanwhile."""
@@ -214,6 +221,9 @@ class Merging:
                 raise RetriableError(f"Staging table {name} was dropped by somebody else before it was merged.")
             if _MERGED.items() <= found.labels.items():
                 return
+            if _REFUSED.items() <= found.labels.items():
+                self._warehouse.drop(name)
+                raise RefusedJobError(found.description)
             if self._stop.wait(_LOOK_S):
                 raise RetriableError(f"Staging table {name} was not merged yet when the task was stopped.")
 

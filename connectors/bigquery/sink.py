@@ -13,11 +13,12 @@ from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
-from connect.api.records import Batch, TopicPartition
+from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connectors.bigquery.client import open_warehouse
 from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane, first_pending
+from connectors.bigquery.preflight import check
 from connectors.bigquery.target import Targets
 from connectors.bigquery.trial import TrialDataset
 from connectors.bigquery.warehouse import Warehouse
@@ -37,11 +38,11 @@ class BigQuerySinkConnector:
         self._config = config
 
     def check(self, deadline: Deadline) -> None:
-        """Look at the dataset. ConfigError names what to change."""
-        del deadline
+        """Look at the dataset, the right to run jobs, and the tables. ConfigError names what to change."""
         warehouse = open_warehouse(self._config)
         try:
-            warehouse.look()
+            with warehouse.within(deadline):
+                check(self._config, warehouse)
         finally:
             warehouse.close()
 
@@ -70,6 +71,7 @@ class BigQuerySinkTask:
         self._figures: Counter[str] = Counter()
         self._figures_lock = threading.Lock()
         self._failure: RetriableError | None = None
+        self._explained = False
         self._collecting: Future[None] | None = None
         self._collect_at_s = 0.0
         self._ctx: SinkContext | None = None
@@ -122,6 +124,7 @@ class BigQuerySinkTask:
         self._advance(deadline)
         self._collect()
         self._report()
+        self._explain()
         self._look_again()
         failure, self._failure = self._failure, None
         if failure is not None:
@@ -161,10 +164,36 @@ class BigQuerySinkTask:
         now_s = self._now_s()
         for lane in self._lanes.values():
             failure = lane.advance(self._landing.land, self._executor, now_s)
+            self._give_up(lane)
             if failure is not None:
                 self._failure = failure
                 with self._warehouse.within(deadline):
                     self._targets.restore(lane)
+
+    def _give_up(self, lane: Lane) -> None:
+        """Rows that BigQuery refused become bad records before their offsets are claimed."""
+        assert self._ctx is not None
+        refused, lane.refused = lane.refused, []
+        for sealed, rows in refused:
+            self._count({"refused_rows_total": len(rows)})
+            for partition, places in sealed.places(list(rows)).items():
+                offsets = sorted(places)
+                self._ctx.reject(
+                    _without_values(partition, [offset for offset, _ in offsets]),
+                    {index: rows[row] for index, (_, row) in enumerate(offsets)},
+                )
+
+    def _explain(self) -> None:
+        """Show in the status why batches wait, while others go on."""
+        assert self._ctx is not None
+        failing = [lane for lane in self._lanes.values() if lane.failure is not None]
+        if not failing and not self._explained:
+            return
+        self._explained = bool(failing)
+        reason = None
+        if failing:
+            reason = " ".join(f"Table {failing[0].target} waits, and is tried again: {failing[0].failure}".split())
+        self._ctx.explain(reason)
 
     def _wait_for_room(self, deadline: Deadline) -> None:
         while sum(lane.held_bytes for lane in self._lanes.values()) >= self._config.buffer_max_bytes:
@@ -212,3 +241,15 @@ class BigQuerySinkTask:
         for name, value in figures.items():
             self._ctx.gauge(name, value)
         self._ctx.gauge("buffered_bytes", sum(lane.held_bytes for lane in self._lanes.values()))
+
+
+def _without_values(partition: TopicPartition, offsets: Sequence[int]) -> Batch:
+    """Records by their places alone: the framework reads a dead letter's bytes from Kafka."""
+    import pyarrow as pa
+
+    return Batch(
+        partition.topic,
+        Column.nulls(len(offsets)),
+        partition=partition.partition,
+        consumed=Consumed(partition, pa.array(offsets, pa.int64()), offsets[-1] + 1),
+    )

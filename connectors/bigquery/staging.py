@@ -11,10 +11,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup import IS_APPEND, IS_DELETE
+from connectors.bigquery.sealed import OffsetRange
 from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
 
 if TYPE_CHECKING:
@@ -26,13 +27,6 @@ CONNECTOR_LABEL: Final = "kafka-connect"
 TASK_LABEL: Final = "kafka-connect-task"
 STATE_LABEL: Final = "kafka-connect-state"
 _ID: Final = re.compile(r"[0-9a-f]{24}")
-
-
-class OffsetRange(NamedTuple):
-    """First and last offset of a partition's rows in a batch."""
-
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, slots=True)

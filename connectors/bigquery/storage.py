@@ -1,11 +1,15 @@
-"""The Storage Write API over gRPC: rows as Arrow record batches. The only module that speaks it."""
+"""The Storage Write API over gRPC: rows as Arrow batches or protobuf messages. The only module that speaks it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, pairwise, starmap, zip_longest
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from connect.api.errors import ConnectError, RetriableError
+from connectors.bigquery.sealed import Refusals
+from connectors.bigquery.sizes import ROW_BYTES, parts, runs, too_large, too_large_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,10 +18,20 @@ _REQUEST_BYTES: Final = 7 * 1024 * 1024
 """A request takes 10 MB, everything around the rows included."""
 _PASSING: Final = frozenset({"NOT_FOUND", "ABORTED", "CANCELLED", "INTERNAL"})
 """Codes that pass: a table or column that was just made is seen some seconds later, and Google ends old connections."""
+_Run = tuple[int, int]
+"""Rows first..end-1 that one request holds."""
+
+
+class Appended(NamedTuple):
+    """Rows first..end-1 are in the stream; with an error: they are refused."""
+
+    first: int
+    end: int
+    error: Exception | None = None
 
 
 class StorageWriter:
-    """The default streams of one dataset's tables. Used by several threads."""
+    """The streams of one dataset's tables. Used by several threads."""
 
     def __init__(self, client: Any, project: str, dataset: str, *, timeout_s: float) -> None:
         """`client`: a google.cloud.bigquery_storage_v1.BigQueryWriteClient."""
@@ -25,37 +39,166 @@ class StorageWriter:
         self._parent = f"projects/{project}/datasets/{dataset}"
         self._timeout_s = timeout_s
 
-    def append(self, table: str, rows: pa.Table) -> None:
-        """Add the rows and wait for every acknowledgement; a part may be there when it raises."""
-        from google.api_core.exceptions import GoogleAPICallError, RetryError, ServerError, TooManyRequests
+    def append(self, table: str, rows: pa.Table) -> Refusals:
+        """Add the rows by the default stream and wait for every acknowledgement; those that BigQuery refuses.
 
-        where = f"table {table}"
-        try:
-            for answer in self._client.append_rows(self._requests(table, rows), timeout=self._timeout_s):
-                if answer.error.code:
-                    raise ConnectError(f"BigQuery refused rows of {where}: {answer.error.message}")
-                if answer.row_errors:
-                    first = answer.row_errors[0]
-                    raise ConnectError(f"BigQuery refused row {first.index} of {where}: {first.message}")
-        except (ServerError, TooManyRequests, RetryError) as error:
-            raise RetriableError(f"BigQuery, appending to {where}: {error.message}") from error
-        except GoogleAPICallError as error:
-            code = error.grpc_status_code.name if error.grpc_status_code is not None else ""
-            if code in _PASSING or "schema mismatch" in error.message.lower():
-                raise RetriableError(f"BigQuery, appending to {where}: {error.message}") from error
-            raise ConnectError(f"BigQuery refused appending to {where} ({code}): {error.message}") from error
+        RetriableError: a part may be there.
+        """
+        refused = too_large(rows, ROW_BYTES)
+        left = list(parts(rows, _REQUEST_BYTES, max(1, len(rows)), leave_out=refused))
+        stream = self._default(table)
+        self._append(table, left, refused, lambda first, end: _request(stream, rows.slice(first, end - first)))
+        return refused
+
+    def append_messages(self, table: str, descriptor: Any, messages: Sequence[bytes]) -> Refusals:
+        """As `append`, with rows as protobuf messages of this DescriptorProto."""
+        sizes = [len(message) for message in messages]
+        refused: dict[int, Exception] = {
+            row: too_large_error(size) for row, size in enumerate(sizes) if size > ROW_BYTES
+        }
+        left = list(runs(sizes, _REQUEST_BYTES, max(1, len(sizes)), leave_out=refused))
+        stream = self._default(table)
+        self._append(table, left, refused, lambda first, end: _message_request(stream, descriptor, messages[first:end]))
+        return refused
+
+    def _default(self, table: str) -> str:
+        return f"{self._parent}/tables/{table}/streams/_default"
+
+    def _append(
+        self, table: str, left: list[_Run], refused: dict[int, Exception], request: Callable[[int, int], Any]
+    ) -> None:
+        """Send these runs of rows, each by a request; rows that BigQuery refuses are added to `refused`."""
+        while left:
+            again: list[_Run] = []
+            answers = list(self._answers(table, starmap(request, left)))
+            if len(answers) < len(left):
+                raise RetriableError(f"BigQuery, appending to table {table}: the connection ended before its answers.")
+            for (first, end), answer in zip(left, answers, strict=True):
+                bad = _bad_rows(table, answer)
+                refused |= {first + row: error for row, error in bad.items()}
+                if bad:  # of such a request no row was added
+                    again += _runs_without(first, end, [first + row for row in bad])
+            left = again
+
+    def create_stream(self, table: str) -> str:
+        """A new stream whose rows are in the table as soon as they are acknowledged; its name."""
+        from google.cloud.bigquery_storage_v1 import types
+
+        stream = types.WriteStream(type_=types.WriteStream.Type.COMMITTED)
+        with _translated(table):
+            made = self._client.create_write_stream(
+                parent=f"{self._parent}/tables/{table}", write_stream=stream, timeout=self._timeout_s
+            )
+        return str(made.name)
+
+    def finalize(self, stream: str) -> None:
+        """End a stream: it takes no more rows. Nothing happens to one that is gone."""
+        from google.api_core.exceptions import InvalidArgument, NotFound
+
+        table = stream.split("/")[-3]
+        with _translated(table):
+            try:
+                self._client.finalize_write_stream(name=stream, timeout=self._timeout_s)
+            except (NotFound, InvalidArgument):
+                return
+
+    def append_at(self, table: str, stream: str, rows: pa.Table, offset: int) -> Iterator[Appended]:
+        """Add the rows to a stream that has `offset` rows, in order: what became of each part, as it is known.
+
+        RetriableError: the stream is ended, or it is not known how far it came.
+        """
+        refused = too_large(rows, ROW_BYTES)
+        yield from (Appended(row, row + 1, error) for row, error in refused.items())
+        left = list(parts(rows, _REQUEST_BYTES, max(1, len(rows)), leave_out=refused))
+        while left:
+            offsets = accumulate((end - first for first, end in left), initial=offset)
+            requests = (
+                _request(stream, rows.slice(first, end - first), place)
+                for (first, end), place in zip(left, offsets, strict=False)
+            )
+            again: list[_Run] = []
+            for run, answer in zip_longest(left, self._answers(table, requests)):
+                if again:  # behind a part that was refused nothing has its place
+                    again.append(run)
+                    continue
+                bad = _bad_rows_at(table, answer)
+                if bad:
+                    yield from (Appended(run[0] + row, run[0] + row + 1, error) for row, error in bad.items())
+                    again = _runs_without(run[0], run[1], [run[0] + row for row in bad]) or [(run[1], run[1])]
+                else:
+                    yield Appended(*run)
+                    offset += run[1] - run[0]
+            left = [run for run in again if run[0] < run[1]]
 
     def close(self) -> None:
         """Close the channel."""
         self._client.transport.close()
 
-    def _requests(self, table: str, rows: pa.Table) -> Iterator[Any]:
-        from google.cloud.bigquery_storage_v1 import types
+    def _answers(self, table: str, requests: Iterator[Any]) -> Iterator[Any]:
+        """An answer per request, sent over one connection; the client's own retries would send what is left of them."""
+        with _translated(table):
+            yield from self._client.append_rows(requests, retry=None, timeout=self._timeout_s)
 
-        per_row = max(1, rows.nbytes // max(1, len(rows)))
-        schema = rows.schema.serialize().to_pybytes()
-        for batch in rows.combine_chunks().to_batches(max_chunksize=max(1, _REQUEST_BYTES // per_row)):
-            request = types.AppendRowsRequest(write_stream=f"{self._parent}/tables/{table}/streams/_default")
-            request.arrow_rows.writer_schema.serialized_schema = schema
-            request.arrow_rows.rows.serialized_record_batch = batch.serialize().to_pybytes()
-            yield request
+
+def _runs_without(first: int, end: int, rows: Sequence[int]) -> list[_Run]:
+    """The rows first..end-1 but these, in runs."""
+    edges = [first - 1, *sorted(rows), end]
+    return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b]
+
+
+def _request(stream: str, rows: pa.Table, offset: int | None = None) -> Any:
+    from google.cloud.bigquery_storage_v1 import types
+
+    batch = rows.combine_chunks().to_batches()[0]
+    request = types.AppendRowsRequest(write_stream=stream)
+    request.arrow_rows.writer_schema.serialized_schema = rows.schema.serialize().to_pybytes()
+    request.arrow_rows.rows.serialized_record_batch = batch.serialize().to_pybytes()
+    if offset is not None:
+        request.offset = offset
+    return request
+
+
+def _message_request(stream: str, descriptor: Any, messages: Sequence[bytes]) -> Any:
+    from google.cloud.bigquery_storage_v1 import types
+
+    request = types.AppendRowsRequest(write_stream=stream)
+    request.proto_rows.writer_schema.proto_descriptor = descriptor
+    request.proto_rows.rows.serialized_rows = list(messages)
+    return request
+
+
+def _bad_rows_at(table: str, answer: Any) -> dict[int, Exception]:
+    """The bad rows of a request to a stream at an offset. RetriableError: the stream does not go on from there."""
+    if answer is None:
+        raise RetriableError(f"BigQuery, appending to table {table}: the connection ended before its answers.")
+    if answer.error.code and not answer.row_errors:
+        # Ended by who owns the partition now, not known after a restart, or beyond what this life knows of
+        # (ALREADY_EXISTS, OUT_OF_RANGE): a new stream goes on where the table's rows end.
+        raise RetriableError(f"BigQuery, appending to table {table}: {answer.error.message}. A new stream goes on.")
+    return _bad_rows(table, answer)
+
+
+def _bad_rows(table: str, answer: Any) -> dict[int, Exception]:
+    """The rows of a request that are bad. ConnectError: it was refused for another reason."""
+    bad: dict[int, Exception] = {
+        error.index: ConnectError(f"Table {table} refused the row: {error.message}") for error in answer.row_errors
+    }
+    if answer.error.code and not bad:
+        raise ConnectError(f"BigQuery refused rows of table {table}: {answer.error.message}")
+    return bad
+
+
+@contextmanager
+def _translated(table: str) -> Iterator[None]:
+    """Turn the errors of a connection into ours."""
+    from google.api_core.exceptions import GoogleAPICallError, RetryError, ServerError, TooManyRequests
+
+    try:
+        yield
+    except (ServerError, TooManyRequests, RetryError) as error:
+        raise RetriableError(f"BigQuery, appending to table {table}: {error.message}") from error
+    except GoogleAPICallError as error:
+        code = error.grpc_status_code.name if error.grpc_status_code is not None else ""
+        if code in _PASSING or "schema mismatch" in error.message.lower():
+            raise RetriableError(f"BigQuery, appending to table {table}: {error.message}") from error
+        raise ConnectError(f"BigQuery refused appending to table {table} ({code}): {error.message}") from error

@@ -37,7 +37,10 @@ _STANDARD_SQL: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN
 
 @dataclass(frozen=True, slots=True)
 class ColumnSchema:
-    """A column, or a member of a record. `precision` and `scale` None: the type's own."""
+    """A column, or a member of a record. `precision` and `scale` None: the type's own.
+
+    max_length: of a STRING in characters, of BYTES in bytes; None: no limit.
+    """
 
     name: str
     type: ColumnType
@@ -45,6 +48,7 @@ class ColumnSchema:
     fields: tuple[ColumnSchema, ...] = ()
     precision: int | None = None
     scale: int | None = None
+    max_length: int | None = None
 
     @classmethod
     def from_json(cls, member: Mapping[str, Any]) -> ColumnSchema:
@@ -52,7 +56,10 @@ class ColumnSchema:
         kind, _, arguments = str(member["type"]).upper().partition("(")
         numbers = [int(number) for number in arguments.rstrip(")").split(",") if number.strip().isdigit()]
         precision, scale = member.get("precision"), member.get("scale")
-        if numbers:  # the emulator writes them into the type
+        max_length = member.get("maxLength")
+        if numbers and kind in {"STRING", "BYTES"}:  # the emulator writes them into the type
+            max_length = numbers[0]
+        elif numbers:
             precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else None
         return cls(
             name=str(member["name"]),
@@ -61,6 +68,7 @@ class ColumnSchema:
             fields=tuple(cls.from_json(child) for child in member.get("fields", ())),
             precision=None if precision is None else int(precision),
             scale=None if scale is None else int(scale),
+            max_length=None if max_length is None else int(max_length),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -72,6 +80,8 @@ class ColumnSchema:
             found["precision"] = str(self.precision)
         if self.scale is not None:
             found["scale"] = str(self.scale)
+        if self.max_length is not None:
+            found["maxLength"] = str(self.max_length)
         return found
 
     def relaxed(self) -> ColumnSchema:

@@ -123,8 +123,8 @@ def deletes_table(target: str) -> str:
     return f"_{target}_deletes"
 
 
-def _member(columns: Columns, name: str) -> ColumnSchema:
-    """A column, or a member of a record (`key.id`) as a column of its own."""
+def member(columns: Columns, name: str) -> ColumnSchema:
+    """A column, or a member of a record (`key.id`) as a column of its own; not REQUIRED."""
     first, *rest = name.split(".")
     found = by_name(columns)[first.lower()]
     for part in rest:
@@ -134,5 +134,5 @@ def _member(columns: Columns, name: str) -> ColumnSchema:
 
 def deletes_columns(columns: Columns, names: Iterable[str]) -> Columns:
     """The columns of the table that remembers deletes: keys, order, and when the delete was merged."""
-    kept = tuple(_member(columns, name) for name in dict.fromkeys(names))
+    kept = tuple(member(columns, name) for name in dict.fromkeys(names))
     return (*kept, ColumnSchema(DELETED_AT, ColumnType.TIMESTAMP))

@@ -12,8 +12,17 @@ from dataclasses import replace
 from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Batch
+from connectors.bigquery.captured_tables import check_captured, check_primary_key
 from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import DELETED_AT, DedupColumns, Deletes, NullKey, check_key_type, placed
+from connectors.bigquery.dedup import (
+    DELETED_AT,
+    DedupColumns,
+    Deletes,
+    NullKey,
+    check_key_type,
+    key_column_problem,
+    placed,
+)
 from connectors.bigquery.extras import has_keys
 from connectors.bigquery.lanes import Lane, Rotation
 from connectors.bigquery.paths import Root, schema_of
@@ -26,10 +35,12 @@ from connectors.bigquery.tables import (
     clustering,
     deletes_columns,
     deletes_table,
+    member,
     value_columns,
     widened,
 )
 from connectors.bigquery.types import column_of
+from connectors.bigquery.view_sql import LatestView
 from connectors.bigquery.warehouse import NewTable, Warehouse
 from connectors.bigquery.window import PARTITIONABLE, Late, Window, parse_window
 
@@ -55,6 +66,7 @@ class Targets:
         if lane is None:
             dedup = self._dedup_columns(batch)
             columns = self._ready(target, batch, dedup)
+            _check_key_columns(self._path(target), columns, dedup)
             lane = lanes[target] = Lane(
                 target, columns, dedup, self._rotation(batch.topic), self._window(target, columns)
             )
@@ -154,7 +166,7 @@ class Targets:
             keys = (p for p in dedup.keys if p.path.root is Root.VALUE and not p.is_own)
             types = replace(types, nullable=True)
             own = (*own, *(column_of(p.column, cell(batch, p.path).schema, types, str(p.path)) for p in keys))
-        elif self._config.dedup.deletes is Deletes.SOFT:
+        elif self._config.dedup.deletes is Deletes.SOFT or self._config.captures:
             # A row that tells of a delete alone has no values.
             wanted = tuple(column.relaxed() for column in wanted)
         return Needed(wanted, own, frozenset(p.column.lower() for p in dedup.keys))
@@ -164,23 +176,41 @@ class Targets:
         needed = self._needed(batch, dedup)
         table = self._warehouse.table(target)
         columns = self._create_table(target, (*needed.values, *needed.own), dedup) if table is None else table.columns
+        if table is not None and self._config.captures:
+            check_primary_key(self._path(target), table, dedup)
         if widened(target, columns, needed, self._allowed) is not columns:
             columns = self._warehouse.change_columns(target, lambda now: widened(target, now, needed, self._allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
         if self._config.remembers_deletes:
             self._create_deletes(target, columns, dedup)
+        if self._config.views:
+            self._create_view(target, columns, dedup)
         return columns
+
+    def _path(self, target: str) -> str:
+        return f"{self._config.project}.{self._config.dataset}.{target}"
+
+    def _create_view(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
+        """A view shows the columns that its table had when it was made, so it is made anew for new ones."""
+        view = LatestView(
+            self._warehouse.path(target), [column.name for column in columns], [p.column for p in dedup.keys],
+            [p.column for p in dedup.order], self._config.dedup.keep,
+        )  # fmt: skip
+        self._warehouse.replace_view(f"{target}{self._config.view_suffix}", view.text())
 
     def _create_table(self, target: str, columns: Columns, dedup: DedupColumns) -> Columns:
         config = self._config
         if not config.auto_create:
             raise ConfigError(
-                f"Table {config.project}.{config.dataset}.{target} does not exist.",
+                f"Table {self._path(target)} does not exist.",
                 key="autoCreateTables",
                 fix="Create it, or set autoCreateTables=true.",
             )
         self._check_partition_field(target, columns)
+        if config.captures:
+            check_captured(self._path(target), columns, dedup)
         keys = (p.column for p in dedup.keys if "." not in p.column)
+        staleness_ms = parse_window(config.max_staleness)
         is_new = self._warehouse.create(
             NewTable(
                 target,
@@ -189,6 +219,8 @@ class Targets:
                 partition_by=config.partition_field or None,
                 expiration_ms=None if config.partition_expiration_ms == -1 else config.partition_expiration_ms,
                 cluster_by=clustering(config.clustering, keys, columns),
+                primary_key=[p.column for p in dedup.keys] if config.captures else (),
+                max_staleness_s=None if not config.captures or staleness_ms is None else staleness_ms // 1000,
             )
         )
         if is_new:
@@ -228,6 +260,13 @@ def _check_names(topic: str, values: Columns, own: Columns) -> None:
             f"{', '.join(clash)}.",
             fix="Choose other names in kafkaKeyFieldName and kafkaDataFieldName, or rename the fields by a transform.",
         )
+
+
+def _check_key_columns(table: str, columns: Columns, dedup: DedupColumns) -> None:
+    for key in dedup.keys:
+        problem = key_column_problem(member(columns, key.column))
+        if problem is not None:
+            raise ConfigError(f"Table {table}: {problem}", key="dedup.fields")
 
 
 def _shape(batch: Batch) -> s.Schema | None:

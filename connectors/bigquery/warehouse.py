@@ -6,7 +6,9 @@ are off: the framework tries again, with its own backoff, and knows when to stop
 
 from __future__ import annotations
 
+import hashlib
 import io
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _FIRST_LOOK_S: Final = 0.05
 _LAST_LOOK_S: Final = 2.0
 _LEAST_S: Final = 0.05
+LIFE_LABEL: Final = "kafka-connect-life"
+"""Of a job: the life of the task that submitted it."""
 _AGAIN_S: Final = 0.5
 
 
@@ -36,13 +40,15 @@ class TableFacts:
     columns: Columns
     labels: Mapping[str, str]
     description: str
+    primary_key: tuple[str, ...] = ()
+    created_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
     """A table to create. partition_by: a column; None with a `partitioning`: by the time of arrival.
 
-    partitioning: HOUR, DAY, MONTH or YEAR; None: no partitions.
+    partitioning: HOUR, DAY, MONTH or YEAR; None: no partitions. max_staleness_s: how old what queries see may be.
     """
 
     name: str
@@ -54,6 +60,8 @@ class NewTable:
     labels: Mapping[str, str] | None = None
     description: str | None = None
     expires_after_s: int | None = None
+    primary_key: Sequence[str] = ()
+    max_staleness_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,9 @@ class Warehouse:
         self._dataset = dataset
         self._timeout_s = timeout_s
         self._location: str | None = None
-        self._unanswered: set[str] = set()
+        # Ids of jobs are those of a whole project, and are known for months.
+        self._scope = hashlib.sha256(f"{project}.{dataset}".encode()).hexdigest()[:8]
+        self._life = secrets.token_hex(8)
         self._stop = threading.Event()
         self._calls = threading.local()
 
@@ -142,7 +152,11 @@ class Warehouse:
             except NotFound:
                 return None
         columns = tuple(ColumnSchema.from_json(field.to_api_repr()) for field in found.schema)
-        return TableFacts(name, columns, dict(found.labels), found.description or "")
+        constraints = found.table_constraints
+        primary = constraints.primary_key if constraints is not None else None
+        keys = tuple(primary.columns) if primary is not None else ()
+        created_ms = int(found.created.timestamp() * 1000) if found.created is not None else 0
+        return TableFacts(name, columns, dict(found.labels), found.description or "", keys, created_ms)
 
     def create(self, table: NewTable) -> bool:
         """Create the table; False when it is there already."""
@@ -154,6 +168,14 @@ class Warehouse:
             except Conflict:
                 return False
         return True
+
+    def replace_view(self, name: str, sql: str) -> None:
+        """Make the view of a query, or make it anew. ConnectError: a table has its name."""
+        with self._translated(f"making view {name}"):
+            self._client.query(
+                f"CREATE OR REPLACE VIEW {self.path(name)} AS\n{sql}", location=self._location, retry=self._again,
+                job_retry=None, timeout=self._limit_s,
+            ).result(retry=self._again, timeout=self._limit_s)  # fmt: skip
 
     def change_columns(self, name: str, change: Callable[[Columns], Columns]) -> Columns:
         """Replace the table's columns by what `change` makes of them now, unless that is the same; the new columns.
@@ -169,12 +191,15 @@ class Warehouse:
                 self._client.update_table(table, ["schema"], retry=None, timeout=self._limit_s)
         return after
 
-    def label(self, name: str, labels: Mapping[str, str]) -> None:
-        """Add labels to a table."""
+    def label(self, name: str, labels: Mapping[str, str], *, description: str | None = None) -> None:
+        """Add labels to a table, and replace its description."""
         with self._translated(f"labelling table {name}"):
             table = self._client.get_table(self._id(name), retry=self._again, timeout=self._limit_s)
             table.labels = {**table.labels, **labels}
-            self._client.update_table(table, ["labels"], retry=None, timeout=self._limit_s)
+            if description is not None:
+                table.description = description
+            changed = ["labels"] if description is None else ["labels", "description"]
+            self._client.update_table(table, changed, retry=None, timeout=self._limit_s)
 
     def drop(self, name: str) -> None:
         """Drop a table; no error when it is gone."""
@@ -213,6 +238,7 @@ class Warehouse:
             create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
             schema=_fields(columns),
             parquet_options=options,
+            labels={LIFE_LABEL: self._life},
         )
 
         def submit(attempt_id: str) -> Any:
@@ -232,10 +258,15 @@ class Warehouse:
     def run(self, sql: str, job_id: str, doing: str) -> Changed:
         """Run one statement to its end, once: see `_once`."""
 
+        from google.cloud import bigquery
+
+        config = bigquery.QueryJobConfig(labels={LIFE_LABEL: self._life})
+
         def submit(attempt_id: str) -> Any:
             return self._client.query(
-                sql, job_id=attempt_id, location=self._location, retry=None, job_retry=None, timeout=self._limit_s
-            )
+                sql, job_id=attempt_id, job_config=config, location=self._location, retry=None, job_retry=None,
+                timeout=self._limit_s,
+            )  # fmt: skip
 
         job = self._once(job_id, submit, doing)
         stats = job.dml_stats
@@ -243,6 +274,14 @@ class Warehouse:
         if stats is None:
             return Changed(billed_bytes=billed)
         return Changed(stats.inserted_row_count, stats.updated_row_count, stats.deleted_row_count, billed)
+
+    def rows(self, sql: str, doing: str) -> list[Mapping[str, Any]]:
+        """The rows of a query, which changes nothing."""
+        with self._translated(doing):
+            job = self._client.query(
+                sql, location=self._location, retry=self._again, job_retry=None, timeout=self._limit_s
+            )
+            return [dict(row) for row in job.result(retry=self._again, timeout=self._limit_s)]
 
     def scanned_bytes(self, sql: str) -> int:
         """What a statement would read, by a dry run."""
@@ -258,16 +297,14 @@ class Warehouse:
     def _once(self, job_id: str, submit: Callable[[str], Any], doing: str, *, may_repeat: bool = True) -> Any:
         """Submit a job under an id of ours and wait for its end.
 
-        A job of this id that runs already is waited for. With `may_repeat` one that has ended counts only if this life
-        submitted it and lost the answer: the table may have been changed since an earlier life did.
+        What an earlier life left under this id is waited for while it runs. With `may_repeat` it does not count, as the
+        table may have been changed since; only a job of this life does, whose answer was lost.
         """
         from google.api_core.exceptions import Conflict
 
         attempt = 0
         while True:
-            attempt_id = f"{job_id}-{attempt}"
-            was_ours = attempt_id in self._unanswered
-            self._unanswered.add(attempt_id)
+            attempt_id = f"{job_id}-{self._scope}-{attempt}"
             with self._translated(doing):
                 try:
                     job = submit(attempt_id)
@@ -275,12 +312,11 @@ class Warehouse:
                     job = self._client.get_job(
                         attempt_id, location=self._location, retry=self._again, timeout=self._limit_s
                     )
-                    if (may_repeat and job.state == "DONE" and not was_ours) or self._waited(job).error_result:
+                    counts = not may_repeat or job.labels.get(LIFE_LABEL) == self._life
+                    if self._waited(job).error_result or not counts:
                         attempt += 1
                         continue
-                    self._unanswered.discard(attempt_id)
                     return job
-                self._unanswered.discard(attempt_id)
                 self._waited(job)
             if job.error_result:
                 raise job_error(job.error_result, doing)
@@ -298,6 +334,7 @@ class Warehouse:
 
     def _resource(self, table: NewTable) -> bigquery.Table:
         from google.cloud import bigquery
+        from google.cloud.bigquery import table as table_constraints
 
         found = bigquery.Table(self._id(table.name), schema=_fields(table.columns))
         if table.partitioning is not None:
@@ -310,6 +347,11 @@ class Warehouse:
             found.labels = dict(table.labels)
         if table.expires_after_s is not None:
             found.expires = datetime.now(UTC) + timedelta(seconds=table.expires_after_s)
+        if table.primary_key:
+            key = table_constraints.PrimaryKey(columns=list(table.primary_key))
+            found.table_constraints = table_constraints.TableConstraints(primary_key=key, foreign_keys=None)
+        if table.max_staleness_s is not None:
+            found.max_staleness = f"0-0 0 0:0:{table.max_staleness_s}"
         found.description = table.description
         return found
 

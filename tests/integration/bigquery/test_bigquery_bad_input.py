@@ -38,6 +38,43 @@ def test_a_dataset_that_is_missing_is_named_before_anything_runs(dataset):
     assert missing.value.problems[0].key == "defaultDataset"
 
 
+def checked(dataset, **settings: str) -> dict[str, str]:
+    """The problems that validation finds, by key."""
+    config = BigQuerySinkConfig.parse({**dataset.settings(**settings), "topics": "orders"})
+    with pytest.raises(ConfigError) as found:
+        BigQuerySinkConnector(config).check(Deadline.after(10))
+    return {problem.key: problem.message for problem in found.value.problems}
+
+
+def test_validation_names_table_field_and_fix_before_a_record_comes(dataset):
+    name = f"{dataset.project}.{dataset.name}.orders"
+    told = checked(dataset, autoCreateTables="false")["autoCreateTables"]
+    assert told == f"Table {name} does not exist. Create it, or set autoCreateTables=true."
+    create(dataset, Field("id", "FLOAT64"), Field("tags", "STRING", "REPEATED"), Field("at", "STRING"))
+    found = checked(
+        dataset, dedup__order__by="tags,version", dedup__window="3d", timestampPartitionFieldName="at",
+    )  # fmt: skip
+    assert f"Table {name}: column id, which dedup.fields names, is a FLOAT" in found["dedup.fields"]
+    assert "NUMERIC" in found["dedup.fields"]
+    assert f"Table {name} has no column version, which dedup.order.by names" in found["dedup.order.by"]
+    assert "no column at that is a date or a timestamp" in found["timestampPartitionFieldName"]
+    assert (
+        "no column no_such, which dedup.fields names; it has id, tags, at"
+        in (checked(dataset, dedup__fields="no_such")["dedup.fields"])
+    )
+    BigQuerySinkConnector(
+        BigQuerySinkConfig.parse(
+            {**dataset.settings(dedup__fields="no_such", allowNewBigQueryFields="true"), "topics": "orders"}
+        )
+    ).check(Deadline.after(10))
+
+
+def test_a_float_column_is_refused_as_a_key_when_records_come(dataset):
+    create(dataset, Field("id", "FLOAT64"), *ROW[1:], Field("version", "INT64"))
+    with Life(dataset.settings()) as life, pytest.raises(ConfigError, match=r"orders: column id.*is a FLOAT"):
+        life.put([Message(0, 0, 1, 0)])
+
+
 def test_a_value_out_of_range_is_one_bad_row(dataset):
     create(dataset, *ROW, Field("version", "NUMERIC", precision=3, scale=0))
     with Life(dataset.settings()) as life:

@@ -11,7 +11,7 @@ from connect.api.errors import ConfigError
 from connect.plugins import Catalog
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import Deletes, Keep
-from connectors.bigquery.java_keys import WITHOUT_EFFECT
+from connectors.bigquery.java_keys import OLD_NAMES, WITHOUT_EFFECT
 from connectors.bigquery.paths import Path, Root
 
 REQUIRED = {"project": "p", "defaultDataset": "d", "dedup.fields": "id"}
@@ -109,6 +109,7 @@ commitInterval ignoreUnknownFields useCredentialsProjectId decimalHandlingMode
 convertDebeziumVariableScaleDecimal variableScaleDecimalHandlingMode preserveKafkaTopicPartitionOffset
 trackPutAttempts mediateConcurrentSchemaUpdates concurrentSchemaUpdateRetryWaitMs
 concurrentSchemaUpdateMaxRetries datasets autoUpdateSchemas useMessageTimeDatePartitioning
+includeKafkaData topicsToTables
 """.split()  # noqa: SIM905 - a list of names reads best as a text
 
 
@@ -125,12 +126,24 @@ def test_every_key_of_the_java_connectors_is_known():
         ("convertDebeziumVariableScaleDecimal", "true", "decimal.handling.mode"),
         ("schemaRetriever", "com.example.Mine", "schemas of the records"),
         ("useMessageTimeDatePartitioning", "true", "timestampPartitionFieldName"),
+        ("topicsToTables", "kafka-(.*)=$1", "topic2TableMap"),
+        ("datasets", "a.*=first,b.*=second", "Run a connector for each dataset"),
         ("decimalHandlingMode", "RECORD", "NUMERIC"),
         ("deleteEnabled", "true", "upsertEnabled=true"),
     ],
 )
 def test_what_is_refused_is_refused_by_name_with_what_to_set_instead(name, value, instead):
     assert instead in problems(**{name: value})[name]
+
+
+def test_names_of_version_1_stand_for_those_of_today():
+    old = {"project": "p", "datasets": ".*=shop", "autoUpdateSchemas": "true", "includeKafkaData": "true"}
+    settings = BigQuerySinkConfig.parse(old)
+    assert (settings.dataset, settings.coordinates_column) == ("shop", "kafkaData")
+    assert (settings.allow_new_fields, settings.allow_relaxation) == (True, True)
+    given = BigQuerySinkConfig.parse({**old, "defaultDataset": "own", "allowNewBigQueryFields": "false"})
+    assert (given.dataset, given.allow_new_fields, given.allow_relaxation) == ("own", False, True)
+    assert not [value for value in BigQuerySinkConfig.validate_keys(old) if value.errors]
 
 
 def test_a_configuration_of_the_java_connector_runs_as_it_stands():
@@ -167,6 +180,11 @@ def test_the_readme_has_the_settings_as_they_are_declared():
 def test_the_readme_has_the_keys_without_effect_with_their_reasons():
     rows = (f"| `{name}` | {reason} |" for name, reason in WITHOUT_EFFECT.items())
     assert _between("no-effect") == "\n".join(["| Key | Why it changes nothing |", "| --- | --- |", *rows])
+
+
+def test_the_readme_has_the_names_of_version_1_with_what_they_stand_for():
+    rows = (f"| `{name}` | {meaning} |" for name, meaning in OLD_NAMES.items())
+    assert _between("old-names") == "\n".join(["| Key | What it stands for |", "| --- | --- |", *rows])
 
 
 def _between(name: str) -> str:

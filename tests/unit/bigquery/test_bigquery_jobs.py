@@ -10,37 +10,50 @@ import requests
 from google.api_core import exceptions as api
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.bigquery.errors import job_error, translated
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.errors import RefusedJobError, job_error, translated
+from connectors.bigquery.warehouse import LIFE_LABEL, Warehouse
 
 
 class Jobs:
     """Google's client, as far as jobs of queries go: `known` are jobs of an earlier life, `lost` answers of ours."""
 
-    def __init__(self, known: dict[str, Any] | None = None, *, lost: int = 0) -> None:
+    def __init__(self, known: dict[str, Any] | None = None, *, lost: int = 0, failing: int = 0) -> None:
         self.known = known or {}
         self.lost = lost
+        self.failing = failing
         self.submitted: list[str] = []
 
-    def query(self, sql: str, *, job_id: str, **_: Any) -> Any:
+    def query(self, sql: str, *, job_id: str, job_config: Any, **_: Any) -> Any:
+        job_id = short(job_id)
+        if self.failing:
+            self.failing -= 1
+            raise api.ServiceUnavailable("503")
         if job_id in self.known:
             raise api.Conflict("Already Exists")
         self.submitted.append(job_id)
         self.known[job_id] = job(job_id)
+        self.known[job_id].labels = job_config.labels
         if self.lost:
             self.lost -= 1
             raise requests.exceptions.ConnectionError("the answer was lost")
         return self.known[job_id]
 
     def get_job(self, job_id: str, **_: Any) -> Any:
-        return self.known[job_id]
+        return self.known[short(job_id)]
+
+
+def short(job_id: str) -> str:
+    """Without the mark of the dataset."""
+    name, _, attempt = job_id.split("-")
+    return f"{name}-{attempt}"
 
 
 def job(job_id: str, *states: str, error: dict[str, str] | None = None) -> Any:
     """A finished job; with `states`, one that shows them, look by look, before it has ended."""
     left = list(states)
     found = SimpleNamespace(
-        job_id=job_id, state=left.pop(0) if left else "DONE", error_result=error, total_bytes_billed=7,
+        labels={LIFE_LABEL: "earlier"}, job_id=job_id, state=left.pop(0) if left else "DONE", error_result=error,
+        total_bytes_billed=7,
         dml_stats=SimpleNamespace(inserted_row_count=1, updated_row_count=2, deleted_row_count=3),
     )  # fmt: skip
 
@@ -72,15 +85,35 @@ def test_a_job_whose_answer_was_lost_is_found_again():
 
 
 def test_a_job_of_an_earlier_life_that_still_runs_is_waited_for():
-    client = Jobs({"mrg-0": job("mrg-0", "RUNNING", "RUNNING")})
+    earlier = job("mrg-0", "RUNNING", "RUNNING")
+    client = Jobs({"mrg-0": earlier})
     assert run(client).inserted == 1
-    assert client.submitted == []
+    assert earlier.state == "DONE"
+    assert client.submitted == ["mrg-1"]
 
 
 def test_a_job_of_an_earlier_life_that_has_ended_is_run_again():
     client = Jobs({"mrg-0": job("mrg-0"), "mrg-1": job("mrg-1", error={"reason": "invalid", "message": "no"})})
     run(client)
     assert client.submitted == ["mrg-2"]
+
+
+def test_a_submission_that_failed_is_no_job_of_an_earlier_life():
+    client = Jobs({"mrg-0": job("mrg-0")}, failing=1)
+    warehouse = Warehouse(client, "p", "d", timeout_s=1)
+    with pytest.raises(RetriableError, match="503"):
+        warehouse.run("MERGE", "mrg", "merging")
+    warehouse.run("MERGE", "mrg", "merging")
+    assert client.submitted == ["mrg-1"]
+
+
+def test_jobs_of_two_datasets_have_ids_of_their_own():
+    ids: set[str] = set()
+    for dataset in ("one", "two"):
+        client = Jobs()
+        client.query = lambda sql, *, job_id, job_config, **_: ids.add(job_id) or job(job_id)  # type: ignore[method-assign]
+        Warehouse(client, "p", dataset, timeout_s=1).run("MERGE", "mrg", "merging")
+    assert len(ids) == 2
 
 
 def test_a_stop_ends_the_wait_for_a_job():
@@ -104,7 +137,7 @@ def test_a_stop_ends_the_wait_for_a_job():
         (api.InternalServerError("500"), RetriableError, "500"),
         (api.Unauthorized("401"), ConfigError, "keyfile"),
         (api.PreconditionFailed("etag"), RetriableError, "somebody else changed it"),
-        (api.BadRequest("Unrecognized name", errors=[{"reason": "invalidQuery"}]), ConnectError, "refused merging"),
+        (api.BadRequest("Unrecognized name", errors=[{"reason": "invalidQuery"}]), RefusedJobError, "refused merging"),
         (
             api.BadRequest("Could not serialize access to table", errors=[{"reason": "invalidQuery"}]),
             RetriableError, "Could not serialize",

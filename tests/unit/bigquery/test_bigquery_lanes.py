@@ -12,7 +12,7 @@ from bigquery_sql import SqlTable, config
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connectors.bigquery.lanes import Lane, Rotation, first_pending
-from connectors.bigquery.merging import SealedBatch
+from connectors.bigquery.sealed import SealedBatch
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
@@ -54,7 +54,7 @@ def test_a_batch_is_sealed_after_its_time_or_its_rows(table):
     advance(lane, threads, 64.0)
     assert threads.work == []
     advance(lane, threads, 65.0)
-    assert [batch.rows for _, batch in threads.work] == [2]
+    assert [len(batch) for _, batch in threads.work] == [2]
     take(lane, table, *(Message(0, offset, 1, 0) for offset in (2, 3, 4)), now_s=66.0)
     assert lane.due_in_s(66.0) == 0.0
     advance(lane, threads, 66.0)

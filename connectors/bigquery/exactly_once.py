@@ -1,0 +1,168 @@
+"""Rows that are added exactly once, by a committed stream of the Storage Write API for each partition. On threads.
+
+A stream belongs to one owner of a partition. Who becomes the owner makes a stream, notes it in a table beside the
+target, ends all other streams that are noted for the partition, and only then asks which offsets the target holds: so
+an earlier owner that still runs is refused, and nothing is added between the question and the first rows. What the
+target holds is left out of what comes again, whatever was committed in Kafka.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from connect.api.records import TopicPartition
+from connectors.bigquery.dedup import INSERT_ID, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC
+from connectors.bigquery.merge_sql import backticks
+from connectors.bigquery.sealed import Refusals, SealedBatch
+from connectors.bigquery.storage import StorageWriter
+from connectors.bigquery.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.warehouse import NewTable, Warehouse
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger(__name__)
+STREAMS_COLUMNS: Final = (
+    ColumnSchema("topic", ColumnType.STRING),
+    ColumnSchema("kafka_partition", ColumnType.INTEGER),
+    ColumnSchema("stream", ColumnType.STRING),
+)
+
+
+def streams_table(target: str) -> str:
+    """The table that notes the streams by which a table is written."""
+    return f"_{target}_streams"
+
+
+@dataclass(slots=True)
+class _Owned:
+    """A partition's stream. end: rows in it. held: runs of offsets (first, last) that the table had before.
+
+    next_offset: all rows before it that this life was given are in the table, or refused.
+    """
+
+    stream: str
+    held: list[tuple[int, int]]
+    end: int = 0
+    next_offset: int = 0
+
+
+@dataclass(slots=True)
+class CommittedStreams:
+    """Writes batches by a stream per partition. Each table is written by one thread at a time."""
+
+    warehouse: Warehouse
+    storage: StorageWriter
+    _owned: dict[tuple[str, TopicPartition], _Owned] = field(default_factory=dict)
+    _refused: defaultdict[tuple[str, TopicPartition], dict[int, Exception]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+
+    def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
+        """Return once every row is there exactly once, but for those refused.
+
+        RetriableError: some may be; the next call asks the table.
+        """
+        rows = rows.drop_columns([INSERT_ID])
+        refused: dict[int, Exception] = {}
+        first = 0
+        for piece in batch.pieces:
+            place = (batch.target, piece.partition)
+            self._write(place, rows.slice(first, len(piece.offsets)), piece.offsets)
+            found = self._refused[place]
+            if found:
+                offsets = enumerate(piece.offsets.to_pylist(), first)
+                refused |= {row: found[offset] for row, offset in offsets if offset in found}
+            first += len(piece.offsets)
+        for piece in batch.pieces:
+            self._refused.pop((batch.target, piece.partition), None)
+        return refused
+
+    def close(self) -> None:
+        """Close the channel. Streams stay: who owns a partition next ends them."""
+        self.storage.close()
+
+    def _write(self, place: tuple[str, TopicPartition], rows: pa.Table, offsets: pa.Int64Array) -> None:
+        import pyarrow as pa
+
+        if not len(offsets):
+            return
+        owned = self._owned.get(place)
+        if owned is None:
+            owned = self._owned[place] = self._own(*place, first_offset=offsets[0].as_py())
+        places = [
+            row for row, offset in enumerate(offsets.to_pylist())
+            if offset >= owned.next_offset and not _holds(owned.held, offset)
+        ]  # fmt: skip
+        if len(places) < len(offsets):
+            _log.info("%d rows of %s-%d were in the table already.", len(offsets) - len(places), *place[1])
+            rows, offsets = rows.take(pa.array(places, pa.int64())), offsets.take(pa.array(places, pa.int64()))
+        try:
+            for answer in self.storage.append_at(place[0], owned.stream, rows, owned.end):
+                if answer.error is not None:
+                    self._refused[place][offsets[answer.end - 1].as_py()] = answer.error
+                else:
+                    owned.end += answer.end - answer.first
+        except BaseException:
+            # How far it came is not known: the table is asked, by a stream that nobody else appends to.
+            del self._owned[place]
+            raise
+        if len(offsets):
+            owned.next_offset = offsets[-1].as_py() + 1
+
+    def _own(self, target: str, partition: TopicPartition, first_offset: int) -> _Owned:
+        stream = self.storage.create_stream(target)
+        notes = self.warehouse.path(streams_table(target))
+        where = f"topic = {_text(partition.topic)} AND kafka_partition = {partition.partition}"
+        self.warehouse.create(NewTable(streams_table(target), STREAMS_COLUMNS))
+        self._run(
+            f"INSERT INTO {notes} (topic, kafka_partition, stream) "  # noqa: S608 - texts are quoted
+            f"VALUES ({_text(partition.topic)}, {partition.partition}, {_text(stream)})"
+        )
+        noted = f"SELECT DISTINCT stream FROM {notes} WHERE {where}"  # noqa: S608 - texts are quoted
+        others = [r["stream"] for r in self.warehouse.rows(noted, "looking for streams") if r["stream"] != stream]
+        for other in others:
+            self.storage.finalize(other)
+        if others:
+            listed = ", ".join(map(_text, others))
+            self._run(f"DELETE FROM {notes} WHERE {where} AND stream IN ({listed})")  # noqa: S608 - texts are quoted
+        held = self._held(target, partition, first_offset)
+        _log.info(
+            "%s-%d is written to table %s by stream %s; %d earlier streams were ended, and the table holds %d of the "
+            "offsets from %d on.",
+            *partition, target, stream.rsplit("/", 1)[-1], len(others), sum(b - a + 1 for a, b in held), first_offset,
+        )  # fmt: skip
+        return _Owned(stream, held)
+
+    def _held(self, target: str, partition: TopicPartition, first_offset: int) -> list[tuple[int, int]]:
+        """The offsets from `first_offset` on that the table holds, in runs."""
+        topic, number, offset = map(backticks, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET))
+        sql = (
+            "SELECT MIN(o) AS first, MAX(o) AS last FROM "  # noqa: S608 - texts are quoted
+            "(SELECT o, o - ROW_NUMBER() OVER (ORDER BY o) AS run FROM "
+            f"(SELECT DISTINCT {offset} AS o FROM {self.warehouse.path(target)} WHERE {topic} = "
+            f"{_text(partition.topic)} AND {number} = {partition.partition} AND {offset} >= {first_offset})) "
+            "GROUP BY run ORDER BY first"
+        )
+        rows = self.warehouse.rows(sql, f"looking for offsets in table {target}")
+        return [(row["first"], row["last"]) for row in rows]
+
+    def _run(self, sql: str) -> None:
+        name = hashlib.sha256(sql.encode()).hexdigest()[:24]
+        self.warehouse.run(sql, f"kafka-connect-stream-{name}", "noting a stream")
+
+
+def _holds(runs: list[tuple[int, int]], offset: int) -> bool:
+    index = bisect_right(runs, (offset, offset))
+    return any(first <= offset <= last for first, last in runs[max(0, index - 1) : index + 1])
+
+
+def _text(value: str) -> str:
+    """A text in BigQuery's SQL."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"'{escaped}'"

@@ -1,0 +1,97 @@
+"""What can be known before anything runs: the dataset, the right to run jobs, the tables that are there. Only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.dedup import key_column_problem
+from connectors.bigquery.paths import Path, Root
+from connectors.bigquery.table_schema import REPEATED, Columns, ColumnType, by_name
+from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.window import PARTITIONABLE
+
+_NO_ORDER = frozenset({ColumnType.JSON, ColumnType.GEOGRAPHY, ColumnType.RECORD})
+
+
+def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
+    """ConfigError names all that is wrong, each with its table, field and fix.
+
+    With transforms a record's table may be another than its topic's, so then tables are looked at when records come.
+    """
+    warehouse.look()
+    if config.merges or config.batch_load or config.batch_mode:
+        warehouse.scanned_bytes("SELECT 1")
+    if config.originals.get("transforms", "").strip():
+        return
+    problems = [problem for topic in config.topics for problem in _of_topic(config, warehouse, topic)]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _of_topic(config: BigQuerySinkConfig, warehouse: Warehouse, topic: str) -> Iterator[ConfigProblem]:
+    try:
+        target = config.table_names.table(topic)
+    except ConnectError as error:
+        yield ConfigProblem(error.key or "topics", str(error))
+        return
+    name = f"{config.project}.{config.dataset}.{target}"
+    table = warehouse.table(target)
+    if table is None:
+        if not config.auto_create:
+            yield ConfigProblem(
+                "autoCreateTables", f"Table {name} does not exist. Create it, or set autoCreateTables=true."
+            )
+        return
+    yield from _of_keys(config, name, table.columns)
+    yield from _of_order(config, name, table.columns)
+    if config.dedup_window.lower() != "none":
+        column = by_name(table.columns).get(config.partition_field.lower())
+        if column is None or column.type not in PARTITIONABLE:
+            yield ConfigProblem(
+                "timestampPartitionFieldName",
+                f"Table {name} has no column {config.partition_field} that is a date or a timestamp, by which "
+                "dedup.window could search it. Name the column by which it is partitioned, or set dedup.window=none.",
+            )
+
+
+def _of_keys(config: BigQuerySinkConfig, table: str, columns: Columns) -> Iterator[ConfigProblem]:
+    for path in config.dedup.fields:
+        yield from _if_missing(config, table, columns, path, "dedup.fields")
+        column = by_name(columns).get(_column(config, path).lower())
+        problem = None if column is None else key_column_problem(column)
+        if problem is not None:
+            yield ConfigProblem("dedup.fields", f"Table {table}: {problem}")
+
+
+def _of_order(config: BigQuerySinkConfig, table: str, columns: Columns) -> Iterator[ConfigProblem]:
+    for path in config.dedup.order_by if config.merges else ():
+        yield from _if_missing(config, table, columns, path, "dedup.order.by")
+        column = by_name(columns).get(_column(config, path).lower())
+        if column is not None and (column.type in _NO_ORDER or column.mode == REPEATED):
+            yield ConfigProblem(
+                "dedup.order.by",
+                f"Table {table}: values of column {column.name} ({column.mode} {column.type}) have no order. Name a "
+                "number, a text or a time.",
+            )
+
+
+def _if_missing(
+    config: BigQuerySinkConfig, table: str, columns: Columns, path: Path, key: str
+) -> Iterator[ConfigProblem]:
+    name = _column(config, path)
+    if name and name.lower() not in by_name(columns) and not config.allow_new_fields:
+        known = ", ".join(column.name for column in columns)
+        yield ConfigProblem(
+            key,
+            f"Table {table} has no column {name}, which {key} names; it has {known}. Add the column, name another "
+            "field, or set allowNewBigQueryFields=true.",
+        )
+
+
+def _column(config: BigQuerySinkConfig, path: Path) -> str:
+    """The column of a field that is one of the value's own; empty for all else, whose columns the sink adds itself."""
+    if path.root is not Root.VALUE or len(path.names) != 1:
+        return ""
+    return config.field_names.column(path.names[0], str(path))

@@ -1,0 +1,116 @@
+"""A batch of one table's rows on its way: what is written together, and where each row stands in Kafka. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from connect.api.records import TopicPartition
+from connectors.bigquery.dedup import IS_APPEND, IS_DELETE, DedupColumns
+from connectors.bigquery.table_schema import Columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Refusals = Mapping[int, Exception]
+"""Rows of a batch that BigQuery does not take, by their place in the batch, each with the reason."""
+
+
+class OffsetRange(NamedTuple):
+    """First and last offset of a partition's rows in a batch."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of one put, and their offsets in its partition."""
+
+    partition: TopicPartition
+    rows: pa.Table
+    offsets: pa.Int64Array
+
+    @property
+    def range(self) -> OffsetRange:
+        """Where its rows stand; it has at least one."""
+        return OffsetRange(self.offsets[0].as_py(), self.offsets[-1].as_py())
+
+    def slice(self, start: int, stop: int) -> Piece:
+        """Rows start..stop-1, without a copy."""
+        return replace(self, rows=self.rows.slice(start, stop - start), offsets=self.offsets.slice(start, stop - start))
+
+
+@dataclass(frozen=True, slots=True)
+class SealedBatch:
+    """Rows of one table that are written together. columns: the table's. bound: SQL of the least partition searched."""
+
+    target: str
+    pieces: Sequence[Piece]
+    columns: Columns
+    dedup: DedupColumns
+    bound: str | None
+
+    def __len__(self) -> int:
+        return sum(len(piece.offsets) for piece in self.pieces)
+
+    @property
+    def tables(self) -> list[pa.Table]:
+        """The rows, a table for each put."""
+        return [piece.rows for piece in self.pieces]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return sum(piece.rows.nbytes for piece in self.pieces)
+
+    @property
+    def ranges(self) -> dict[TopicPartition, OffsetRange]:
+        """Where the rows of each partition stand in Kafka."""
+        found: dict[TopicPartition, OffsetRange] = {}
+        for piece in self.pieces:
+            if not len(piece.offsets):
+                continue
+            before = found.get(piece.partition, piece.range)
+            found[piece.partition] = OffsetRange(
+                min(before.first, piece.range.first), max(before.last, piece.range.last)
+            )
+        return found
+
+    @property
+    def deletes(self) -> int:
+        """How many of the rows delete one."""
+        return self._marked(IS_DELETE)
+
+    @property
+    def appends(self) -> int:
+        """How many are rows of their own, whatever their key."""
+        return self._marked(IS_APPEND)
+
+    def slice(self, start: int, stop: int) -> SealedBatch:
+        """Rows start..stop-1, without a copy; of no rows one piece stays, for its columns."""
+        pieces, before = [], 0
+        for piece in self.pieces:
+            size = len(piece.offsets)
+            first, last = max(0, start - before), min(size, stop - before)
+            if first < last:
+                pieces.append(piece.slice(first, last))
+            before += size
+        return replace(self, pieces=pieces or [self.pieces[0].slice(0, 0)])
+
+    def places(self, rows: Sequence[int]) -> dict[TopicPartition, list[tuple[int, int]]]:
+        """Of each partition the rows among these: their offset, and their place in the batch."""
+        found: dict[TopicPartition, list[tuple[int, int]]] = {}
+        before, left = 0, sorted(rows)
+        for piece in self.pieces:
+            stop = before + len(piece.offsets)
+            for row in (row for row in left if before <= row < stop):
+                found.setdefault(piece.partition, []).append((piece.offsets[row - before].as_py(), row))
+            before = stop
+        return found
+
+    def _marked(self, mark: str) -> int:
+        import pyarrow.compute as pc
+
+        return sum(pc.sum(table[mark]).as_py() or 0 for table in self.tables)

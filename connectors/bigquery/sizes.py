@@ -1,0 +1,100 @@
+"""How large rows are, and which of them one request takes. Pure.
+
+Sizes are those of Arrow; JSON's are about the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from connect.api.errors import ConnectError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROW_BYTES: Final = 9 * 1024 * 1024
+"""What one row may have: a request of insertAll or AppendRows takes 10 MB, everything around the row included."""
+
+
+def too_large(rows: pa.Table, most_bytes: int) -> dict[int, Exception]:
+    """The rows of more bytes than that, each with the reason."""
+    import pyarrow.compute as pc
+
+    if rows.nbytes <= most_bytes:
+        return {}
+    sizes = row_sizes(rows)
+    found = pc.indices_nonzero(pc.greater(sizes, most_bytes)).to_pylist()
+    return {row: too_large_error(sizes[row].as_py()) for row in found}
+
+
+def too_large_error(size_bytes: int) -> ConnectError:
+    """Why a row of this size is refused."""
+    return ConnectError(
+        f"The row has {size_bytes} bytes, and a request to BigQuery takes 10 MB.",
+        fix="Load it by a job, as with dedup or enableBatchLoad, or leave the large field out by a transform.",
+    )
+
+
+def parts(
+    rows: pa.Table, most_bytes: int, most_rows: int, leave_out: Collection[int] = ()
+) -> Iterator[tuple[int, int]]:
+    """Runs of rows (first, end) of at most so many bytes and rows, or of one row, without those to leave out."""
+    sizes: list[int] = row_sizes(rows).to_pylist() if rows.nbytes > most_bytes or leave_out else []
+    if sizes:
+        yield from runs(sizes, most_bytes, most_rows, leave_out)
+        return
+    for first in range(0, len(rows), most_rows):
+        yield first, min(first + most_rows, len(rows))
+
+
+def runs(
+    sizes: Sequence[int], most_bytes: int, most_rows: int, leave_out: Collection[int] = ()
+) -> Iterator[tuple[int, int]]:
+    """As `parts`, of rows of these sizes."""
+    start, total_bytes = 0, 0
+    for row, size_bytes in enumerate(sizes):
+        is_out = row in leave_out
+        if row > start and (is_out or total_bytes + size_bytes > most_bytes or row - start == most_rows):
+            yield start, row
+            start, total_bytes = row, 0
+        if is_out:
+            start = row + 1
+        else:
+            total_bytes += size_bytes
+    if start < len(sizes):
+        yield start, len(sizes)
+
+
+def row_sizes(rows: pa.Table) -> pa.Array:
+    """Bytes of each row, int64."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    total = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+    for column in rows.itercolumns():
+        total = pc.add(total, _sizes(column.combine_chunks()))
+    return total
+
+
+def _sizes(array: pa.Array) -> pa.Array:
+    """Bytes of each value; nested ones with all that they hold."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    if pa.types.is_struct(kind):
+        total = pa.repeat(pa.scalar(0, pa.int64()), len(array))
+        for index in range(kind.num_fields):
+            total = pc.add(total, _sizes(pc.struct_field(array, index)))
+        return total
+    if pa.types.is_list(kind):
+        lengths = pc.list_value_length(array).fill_null(0).cast(pa.int64())
+        zero = pa.array([0], pa.int64())
+        before = pa.concat_arrays([zero, pc.cumulative_sum(_sizes(array.flatten()))])
+        ends = pa.concat_arrays([zero, pc.cumulative_sum(lengths)])
+        return pc.subtract(before.take(ends.slice(1)), before.take(ends.slice(0, len(array))))
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return pc.binary_length(array).fill_null(0).cast(pa.int64())
+    width = 1 if pa.types.is_boolean(kind) or pa.types.is_null(kind) else kind.bit_width // 8
+    return pa.repeat(pa.scalar(width, pa.int64()), len(array))

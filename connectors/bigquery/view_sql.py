@@ -1,0 +1,43 @@
+"""The SQL of dedup.mode=view: of all records that were added, the one of each key that stays. Text only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from connectors.bigquery.dedup import KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, SOFT_DELETED, Keep
+from connectors.bigquery.merge_sql import Quote, backticks
+
+
+@dataclass(frozen=True, slots=True)
+class LatestView:
+    """A view of a table to which every record is added. table: quoted. columns: those of the table.
+
+    keys, order: as of a MERGE. Records without a key are rows of their own, each once.
+    """
+
+    table: str
+    columns: Sequence[str]
+    keys: Sequence[str]
+    order: Sequence[str]
+    keep: Keep
+    quote: Quote = backticks
+
+    def text(self) -> str:
+        """The query of the view."""
+        quote = self.quote
+        shown = ", ".join(quote(name) for name in self.columns if name != SOFT_DELETED)
+        direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"
+        order = ", ".join(f"{quote(name)} {direction}" for name in self.order)
+        keys = [".".join(map(quote, key.split("."))) for key in self.keys]
+        topic, partition, offset = map(quote, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET))
+        lacking = " OR ".join(f"{key} IS NULL" for key in keys)
+        place = f"CONCAT({topic}, ' ', CAST({partition} AS STRING), ' ', CAST({offset} AS STRING))"
+        alive = f" WHERE {quote(SOFT_DELETED)} IS NOT TRUE" if SOFT_DELETED in self.columns else ""
+        return "\n".join([
+            f"SELECT {shown} FROM (",  # noqa: S608 - names alone
+            f"  SELECT * FROM {self.table} WHERE TRUE",  # noqa: S608
+            f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {', '.join(keys)}, CASE WHEN {lacking} THEN {place} END",
+            f"  ORDER BY {order}) = 1",
+            f"){alive}",
+        ])  # fmt: skip

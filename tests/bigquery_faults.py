@@ -1,0 +1,157 @@
+"""A proxy before BigQuery's REST API that answers some requests with errors, loses replies, or keeps them waiting."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+_NOT_FORWARDED = frozenset({"connection", "transfer-encoding", "content-length", "date", "server"})
+
+
+@dataclass
+class Fault:
+    """What becomes of `times` requests whose "METHOD path body" matches `where`, after the first `after` of them.
+
+    status, reason: answered so, and nothing is done. lost: done, and the reply is cut. delay_s: done after this time.
+    """
+
+    where: str
+    times: int = 1
+    after: int = 0
+    status: int = 0
+    reason: str = ""
+    lost: bool = False
+    delay_s: float = 0.0
+
+    def takes(self, request: str) -> bool:
+        if re.search(self.where, request, re.DOTALL) is None or not self.times:
+            return False
+        if self.after:
+            self.after -= 1
+            return False
+        self.times -= 1
+        return True
+
+
+class FaultProxy:
+    """Runs between entry and exit. `faults` are looked at in turn, `met` are the requests that met one."""
+
+    def __init__(self, url: str) -> None:
+        self.upstream = urlsplit(url).netloc
+        self.faults: list[Fault] = []
+        self.met: list[str] = []
+        self.lock = threading.Lock()
+        self.stopped = threading.Event()
+        proxy = self
+
+        class Handler(_Handler):
+            owner = proxy
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stopped.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def add(self, where: str, **how: str | bool | float) -> Fault:
+        fault = Fault(where, **how)  # type: ignore[arg-type]
+        with self.lock:
+            self.faults.append(fault)
+        return fault
+
+    def fault_of(self, request: str) -> Fault | None:
+        with self.lock:
+            found = next((fault for fault in self.faults if fault.takes(request)), None)
+            if found is not None:
+                self.met.append(request[:200])
+            return found
+
+
+class _Handler(BaseHTTPRequestHandler):
+    owner: FaultProxy
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_PUT(self) -> None:
+        self._answer()
+
+    def do_PATCH(self) -> None:
+        self._answer()
+
+    def do_DELETE(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", "0")))
+        fault = self.owner.fault_of(f"{self.command} {self.path} {body[:4000].decode('utf-8', 'replace')}")
+        if fault is not None and fault.delay_s:
+            self.owner.stopped.wait(fault.delay_s)
+        if fault is not None and fault.status:
+            self._send(fault.status, {"content-type": "application/json"}, _error(fault))
+            return
+        connection = http.client.HTTPConnection(self.owner.upstream, timeout=60)
+        try:
+            headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+            connection.request(self.command, self.path, body, headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        except (OSError, http.client.HTTPException):  # upstream is away
+            self._cut()
+            return
+        finally:
+            connection.close()
+        if fault is not None and fault.lost:
+            self._cut()
+            return
+        self._send(answer.status, dict(answer.getheaders()), content)
+
+    def _send(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        try:
+            self._write(status, headers, content)
+        except ConnectionError:  # who asked has given up
+            self.close_connection = True
+
+    def _write(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            if name.lower() not in _NOT_FORWARDED:
+                self.send_header(name, value)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _cut(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _error(fault: Fault) -> bytes:
+    message = f"{fault.reason or fault.status}, says the proxy"
+    part = {"reason": fault.reason, "message": message, "domain": "global"}
+    return json.dumps({"error": {"code": fault.status, "message": message, "errors": [part]}}).encode()

@@ -1,0 +1,90 @@
+"""dedup.mode=view and dedup.mode=cdc, replayed and out of order: what is shown equals the model in plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from bigquery_oracle import Message, latest
+from bigquery_run import Life, model_by_key, rows_by_key
+from bigquery_write_shim import WriteShim
+from google.cloud import bigquery
+
+from connect.api.errors import ConfigError
+
+
+@pytest.fixture
+def captured(dataset) -> Iterator[dict[str, str]]:
+    """Settings for change data capture, which the emulator has by a shim."""
+    if not dataset.is_emulated:
+        yield dataset.settings(dedup__mode="cdc", dedup__max__staleness="none")
+        return
+    with WriteShim(dataset.settings()["bigquery.storage.endpoint"], dataset.client) as shim:
+        yield {**dataset.settings(dedup__mode="cdc"), "bigquery.storage.endpoint": shim.endpoint}
+
+
+def log_of(seed: int, count: int) -> list[list[Message]]:
+    """Two partitions about few ids: duplicates, versions out of order, deletes."""
+    chance = random.Random(seed)
+    found: list[list[Message]] = [[], []]
+    for _ in range(count):
+        partition = chance.randrange(2)
+        offset = len(found[partition])
+        text = None if chance.random() < 0.2 else f"{partition}@{offset}"
+        found[partition].append(Message(partition, offset, chance.randrange(6), chance.randrange(-9, 9), text=text))
+    return found
+
+
+def live_twice(settings: dict[str, str], partitions: list[list[Message]]) -> None:
+    """A life that is not committed, and one that begins anew, in other batches and another order of partitions."""
+    first = Life(settings)
+    for messages in partitions:
+        for start in range(0, len(messages), 7):
+            first.put(messages[start : start + 7])
+    first.settle()
+    first.task.close()
+    with Life(settings) as second:
+        for messages in reversed(partitions):
+            for start in range(0, len(messages), 11):
+                second.put(messages[start : start + 11])
+        second.settle()
+
+
+@pytest.mark.parametrize("way", [{}, {"useStorageWriteApi": "true"}], ids=["insertAll", "storage"])
+def test_a_view_shows_one_row_per_key(dataset, way):
+    partitions = log_of(1, 60)
+    live_twice({**dataset.settings(dedup__mode="view", timePartitioningType="NONE"), **way}, partitions)
+    assert rows_by_key(dataset.rows("orders_latest")) == model_by_key(latest([m for p in partitions for m in p]))
+    assert len(dataset.rows("orders")) >= 60
+
+
+def test_a_view_shows_columns_that_are_added_later(dataset):
+    with Life(dataset.settings(dedup__mode="view", allowNewBigQueryFields="true")) as life:
+        table = bigquery.Table(f"{dataset.project}.{dataset.name}.orders")
+        table.schema = [bigquery.SchemaField("id", "INT64"), bigquery.SchemaField("region", "STRING")]
+        dataset.client.create_table(table)
+        life.put([Message(0, 0, 1, 0, text="first")])
+        life.put([Message(0, 1, 1, 1, text="second")])
+        life.settle()
+    assert [(row["id"], row["text"]) for row in dataset.rows("orders_latest")] == [(1, "second")]
+
+
+def test_changes_are_applied_by_the_primary_key_in_their_order(dataset, captured):
+    partitions = log_of(2, 60)
+    live_twice(captured, partitions)
+    rows = dataset.rows("orders")
+    assert rows_by_key(rows) == model_by_key(latest([m for p in partitions for m in p]))
+    table = dataset.client.get_table(f"{dataset.name}.orders")
+    assert table.table_constraints.primary_key.columns == ["id"]
+    assert table.clustering_fields == ["id"]
+
+
+def test_a_table_without_the_primary_key_is_refused_with_the_statement_that_makes_it(dataset, captured):
+    schema = [bigquery.SchemaField("id", "INT64")]
+    dataset.client.create_table(bigquery.Table(f"{dataset.project}.{dataset.name}.orders", schema=schema))
+    with (
+        Life({**captured, "allowNewBigQueryFields": "true"}) as life,
+        pytest.raises(ConfigError, match=r"orders has no primary key.*ALTER TABLE .* ADD PRIMARY KEY \(id\)"),
+    ):
+        life.put([Message(0, 0, 1, 0)])

@@ -1,0 +1,179 @@
+"""The ways of dedup beside MERGE: a view over all records, and changes for BigQuery's own change data capture."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from bigquery_oracle import Message, batch_of, first, histories, latest
+from bigquery_sql import SqlTable, config, quoted, texts, wanted
+from bigquery_write_shim import _message_class
+from hypothesis import HealthCheck, given, settings
+
+from connect.api.errors import ConfigError, SchemaError
+from connect.api.records import TopicPartition
+from connectors.bigquery.appending import rows_of
+from connectors.bigquery.captured_tables import check_captured, check_primary_key
+from connectors.bigquery.capturing import CHANGE_TYPE, SEQUENCE, Capture
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.dedup import Placed
+from connectors.bigquery.paths import Path
+from connectors.bigquery.proto_rows import descriptor_of, messages_of, order_sections
+from connectors.bigquery.sealed import Piece, SealedBatch
+from connectors.bigquery.table_schema import NULLABLE, REPEATED, ColumnSchema, ColumnType
+from connectors.bigquery.types import arrow_type_of
+from connectors.bigquery.view_sql import LatestView
+from connectors.bigquery.warehouse import TableFacts
+
+SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+def view_rows(table: SqlTable, messages_of_runs: list[list[Message]]) -> list[dict[str, Any]]:
+    """Add every run as it comes, and look through the view."""
+    table.clear()
+    for run in messages_of_runs:
+        rows = rows_of(sealed(table, run))
+        table.database.execute("INSERT INTO target BY NAME SELECT * FROM rows")
+        del rows
+    view = LatestView(
+        "target", [column.name for column in table.columns], [p.column for p in table.dedup.keys],
+        [p.column for p in table.dedup.order], table.settings.dedup.keep, quoted,
+    )  # fmt: skip
+    return table.database.sql(f"SELECT * FROM ({view.text()}) ORDER BY id, text").to_arrow_table().to_pylist()
+
+
+def sealed(table: SqlTable, run: list[Message]) -> SealedBatch:
+    admitted = table.admission.admit(batch_of(run))
+    piece = Piece(TopicPartition("orders", run[0].partition), admitted.rows, admitted.offsets)
+    return SealedBatch("orders", (piece,), table.columns, table.dedup, None)
+
+
+@pytest.fixture(scope="module")
+def viewed() -> SqlTable:
+    return SqlTable(config(mode="view", null_key="append"))
+
+
+@settings(max_examples=25, **SLOW)
+@given(history=histories())
+def test_a_view_shows_the_latest_record_of_each_key_whatever_comes_again(viewed, history):
+    runs = [list(run) for merge in history for run in merge]
+    messages = [message for run in runs for message in run]
+    rows = view_rows(viewed, runs)
+    assert texts([row for row in rows if row["id"] is not None]) == wanted(latest(messages))
+    keyless = {(m.partition, m.offset) for m in messages if m.id is None and m.text is not None}
+    assert sorted((r["_kafka_partition"], r["_kafka_offset"]) for r in rows if r["id"] is None) == sorted(keyless)
+
+
+@settings(max_examples=10, **SLOW)
+@given(history=histories(deletes=False, null_keys=False))
+def test_a_view_shows_the_first_record_of_each_key(history):
+    runs = [list(run) for merge in history for run in merge]
+    rows = view_rows(SqlTable(config(mode="view", keep="first")), runs)
+    assert texts(rows) == wanted(first([[message for run in runs for message in run]]))
+
+
+class Sent:
+    """The Storage Write API, as far as messages go."""
+
+    def append_messages(self, table: str, descriptor: Any, messages: list[bytes]) -> dict[int, Exception]:
+        kind = _message_class(descriptor)
+        self.rows = [kind.FromString(message) for message in messages]
+        return {}
+
+
+def test_changes_carry_what_they_do_and_their_order():
+    table, sent = SqlTable(config(mode="cdc", delete="gone=true")), Sent()
+    run = [Message(3, 7, 1, 5), Message(3, 8, 1, 5, text=None), Message(3, 9, 2, -1, gone=True), Message(3, 260, 2, 0)]
+    batch = sealed(table, run)
+    assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]
+    assert [getattr(row, CHANGE_TYPE) for row in sent.rows] == ["UPSERT", "DELETE", "DELETE", "UPSERT"]
+    orders = [tuple(int(part, 16) for part in getattr(row, SEQUENCE).split("/")) for row in sent.rows]
+    assert [order[1:3] for order in orders] == [(3, 7), (3, 8), (3, 9), (3, 260)]
+    assert orders[2] < orders[3] < orders[0] < orders[1]
+    assert [row.id for row in sent.rows] == [1, 1, 2, 2]
+    assert not sent.rows[1].HasField("text")
+    assert not sent.rows[0].HasField("_kafka_topic") or sent.rows[0]._kafka_topic == "orders"
+
+
+def test_sections_sort_as_signed_numbers_do():
+    numbers = [None, -(2**63) + 1, -1, 0, 1, 2**63 - 1]
+    sections = order_sections(numbers)
+    assert [int(section, 16) for section in sections] == sorted(int(section, 16) for section in sections)
+    assert all(len(section) <= 16 for section in sections)
+
+
+def test_every_type_has_its_form_in_a_message():
+    record = ColumnSchema("place", ColumnType.RECORD, NULLABLE, (ColumnSchema("x", ColumnType.INTEGER),
+                                                                ColumnSchema("on", ColumnType.DATE)))  # fmt: skip
+    values: list[tuple[ColumnSchema, Any, Any]] = [
+        (ColumnSchema("i", ColumnType.INTEGER), -5, -5),
+        (ColumnSchema("f", ColumnType.FLOAT), 1.5, 1.5),
+        (ColumnSchema("b", ColumnType.BOOLEAN), True, True),
+        (ColumnSchema("s", ColumnType.STRING), "ä", "ä"),
+        (ColumnSchema("y", ColumnType.BYTES), b"\x00\xff", b"\x00\xff"),
+        (ColumnSchema("d", ColumnType.DATE), date(1970, 1, 3), 2),
+        (ColumnSchema("t", ColumnType.TIME), time(1, 2, 3, 4), "01:02:03.000004"),
+        (
+            ColumnSchema("dt", ColumnType.DATETIME),
+            datetime.fromisoformat("2026-01-02 03:04:05"),
+            "2026-01-02 03:04:05.000000",
+        ),
+        (ColumnSchema("ts", ColumnType.TIMESTAMP), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), 1_000_000),
+        (ColumnSchema("n", ColumnType.NUMERIC), Decimal("-1.25"), "-1.250000000"),
+        (ColumnSchema("j", ColumnType.JSON), "[1]", "[1]"),
+        (ColumnSchema("tags", ColumnType.STRING, REPEATED), ["a", ""], ["a", ""]),
+        (ColumnSchema("days", ColumnType.DATE, REPEATED), [date(1970, 1, 1)], [0]),
+    ]
+    columns = (*(column for column, _, _ in values), record)
+    given = {column.name: value for column, value, _ in values} | {"place": {"x": 1, "on": date(1970, 1, 2)}}
+    empty = dict.fromkeys(given) | {"tags": [], "days": []}
+    rows = pa.table({c.name: pa.array([given[c.name], empty[c.name]], arrow_type_of(c)) for c in columns})
+    descriptor = descriptor_of(columns)
+    full, none = (_message_class(descriptor).FromString(m) for m in messages_of(rows, columns, descriptor))
+    for column, _, expected in values:
+        found = getattr(full, column.name)
+        assert (list(found) if column.mode == REPEATED else found) == expected, column.name
+        assert column.mode == REPEATED or not none.HasField(column.name)
+    assert (full.place.x, full.place.on) == (1, 1)
+    assert not none.HasField("place")
+
+
+def test_a_name_that_protobuf_does_not_take_is_refused():
+    with pytest.raises(SchemaError, match="sanitizeFieldNames"):
+        descriptor_of((ColumnSchema("größe", ColumnType.INTEGER),))
+
+
+def test_a_table_that_cannot_be_captured_is_refused_with_what_to_do():
+    table = SqlTable(config(mode="cdc", order_by="text"))
+    with pytest.raises(ConfigError, match=r"p\.d\.orders: column text.*is a STRING"):
+        check_captured("p.d.orders", table.columns, table.dedup)
+    facts = TableFacts("orders", table.columns, {}, "", ("region",))
+    with pytest.raises(ConfigError, match=r"has the primary key region, and dedup\.mode=cdc needs id.*ALTER TABLE"):
+        check_primary_key("p.d.orders", facts, table.dedup)
+    check_primary_key("p.d.orders", TableFacts("orders", (), {}, "", ("ID",)), table.dedup)
+    in_key = type(table.dedup)((Placed(Path.parse("__key.id"), "k.id", is_own=False),), table.dedup.order)
+    with pytest.raises(ConfigError, match="members of a record are none"):
+        check_captured("p.d.orders", table.columns, in_key)
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ({"dedup.keep": "first"}, "dedup.keep"),
+        ({"dedup.delete": "soft"}, "dedup.delete"),
+        ({"dedup.null.key": "append"}, "dedup.null.key"),
+        ({"dedup.order.by": "a,b"}, "dedup.order.by"),
+        ({"dedup.window": "3d", "timestampPartitionFieldName": "at"}, "dedup.window"),
+        ({"enableBatchMode": "true"}, "enableBatchMode"),
+        ({"dedup.fields": ""}, "dedup.fields"),
+    ],
+)
+def test_what_change_data_capture_cannot_do_is_refused(given, key):
+    with pytest.raises(ConfigError) as refused:
+        BigQuerySinkConfig.parse(
+            {"project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.mode": "cdc", **given}
+        )
+    assert key in {problem.key for problem in refused.value.problems}
