@@ -5,12 +5,16 @@ Source of names and defaults: as `connectors.s3.config`.
 
 from __future__ import annotations
 
-from typing import Annotated
+import base64
+from collections.abc import Iterator
+from typing import Annotated, Final
+from urllib.parse import quote
 
 from pydantic import AfterValidator, SecretStr
 
 from connect.api.config import (
     Boolean,
+    ClassName,
     ConnectorConfig,
     Int,
     ListOf,
@@ -18,11 +22,31 @@ from connect.api.config import (
     Password,
     String,
     at_least,
+    between,
     key,
     non_empty,
     one_of,
 )
+from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
+from connectors.s3.classes import DEFAULT_CREDENTIALS, simple_name
+from connectors.s3.credentials import ROLE, STATIC
+from connectors.s3.limits import credentials_class
+
+CANNED_ACLS: Final = (
+    "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
+    "bucket-owner-full-control", "log-delivery-write",
+)  # fmt: skip
+
+
+def _check_customer_key(value: SecretStr) -> SecretStr:
+    try:
+        size = len(base64.b64decode(value.get_secret_value(), validate=True))
+    except ValueError:
+        size = -1
+    if size not in {0, 32}:
+        raise ValueError("Give 256 bits in base64")
+    return value
 
 
 def _check_tag_pairs(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -51,13 +75,49 @@ class BucketConfig(ConnectorConfig):
     access_key_id: String = key(
         "aws.access.key.id",
         "",
-        doc="Access key. Empty: AWS_* variables, web identity, the container's or the instance's role.",
+        doc="Access key; empty: see s3.credentials.provider.class.",
         importance="high",
         group="S3",
     )
     secret_access_key: Password = key(
         "aws.secret.access.key", SecretStr(""), doc="Secret of aws.access.key.id.", importance="high", group="S3"
     )
+    credentials_provider: Annotated[ClassName, credentials_class] = key(
+        "s3.credentials.provider.class", DEFAULT_CREDENTIALS, doc="Where access keys come from where "
+        "aws.access.key.id is empty, by the class of Amazon's SDK (default chain, environment, profile, web identity, "
+        "container, instance, anonymous), or Confluent's AwsAssumeRoleCredentialsProvider.", group="S3",
+    )  # fmt: skip
+    role_arn: String = key(
+        "s3.credentials.provider.sts.role.arn", "", doc="The role that AwsAssumeRoleCredentialsProvider assumes.",
+        group="S3",
+    )  # fmt: skip
+    role_session_name: String = key(
+        "s3.credentials.provider.sts.role.session.name", "", doc="The name of its sessions.", group="S3"
+    )
+    role_external_id: String = key(
+        "s3.credentials.provider.sts.role.external.id", "", doc="The external id that the role asks for.", group="S3"
+    )
+    role_session_s: Annotated[Int, between(0, 43_200)] = key(
+        "s3.credentials.provider.sts.role.session.duration", 0, doc="Seconds of a session; 0: as the role says.",
+        importance="low", group="S3",
+    )  # fmt: skip
+    sts_region: String = key(
+        "s3.credentials.provider.sts.region", "", doc="Region of STS; empty: s3.region.", importance="low", group="S3"
+    )
+    sts_endpoint: Url = key(
+        "s3.credentials.provider.sts.endpoint", UrlText(""), doc="Endpoint of STS; empty: Amazon's.", importance="low",
+        group="S3",
+    )  # fmt: skip
+    acl_canned: Annotated[String, one_of("", *CANNED_ACLS)] = key(
+        "s3.acl.canned", "", doc="Canned ACL of the objects.", importance="low", group="S3"
+    )
+    wan_mode: Boolean = key(
+        "s3.wan.mode", False, doc="Use Amazon's accelerated endpoint.", importance="low", group="S3"
+    )
+    sse_customer_key: Annotated[Password, AfterValidator(_check_customer_key)] = key(
+        "s3.sse.customer.key", SecretStr(""), doc="Key of 256 bits in base64 that objects are encrypted with "
+        "(SSE-C); it needs HTTPS.", importance="low", group="S3",
+    )  # fmt: skip
     part_retries: Annotated[Int, at_least(0)] = key(
         "s3.part.retries", 3, doc="Attempts after the first of one request that met a 5xx or a lost connection.",
         group="S3",
@@ -97,6 +157,32 @@ class BucketConfig(ConnectorConfig):
         "s3.object.tagging.key.value.pairs", (), doc="Further tags with s3.object.tagging=true: key:value,key:value.",
         importance="low", group="S3",
     )  # fmt: skip
+
+    def bucket_problems(self) -> Iterator[ConfigProblem]:
+        """What is wrong between keys of this group."""
+        if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
+            name = "aws.access.key.id" if not self.access_key_id else "aws.secret.access.key"
+            yield ConfigProblem(name, "aws.access.key.id and aws.secret.access.key go together; set both or none.")
+        provider = simple_name(self.credentials_provider)
+        if provider == ROLE and not (self.role_arn and self.role_session_name):
+            name = "role.arn" if not self.role_arn else "role.session.name"
+            key_name = f"s3.credentials.provider.sts.{name}"
+            yield ConfigProblem(key_name, f"{ROLE} needs {key_name}.")
+        if provider in STATIC and not self.access_key_id:
+            yield ConfigProblem("aws.access.key.id", f"{provider} needs aws.access.key.id.")
+        if self.sse_customer_key.get_secret_value() and self.sse_name not in {"", "AES256"}:
+            yield ConfigProblem("s3.ssea.name", "With s3.sse.customer.key, s3.ssea.name is AES256 or empty.")
+        if self.wan_mode and self.store_url:
+            yield ConfigProblem("s3.wan.mode", "s3.wan.mode is for Amazon's own endpoint; leave store.url out.")
+
+    @property
+    def proxy(self) -> str:
+        """The proxy's URL with the user in it, as HTTP clients want it; empty: none."""
+        if not self.proxy_url or not self.proxy_user:
+            return self.proxy_url
+        user, password = (quote(text, safe="") for text in (self.proxy_user, self.proxy_password.get_secret_value()))
+        scheme, _, rest = self.proxy_url.rpartition("://")
+        return f"{scheme or 'http'}://{user}:{password}@{rest.rpartition('@')[2]}"
 
     @property
     def tags(self) -> dict[str, str] | None:

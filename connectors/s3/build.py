@@ -35,6 +35,7 @@ from connectors.s3.partitioners import (
     FieldAndTimePartitioner,
     FieldPartitioner,
     Partitioner,
+    SchemaNamePartitioner,
     TimePartitioner,
     TombstonePartitioner,
 )
@@ -60,11 +61,7 @@ def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro)
     return Intake(
         format=file_format,
         layout=_layout_of(config, values, beside),
-        partitioner=(
-            TombstonePartitioner(_partitioner_of(config, extractor), config.tombstone_path)
-            if config.writes_tombstones
-            else _partitioner_of(config, extractor)
-        ),
+        partitioner=_partitioner_of(config, extractor),
         rotation_times=extractor if config.rotate_interval_ms > 0 else None,
         counts_bytes=config.rotate_size_bytes > 0,
         ignores_nulls=config.null_values.lower() == "ignore",
@@ -154,6 +151,14 @@ def _shape_of(config: S3SinkConfig) -> Shape:
 
 
 def _partitioner_of(config: S3SinkConfig, extractor: TimestampExtractor) -> Partitioner:
+    """By the partitioner's class, and around it what the schema and the lack of a value say."""
+    found = _partitioner_of_class(config, extractor)
+    if config.affix_type.upper() != "NONE":
+        found = SchemaNamePartitioner(found, config.directory_delim, config.affix_type.upper() == "PREFIX")
+    return TombstonePartitioner(found, config.tombstone_path) if config.writes_tombstones else found
+
+
+def _partitioner_of_class(config: S3SinkConfig, extractor: TimestampExtractor) -> Partitioner:
     delimiter, timezone = config.directory_delim, config.timezone or "UTC"
     if config.partitioner_class == DEFAULT_PARTITIONER:
         return DefaultPartitioner()

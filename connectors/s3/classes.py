@@ -21,12 +21,26 @@ HOURLY_PARTITIONER: Final = f"{_PARTITIONER}HourlyPartitioner"
 DAILY_PARTITIONER: Final = f"{_PARTITIONER}DailyPartitioner"
 FIELD_AND_TIME_PARTITIONER: Final = "com.canelmas.kafka.connect.FieldAndTimeBasedPartitioner"
 """A class of others that many configurations name; built in here."""
+PARTITIONERS: Final = (
+    DEFAULT_PARTITIONER, FIELD_PARTITIONER, TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER,
+    FIELD_AND_TIME_PARTITIONER,
+)  # fmt: skip
 TIME_PARTITIONERS: Final = frozenset({
     TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER, FIELD_AND_TIME_PARTITIONER,
 })  # fmt: skip
 S3_STORAGE: Final = "io.confluent.connect.s3.storage.S3Storage"
-CREDENTIALS_PROVIDERS: Final = (
-    "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
-    "com.amazonaws.auth.DefaultAWSCredentialsProviderChain",
-)
-"""The default chain by its name in version 2 and in version 1 of Amazon's SDK."""
+DEFAULT_CREDENTIALS: Final = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
+
+
+def simple_name(class_name: str) -> str:
+    """The name of a class without its package."""
+    return class_name.rpartition(".")[2]
+
+
+def known_class(name: str) -> str:
+    """The class here that a class of the same simple name stands for; the name itself where there is none.
+
+    Forks and older versions keep the names of classes and change their packages.
+    """
+    known = {simple_name(own): own for own in (*FORMATS, *PARTITIONERS, S3_STORAGE)}
+    return known.get(simple_name(name), name)

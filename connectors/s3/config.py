@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator, BeforeValidator
 
 from connect.api.config import (
     Boolean,
@@ -17,7 +17,7 @@ from connect.api.config import (
     Int,
     ListOf,
     Long,
-    Password,
+    OneOf,
     String,
     at_least,
     between,
@@ -27,26 +27,18 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connectors.s3.classes import (
-    CREDENTIALS_PROVIDERS,
-    DAILY_PARTITIONER,
     DEFAULT_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
-    HOURLY_PARTITIONER,
+    PARTITIONERS,
     S3_STORAGE,
     TIME_PARTITIONER,
     TIME_PARTITIONERS,
 )
 from connectors.s3.format_config import FormatConfig
-from connectors.s3.limits import WITHOUT_EFFECT, key_part, off_or_positive, only, timezone_name
+from connectors.s3.limits import WITHOUT_EFFECT, any_package, key_part, off_or_positive, one_class, timezone_name
 from connectors.s3.notes import waiting_records, weaknesses
 from connectors.s3.path_format import PathFormat
-
-
-def _check_no_customer_key(value: SecretStr) -> SecretStr:
-    if value.get_secret_value():
-        raise ValueError("Customer keys are not supported; use s3.ssea.name=aws:kms")
-    return value
 
 
 def _check_path_format(value: str) -> str:
@@ -110,14 +102,9 @@ class S3SinkConfig(FormatConfig):
 
     partitioner_class: Annotated[
         ClassName,
-        one_of(
-            DEFAULT_PARTITIONER,
-            FIELD_PARTITIONER,
-            TIME_PARTITIONER,
-            HOURLY_PARTITIONER,
-            DAILY_PARTITIONER,
-            FIELD_AND_TIME_PARTITIONER,
-        ),
+        BeforeValidator(any_package),
+        one_class(*PARTITIONERS),
+        OneOf(PARTITIONERS),
     ] = key("partitioner.class", DEFAULT_PARTITIONER, doc="What makes the path of a record.", group="Partitioner")
     field_names: ListOf = key(
         "partition.field.name", (), doc="Partitioners by field: fields of the path, nested ones with dots.",
@@ -163,25 +150,18 @@ class S3SinkConfig(FormatConfig):
         group="Names",
     )  # fmt: skip
 
-    storage_class: Annotated[ClassName, one_of(S3_STORAGE)] = key(
-        "storage.class", S3_STORAGE, doc="The store of the objects: S3Storage only.", importance="low", group="Limits"
+    storage_class: Annotated[ClassName, BeforeValidator(any_package), one_class(S3_STORAGE), OneOf((S3_STORAGE,))] = (
+        key(
+            "storage.class",
+            S3_STORAGE,
+            doc="The store of the objects: S3Storage only.",
+            importance="low",
+            group="Limits",
+        )
     )
-    credentials_provider: Annotated[ClassName, one_of(*CREDENTIALS_PROVIDERS)] = key(
-        "s3.credentials.provider.class", CREDENTIALS_PROVIDERS[0], doc="The default chain, see aws.access.key.id.",
-        importance="low", group="Limits",
-    )  # fmt: skip
-    acl_canned: Annotated[String, only("", "objects belong to the bucket's owner; use a bucket policy")] = key(
-        "s3.acl.canned", "", doc="Canned ACL: not supported.", importance="low", group="Limits"
-    )
-    wan_mode: Annotated[Boolean, only("false", "give the accelerate endpoint as store.url")] = key(
-        "s3.wan.mode", False, doc="Transfer acceleration: not supported.", importance="low", group="Limits"
-    )
-    sse_customer_key: Annotated[Password, AfterValidator(_check_no_customer_key)] = key(
-        "s3.sse.customer.key", SecretStr(""), doc="Customer key: not supported.", importance="low", group="Limits"
-    )
-    affix_type: Annotated[String, only("NONE", "the schema's name is not part of the path")] = key(
-        "s3.schema.partition.affix.type", "NONE", doc="Schema name in the path: not supported.", importance="low",
-        group="Limits",
+    affix_type: Annotated[String, one_of("NONE", "PREFIX", "SUFFIX", ignore_case=True)] = key(
+        "s3.schema.partition.affix.type", "NONE", doc="The name of the values' schema as a directory schema_name=NAME, "
+        "before the path or behind it.", importance="low", group="Partitioner",
     )  # fmt: skip
 
     @property
@@ -211,9 +191,7 @@ class S3SinkConfig(FormatConfig):
         yield from self._partitioner_problems()
         yield from self._delivery_problems()
         yield from self.format_problems()
-        if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
-            name = "aws.access.key.id" if not self.access_key_id else "aws.secret.access.key"
-            yield ConfigProblem(name, "aws.access.key.id and aws.secret.access.key go together; set both or none.")
+        yield from self.bucket_problems()
 
     def _partitioner_problems(self) -> Iterator[ConfigProblem]:
         name = self.partitioner_class.rpartition(".")[2]

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+from pydantic import BeforeValidator
+
 from connect.api.config import (
     Boolean,
     ClassName,
     ConfigType,
     Int,
+    OneOf,
     String,
     between,
     key,
@@ -22,6 +25,7 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.classes import AVRO_FORMAT, FORMATS, PARQUET_FORMAT
+from connectors.s3.limits import any_package, one_class
 
 
 class FormatConfig(BucketConfig):
@@ -29,7 +33,9 @@ class FormatConfig(BucketConfig):
 
     format_class: Annotated[
         ClassName,
-        one_of(*FORMATS),
+        BeforeValidator(any_package),
+        one_class(*FORMATS),
+        OneOf(FORMATS),
     ] = key("format.class", doc="Format of the objects.", importance="high", group="Format")
     parquet_codec: Annotated[String, one_of("none", "gzip", "snappy", "lz4", "zstd")] = key(
         "parquet.codec", "snappy", doc="Compression inside Parquet files; part of the file name.", group="Format"
@@ -81,14 +87,14 @@ class FormatConfig(BucketConfig):
         "store.kafka.keys", False, doc="Store each record's key too, in a file NAME.keys.EXTENSION beside that of the "
         "values; a record without a key is a bad row.", group="Format",
     )  # fmt: skip
-    keys_format: Annotated[ClassName, one_of(*FORMATS)] = key(
+    keys_format: Annotated[ClassName, BeforeValidator(any_package), one_class(*FORMATS), OneOf(FORMATS)] = key(
         "keys.format.class", AVRO_FORMAT, doc="Format of the keys.", importance="low", group="Format"
     )
     store_headers: Boolean = key(
         "store.kafka.headers", False, doc="Store each record's headers too, as texts, in a file "
         "NAME.headers.EXTENSION; a record without headers is a bad row.", group="Format",
     )  # fmt: skip
-    headers_format: Annotated[ClassName, one_of(*FORMATS)] = key(
+    headers_format: Annotated[ClassName, BeforeValidator(any_package), one_class(*FORMATS), OneOf(FORMATS)] = key(
         "headers.format.class", AVRO_FORMAT, doc="Format of the headers.", importance="low", group="Format"
     )
     schema_compatibility: Annotated[

@@ -9,6 +9,9 @@ from typing import Final
 
 from pydantic import AfterValidator
 
+from connectors.s3.classes import known_class, simple_name
+from connectors.s3.credentials import KNOWN
+
 WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "s3.part.size": "An object is finished by one conditional PUT of up to 5 GiB, so there are no parts.",
     "s3.http.send.expect.continue": "The S3 client sends no Expect header; a refused upload is small and sent once.",
@@ -26,16 +29,30 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
 """Confluent's keys that are accepted and change nothing, each with the reason."""
 
 
-def only(supported: str, why: str) -> AfterValidator:
-    """Accept only this value, in any case; `why` ends the message."""
+def any_package(value: object) -> object:
+    """A class by the name that it has here, whatever its package is."""
+    return known_class(value) if isinstance(value, str) else value
 
-    def check(value: object) -> object:
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if text.lower() != supported.lower():
-            raise ValueError(f"Only {supported or 'an empty value'} is supported: {why}")
+
+def one_class(*known: str) -> AfterValidator:
+    """Accept only these classes; another one is named, with what there is in its place."""
+
+    def check(value: str) -> str:
+        if value not in known:
+            raise ValueError(f"Java classes do not run here; in the place of this one use one of: {', '.join(known)}")
         return value
 
     return AfterValidator(check)
+
+
+def _check_credentials(value: str) -> str:
+    if simple_name(value) not in KNOWN:
+        raise ValueError(
+            "Java classes do not run here; the role of another account is "
+            "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider with "
+            "s3.credentials.provider.sts.role.arn, and all that a worker finds is DefaultCredentialsProvider"
+        )
+    return value
 
 
 def _check_timezone(value: str) -> str:
@@ -58,6 +75,8 @@ def _check_key_part(value: str) -> str:
     return value
 
 
+credentials_class: Final = AfterValidator(_check_credentials)
+"""Accept the classes of Amazon's and Confluent's that are known here."""
 key_part: Final = AfterValidator(_check_key_part)
 """Accept what can begin an object key, and nothing at all."""
 timezone_name: Final = AfterValidator(_check_timezone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -144,6 +144,23 @@ class FieldAndTimePartitioner:
             for code in both.dictionary.to_pylist()
         ]
         return Paths(names, both.indices, {**above.bad, **below.bad})
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaNamePartitioner:
+    """The name of the values' schema as a directory above or below the path of another partitioner."""
+
+    others: Partitioner
+    delimiter: str
+    is_above: bool
+
+    def paths(self, batch: Batch) -> Paths:
+        """The other's paths; a schema without a name, or none, is called null, as Confluent's sink calls it."""
+        found = self.others.paths(batch)
+        schema = batch.values.schema
+        name = directory("schema_name", (None if schema is None else schema.name) or "null")
+        pairs = ((name, path) if self.is_above else (path, name) for path in found.names)
+        return replace(found, names=[self.delimiter.join(pair) for pair in pairs])
 
 
 @dataclass(frozen=True, slots=True)

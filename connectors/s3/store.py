@@ -12,12 +12,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.s3.acl_puts import AclPuts
 from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.chain import PAGE, Chain
+from connectors.s3.credentials import Keys, provider_of
 
 T = TypeVar("T")
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
@@ -56,7 +57,10 @@ class Bucket:
         self.name = config.bucket
         self._endpoint = config.store_url.shown or f"AWS, region {config.region}"
         self._mode = "create" if config.conditional_writes else "overwrite"
-        self._store = open_store(config)
+        self._keys_asked = provider_of(config)
+        self._store = open_store(config, self._keys_asked)
+        # The client of the store has no ACLs.
+        self._puts = AclPuts(config) if config.acl_canned else self._store
         self._loop = asyncio.new_event_loop()
         self._uploads = asyncio.Semaphore(_CONCURRENT_UPLOADS)
         self._questions = asyncio.Semaphore(_CONCURRENT_QUESTIONS)
@@ -148,7 +152,7 @@ class Bucket:
 
             try:
                 # A single PUT: the client sends no multipart upload under a condition.
-                await self._store.put_async(
+                await self._puts.put_async(
                     upload.key,
                     upload.data,
                     attributes={"Content-Type": upload.content_type, **upload.metadata},
@@ -251,6 +255,9 @@ class Bucket:
     def _translated(self, error: Exception) -> ConnectError:
         from obstore.exceptions import InvalidPathError
 
+        if self._keys_asked is not None and self._keys_asked.failure is not None:
+            return self._keys_asked.failure
+
         if isinstance(error, InvalidPathError):
             return ConnectError(f"Bucket {self.name}: the object key is not valid: {error}", key="topics.dir")
         text = str(error)
@@ -275,30 +282,43 @@ class Bucket:
         return RetriableError(f"{where} is not reachable or has a fault of its own ({what}).")
 
 
-def open_store(config: BucketConfig) -> Any:
-    """The client of a bucket, an `obstore.store.S3Store`; nothing is asked of it yet."""
+def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
+    """The client of a bucket, an `obstore.store.S3Store`; nothing is asked of it yet.
+
+    `keys`: from `provider_of`; None: made here where the configuration has none.
+    """
     from obstore.store import S3Store
 
     timeout = timedelta(milliseconds=config.request_timeout_ms)
+    customer_key = config.sse_customer_key.get_secret_value()
+    # Amazon's name of the endpoint that Confluent's s3.wan.mode uses (S3 User Guide, Transfer Acceleration).
+    accelerated = f"https://{config.bucket}.s3-accelerate.amazonaws.com" if config.wan_mode else None
     settings: Any = {
         "region": config.region,
-        "virtual_hosted_style_request": not config.path_style,
-        "endpoint": config.store_url or None,
+        "virtual_hosted_style_request": config.wan_mode or not config.path_style,
+        "endpoint": config.store_url or accelerated,
         "access_key_id": config.access_key_id or None,
         "secret_access_key": config.secret_access_key.get_secret_value() or None,
-        "server_side_encryption": config.sse_name or None,
+        "server_side_encryption": "sse-c" if customer_key else config.sse_name or None,
         "sse_kms_key_id": config.sse_kms_key_id or None,
+        "sse_customer_key_base64": customer_key or None,
     }
+    provider = keys or provider_of(config)
+    if provider is not None:
+        settings |= {"access_key_id": None, "secret_access_key": None}
+    elif not config.access_key_id:
+        settings["skip_signature"] = True
     client: Any = {
         "timeout": timeout,
         "connect_timeout": min(timeout, timedelta(seconds=10)),
         "allow_http": config.store_url.startswith("http://"),
-        "proxy_url": _proxy_url(config),
+        "proxy_url": config.proxy or None,
     }
     return S3Store(
         config.bucket,
         config=_given(settings),
         client_options=_given(client),
+        credential_provider=provider,
         retry_config={
             "max_retries": config.part_retries,
             "retry_timeout": timeout,
@@ -309,15 +329,6 @@ def open_store(config: BucketConfig) -> Any:
 
 def _probe_stem(prefix: str) -> str:
     return "/".join(part for part in (prefix, ".kconnect-probe") if part)
-
-
-def _proxy_url(config: BucketConfig) -> str | None:
-    """With the user in it, as HTTP clients want it."""
-    if not config.proxy_url or not config.proxy_user:
-        return config.proxy_url or None
-    user, password = (quote(text, safe="") for text in (config.proxy_user, config.proxy_password.get_secret_value()))
-    scheme, _, rest = config.proxy_url.rpartition("://")
-    return f"{scheme or 'http'}://{user}:{password}@{rest.rpartition('@')[2]}"
 
 
 def _given(settings: dict[str, Any]) -> Any:

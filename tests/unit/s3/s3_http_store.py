@@ -30,6 +30,9 @@ class Store(ThreadingHTTPServer):
         self.keys: list[str] = []
         self.puts = 0
         self.proxy_authorizations: set[str | None] = set()
+        self.signers: set[str] = set()
+        self.acls: set[str] = set()
+        self.customer_keys: set[str] = set()
         self.lists = 0
         self.released = threading.Event()
         self.ended = threading.Event()
@@ -42,6 +45,9 @@ class Requests(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.puts += 1
+        self.server.signers |= set(re.findall(r"Credential=([^/]+)/", self.headers.get("Authorization", "")))
+        self.server.acls |= set(self.headers.get_all("x-amz-acl") or ())
+        self.server.customer_keys |= set(self.headers.get_all("x-amz-server-side-encryption-customer-key") or ())
         fault = self.server.faults.pop(0) if self.server.faults else ""
         if fault == "silence":
             self.server.ended.wait()

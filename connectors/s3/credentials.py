@@ -1,0 +1,156 @@
+"""Where access keys come from, by the names of Amazon's and Confluent's Java classes.
+
+Built on botocore, which reads what Amazon's SDKs read: variables, the profile file, tokens, the container, the
+instance. Keys that expire are asked for anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.s3.classes import simple_name
+
+if TYPE_CHECKING:
+    from connectors.s3.bucket_config import BucketConfig
+
+_GOOD_FOR: Final = timedelta(seconds=60)
+"""So often the store's client asks again; botocore renews keys before they expire."""
+_PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "DefaultCredentialsProvider": (),
+    "EnvironmentVariableCredentialsProvider": ("env",),
+    "ProfileCredentialsProvider": ("shared-credentials-file", "config-file"),
+    "WebIdentityTokenFileCredentialsProvider": ("assume-role-with-web-identity",),
+    "ContainerCredentialsProvider": ("container-role",),
+    "InstanceProfileCredentialsProvider": ("iam-role",),
+}
+"""The providers of botocore that each class stands for; none: all of them, in order."""
+_OTHER_NAMES: Final = {
+    "DefaultAWSCredentialsProviderChain": "DefaultCredentialsProvider",
+    "WebIdentityTokenCredentialsProvider": "WebIdentityTokenFileCredentialsProvider",
+    "EC2ContainerCredentialsProviderWrapper": "ContainerCredentialsProvider",
+}
+"""Classes of version 1 of Amazon's SDK."""
+ROLE: Final = "AwsAssumeRoleCredentialsProvider"
+STATIC: Final = ("BasicAWSCredentialsProvider", "AWSStaticCredentialsProvider", "StaticCredentialsProvider")
+ANONYMOUS: Final = "AnonymousCredentialsProvider"
+KNOWN: Final = frozenset({*_PROVIDERS, *_OTHER_NAMES, *STATIC, ROLE, ANONYMOUS})
+"""Simple names of classes."""
+
+
+def provider_of(config: BucketConfig) -> Keys | None:
+    """What is asked for keys; None: the configuration has them, or requests are not signed."""
+    name = simple_name(config.credentials_provider)
+    name = _OTHER_NAMES.get(name, name)
+    if name == ROLE:
+        return Keys(lambda: _role(config))
+    if config.access_key_id or name in {*STATIC, ANONYMOUS}:
+        return None
+    return Keys(lambda: _found(name, _PROVIDERS[name]))
+
+
+@dataclass(slots=True)
+class Keys:
+    """Keys of botocore, looked for at the first request. Called by one thread at a time.
+
+    failure: why there were none the last time; the store's client tells of an exception that it is one, no more.
+    """
+
+    find: Callable[[], Any]
+    failure: ConnectError | None = None
+    _credentials: Any = None
+
+    def __call__(self) -> Any:
+        """The keys that are good now, in the form of obstore: access_key_id, secret_access_key, token, expires_at."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        self.failure = None
+        try:
+            if self._credentials is None:
+                self._credentials = self.find()
+            keys = self._credentials.get_frozen_credentials()
+        except ConfigError as error:
+            self.failure = error
+            raise
+        except (BotoCoreError, ClientError) as error:
+            self.failure = _failure(error)
+            raise self.failure from error
+        return {
+            "access_key_id": keys.access_key,
+            "secret_access_key": keys.secret_key,
+            "token": keys.token,
+            "expires_at": datetime.now(UTC) + _GOOD_FOR,
+        }
+
+
+def _failure(error: Exception) -> ConnectError:
+    from botocore import exceptions
+    from botocore.exceptions import ClientError
+
+    if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
+        return RetriableError(f"Access keys could not be asked for ({type(error).__name__}).")
+    code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else type(error).__name__
+    return ConfigError(
+        f"Access keys were refused ({code}).",
+        key="s3.credentials.provider.class",
+        fix="Check the role, its external id and who may assume it.",
+    )
+
+
+def _found(name: str, methods: tuple[str, ...]) -> Any:
+    session = _session()
+    if methods:
+        resolver = session.get_component("credential_provider")
+        found = next((keys for m in methods if (keys := resolver.get_provider(m).load()) is not None), None)
+    else:
+        found = session.get_credentials()
+    if found is None:
+        raise ConfigError(
+            f"{name} found no access keys on this worker.",
+            key="s3.credentials.provider.class",
+            fix="Provide what it reads, or set aws.access.key.id and aws.secret.access.key.",
+        )
+    return found
+
+
+def _role(config: BucketConfig) -> Any:
+    from functools import partial
+
+    from botocore.credentials import AssumeRoleCredentialFetcher, Credentials, DeferredRefreshableCredentials
+
+    session = _session()
+    if config.access_key_id:
+        source = Credentials(config.access_key_id, config.secret_access_key.get_secret_value())
+    else:
+        source = _found("DefaultCredentialsProvider", ())
+    asked = {
+        "RoleSessionName": config.role_session_name,
+        "ExternalId": config.role_external_id,
+        "DurationSeconds": config.role_session_s,
+    }
+    fetcher = AssumeRoleCredentialFetcher(
+        partial(
+            session.create_client,
+            region_name=config.sts_region or config.region,
+            endpoint_url=config.sts_endpoint or None,
+        ),
+        source,
+        config.role_arn,
+        extra_args={name: value for name, value in asked.items() if value},
+    )
+    return DeferredRefreshableCredentials(method="assume-role", refresh_using=fetcher.fetch_credentials)
+
+
+def _session() -> Any:
+    try:
+        from botocore.session import Session
+    except ImportError as error:
+        raise ConfigError(
+            "Access keys that are not in the configuration are looked up by botocore, which is not installed.",
+            key="s3.credentials.provider.class",
+            fix="Install connect-for-kafka[s3].",
+        ) from error
+    return Session()
