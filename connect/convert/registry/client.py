@@ -11,6 +11,7 @@ from connect.api.errors import SchemaError
 from connect.convert.registry.transport import RegistryError, Transport
 
 AVRO: Final = "AVRO"
+_CONFLICT: Final = 409
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,14 @@ class RegistryClient:
 
         SchemaError when the registry calls it incompatible or invalid.
         """
-        path = f"/subjects/{_quoted(subject)}/versions{self._query}"
         try:
-            return int(self._transport.call("POST", path, schema.as_body)["id"])
+            return self._register(subject, schema)
+        except RegistryError as error:
+            if error.status != _CONFLICT:
+                raise self._refused(subject, schema, error) from error
+        try:
+            # Of two who register the first schema of a subject at once Apicurio refuses one, and has it by now.
+            return self._register(subject, schema)
         except RegistryError as error:
             raise self._refused(subject, schema, error) from error
 
@@ -118,8 +124,12 @@ class RegistryClient:
             raise self._failed(f"the versions of schema id {schema_id}", error) from error
         return next((int(found["version"]) for found in answer if found["subject"] == subject), None)
 
+    def _register(self, subject: str, schema: Registered) -> int:
+        path = f"/subjects/{_quoted(subject)}/versions{self._query}"
+        return int(self._transport.call("POST", path, schema.as_body)["id"])
+
     def _refused(self, subject: str, schema: Registered, error: RegistryError) -> SchemaError:
-        if error.status == 409:
+        if error.status == _CONFLICT:
             return SchemaError(
                 f"The schema is incompatible with what subject {subject} has, the schema registry says: "
                 f"{error.message} (error code {error.code}). The schema: {schema.text:.500}",

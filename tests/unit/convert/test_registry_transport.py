@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.convert.protobuf.config import ProtobufConfig
-from connect.convert.registry.client import RegistryClient
+from connect.convert.registry.client import Registered, RegistryClient
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.transport import Transport
 
@@ -261,11 +261,17 @@ def test_an_unknown_id_is_about_the_rows_that_name_it(serve: MakeServer) -> None
 
 
 def test_an_invalid_schema_is_refused_in_the_registrys_words(serve: MakeServer) -> None:
-    from connect.convert.registry.client import Registered
-
     server = serve([(422, {"error_code": 42201, "message": "Invalid schema: no type"})])
     with pytest.raises(SchemaError, match=r"invalid: Invalid schema: no type \(error code 42201\)"):
         client(server.url).register("s-value", Registered("{}"))
+
+
+def test_a_schema_that_another_one_registers_at_the_same_time_is_no_conflict(serve: MakeServer) -> None:
+    refused = (409, {"error_code": 409, "message": "An artifact with ID 's-value' already exists."})
+    server = serve([refused, (200, {"id": 7})])
+    assert client(server.url).register("s-value", Registered('"int"')) == 7
+    with pytest.raises(SchemaError, match="is incompatible"):
+        client(serve([refused]).url).register("s-value", Registered('"int"'))
 
 
 def test_a_registry_with_a_private_certificate_is_trusted_by_its_file_and_not_without(
