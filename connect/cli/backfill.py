@@ -130,18 +130,28 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
 
 
 @_command(
-    _JSON, click.option("--count-source/--no-count-source", default=True, help="Count each chunk in the source, too.")
-)
-def verify(job: str, worker: Path, jobs_topic: str | None, as_json: bool, count_source: bool) -> None:
-    """Read the topics again and compare: every row once, unchanged. Exit code 1 where not."""
+    _JSON,
+    click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the report to this file, too."),
+    click.option("--sample", default=100.0, type=click.FloatRange(0, 100, min_open=True),
+                 help="Read the records of so many percent of the chunks; the markers of all count."),
+    click.option("--count-source/--no-count-source", default=True, help="Count each chunk in the source, too."),
+)  # fmt: skip
+def verify(
+    job: str, worker: Path, jobs_topic: str | None, *, as_json: bool, html: Path | None, sample: float,
+    count_source: bool,
+) -> None:  # fmt: skip
+    """Read the target again and compare: every row once, unchanged. Exit code 1 where not."""
+    from connect.backfill.report import html_report
     from connect.backfill.verify import verify as verified
 
-    verdict = verified(_driver(job, worker, jobs_topic), count_source=count_source)
+    verdict = verified(_driver(job, worker, jobs_topic), count_source=count_source, sample=sample / 100)
     if as_json:
         click.echo(json.dumps(verdict.as_json()))
     else:
         for line in verdict.lines():
             click.echo(line)
+    if html is not None:
+        html.write_text(html_report(verdict), encoding="utf-8")
     sys.exit(0 if verdict.is_good else 1)
 
 

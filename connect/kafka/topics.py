@@ -194,6 +194,14 @@ class TopicAdmin:
         """The first offset of each partition that is still there."""
         return self._offsets(partitions, _EARLIEST, deadline, committed_only=False)
 
+    def offsets_at(
+        self, partitions: Collection[TopicPartition], at_ms: int, deadline: Deadline
+    ) -> dict[TopicPartition, int]:
+        """The first offset of each partition whose record has this time or a later one; left out where none has."""
+        since = OffsetSpec.for_timestamp(max(0, at_ms))
+        found = self._offsets(partitions, since, deadline, committed_only=False)
+        return {tp: offset for tp, offset in found.items() if offset >= 0}
+
     def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
         """What a consumer group has committed on topics that exist; empty for a group that does not exist."""
         wanted = [TopicPartition(topic, p) for topic, count in self.topics(deadline).items() for p in range(count)]

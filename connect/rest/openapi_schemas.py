@@ -254,7 +254,10 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         )
     ),
     "BackfillVerdict": _object(
-        "job good missing twice changed unfinished chunks",
+        "job good missing twice changed unfinished sample looked_at keys chunks",
+        sample={"type": "number"},
+        looked_at=_INT,
+        keys={"type": ["object", "null"]},
         job=_TEXT,
         good=_BOOL,
         missing=_INT,

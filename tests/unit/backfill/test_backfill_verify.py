@@ -18,7 +18,9 @@ from connect.backfill.markers import (
     plan_records,
     with_headers,
 )
-from connect.backfill.verify import ChunkVerdict, Verdict, found_chunks
+from connect.backfill.report import html_report
+from connect.backfill.verdict import ChunkVerdict, Keys, Verdict
+from connect.backfill.verify import KeySet, chosen_chunks, found_chunks, times_of
 from connect.kafka.raw import RawBatch
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "c"}}
@@ -63,6 +65,50 @@ def test_a_verdict_tells_missing_twice_and_changed_apart():
     assert (late.missing, late.is_good) == (1, False)
     assert verdict(8, 10, 10, True).is_good, "rows that were deleted since are no loss"
     assert not Verdict("orders", [ChunkVerdict("c", None, None, None, 3, False)]).is_good
+
+
+def test_keys_are_counted_as_different_ones_and_not_beyond_what_memory_allows():
+    keys = KeySet(5)
+    keys.add(pa.array([b"a", b"b", None, b"a"]))
+    keys.add(None)
+    assert keys.counted == Keys(3, 2)
+    keys.add(pa.array([b"c", b"d", b"e"]))
+    assert keys.counted is None
+    assert KeySet().counted is None
+    found = found_chunks("orders", [with_headers(records(b"x", keys=[b"k"]), "orders", "c")], counted := KeySet())
+    assert (found["c"].rows, counted.counted) == (1, Keys(1, 1))
+
+
+def test_a_sample_is_the_same_each_time_and_looks_where_its_chunks_were_written():
+    names = [f"c{i}" for i in range(1000)]
+    some = chosen_chunks("orders", names, 0.05)
+    assert some == chosen_chunks("orders", names, 0.05)
+    assert len(some) == 50
+    assert chosen_chunks("orders", names, 0.0001)
+    assert chosen_chunks("orders", names, 1.0) == set(names)
+    marker = Marker("c1", 0, 2, 2, 30, 7, True, written_ms=1_000_000)
+    assert times_of([marker], frozenset({"c1"}), 50.0) == [(990_000, 1_060_000)]
+    assert times_of([marker], frozenset(), 50.0) == []
+    found = found_chunks(
+        "orders", [with_headers(records(b"a"), "orders", n) for n in ("c1", "c2")], None, frozenset({"c2"})
+    )
+    assert set(found) == {"c2"}
+    unseen = Verdict("orders", [ChunkVerdict("c", 10, 10, 10, None, True)], sample=0.05)
+    assert unseen.is_good
+    assert not Verdict("orders", [ChunkVerdict("c", 11, 10, 10, None, True)], sample=0.05).is_good
+
+
+def test_the_report_is_one_page_with_every_finding_and_nothing_unescaped():
+    evil = "</script><b>c1"
+    bad = ChunkVerdict(evil, 10, 10, 10, 9, False, places={"t-0": (3, 40)})
+    page = html_report(Verdict("orders", [bad, ChunkVerdict("c2", 5, 5, 5, 5, True)], Keys(14, 13)), 0.0)
+    assert "1 of 2 chunks are not as they were written" in page
+    assert "1 missing (offsets t-0 from 3 to 40)" in page
+    assert "13 distinct keys; 1 records have a key that another one has" in page
+    assert "<b>c1" not in page
+    assert page.count("</script>") == 1
+    assert "http" not in page
+    assert "Every row is there once" in html_report(Verdict("orders", [ChunkVerdict("c", 1, 1, 1, 1, True)]))
 
 
 def test_a_plan_of_any_size_survives_its_way_through_kafka():
