@@ -14,6 +14,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "cassandra": "Rebuild Kafka's topics from Cassandra's tables.",
     "connectors": "List, apply, edit, pause, restart, delete connectors; say why one does not move.",
     "context": "Names for clusters: add, use, list, remove.",
+    "dev": "Start Kafka, a schema registry, S3 and a worker on loopback, kept between runs.",
     "dlq": "Dead letters: list, show, replay, purge.",
     "demo": "Real data from a database through Kafka into S3, the worker killed half-way, every row verified.",
     "plugins": "The plug-ins of a cluster.",

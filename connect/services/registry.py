@@ -1,4 +1,4 @@
-"""Apicurio Registry: a schema registry with the REST API of Confluent's, one Java process, schemas in memory."""
+"""Apicurio Registry: a schema registry with the REST API of Confluent's, in one Java process."""
 
 import http.client
 import tarfile
@@ -33,7 +33,7 @@ class RegistryEndpoint:
 
 
 class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
-    """One registry without a broker or a database: it forgets its schemas when it ends.
+    """One registry without a broker: with a data folder given its schemas stay in a file, else in memory.
 
     `properties` are Java system properties of Apicurio. Unlike Confluent's registry it takes any schema as a further
     version of a subject until a compatibility level is set (`PUT /config/{subject}`).
@@ -61,11 +61,13 @@ class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
         self._classes(java)
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
-        del folder, deadline_s
+        del deadline_s
+        stored = {} if self._is_temporary else {"quarkus.datasource.jdbc.url": f"jdbc:h2:file:{folder}/schemas"}
         properties = {
             "quarkus.http.host": LOOPBACK,
             "quarkus.http.port": str(ports["http"]),
             "java.util.logging.manager": "org.jboss.logmanager.LogManager",
+            **stored,
             **self._properties,
         }
         options = [f"-D{name}={value}" for name, value in properties.items()]

@@ -65,6 +65,11 @@ class SupervisedService(Service[EndpointT], ABC):
         """Variables that its process gets besides ours."""
         return {}
 
+    @property
+    def _is_temporary(self) -> bool:
+        """Whether its data are thrown away at the end."""
+        return self._given_folder is None
+
     def _leftovers(self, ports: Mapping[str, int]) -> Sequence[Path]:
         """Files outside the data folder that a killed process leaves behind."""
         del ports

@@ -1,0 +1,83 @@
+"""`connect dev`: a Kafka, a registry, an S3 and a worker to try things out with."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from connect.dev.environment import DevEnvironment
+
+WATCH_INTERVAL_S: Final = 2.0
+FOLDER: Final = Path(".connect-dev")
+
+
+@click.command()
+@click.option(
+    "--folder", type=click.Path(file_okay=False, path_type=Path), default=FOLDER, show_default=True,
+    help="Where data, logs and ports are kept.",
+)  # fmt: skip
+@click.option("--registry/--no-registry", default=True, help="With a schema registry (default: yes).")
+@click.option("--s3/--no-s3", default=True, help="With an S3 store (default: yes).")
+def dev(folder: Path, registry: bool, s3: bool) -> None:
+    """Start Kafka, a schema registry, S3 and a worker on loopback; Ctrl-C stops them.
+
+    Topics, schemas, files, connectors and addresses are the same at the next start. Remove the folder to begin anew.
+    """
+    from rich.console import Console
+
+    from connect.api.errors import ConnectError
+    from connect.dev.environment import DevEnvironment, Parts
+    from connect.services import ServiceError
+
+    console = Console(soft_wrap=True)
+    # Asked to end is asked to clean up, however it is asked.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    environment = DevEnvironment(
+        folder, Parts(registry=registry, s3=s3), lambda text: console.print(text, highlight=False, style="dim")
+    )
+    try:
+        environment.start()
+        _tell(environment, folder, console)
+        pause = threading.Event()
+        while not pause.wait(WATCH_INTERVAL_S):
+            environment.start_ended()
+    except (ConnectError, ServiceError) as error:
+        Console(stderr=True, soft_wrap=True).print(f"[red]error[/red] {error}", highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        console.print("stopping; what is in the folder stays")
+    finally:
+        environment.stop()
+
+
+def _tell(environment: DevEnvironment, folder: Path, console: Console) -> None:
+    from connect.dev.environment import BUCKET, S3_KEYS
+
+    console.print("\n[bold]ready[/bold]", highlight=False)
+    width = max(map(len, environment.addresses))
+    for name, address in environment.addresses.items():
+        console.print(f"  {name:{width}}  {address}", highlight=False)
+        if name == "S3":
+            keys = folder.resolve() / S3_KEYS
+            console.print(
+                f"  {'':{width}}  bucket {BUCKET}; its keys in a connector's configuration:\n"
+                f"  {'':{width}}  ${{file:{keys}:access.key.id}} and ${{file:{keys}:secret.access.key}}",
+                highlight=False, markup=False,
+            )  # fmt: skip
+    worker = environment.addresses["worker (REST)"]
+    console.print(
+        f"\n  in another terminal:  export CONNECT_URL={worker}\n"
+        "                        connect connectors apply -f my-connector.json\n"
+        "                        connect status --watch\n"
+        f"\nlogs and data: {folder}; Ctrl-C stops everything.",
+        highlight=False, markup=False,
+    )  # fmt: skip

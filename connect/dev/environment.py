@@ -1,0 +1,123 @@
+"""A development environment: what is started, in which order, and what a person has to know of it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from connect.api.errors import ConnectError
+from connect.dev.addresses import ports_of
+from connect.services import KafkaService, SchemaRegistryService, SeaweedS3Service
+from connect.services.supervised import SupervisedService
+from connect.services.worker import WorkerService
+
+BUCKET: Final = "lake"
+GROUP: Final = "connect-dev"
+S3_KEYS: Final = "s3.properties"
+"""The file of the S3 keys: a connector's configuration names it, and holds no secret."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which services there are besides Kafka and the worker."""
+
+    registry: bool = True
+    s3: bool = True
+
+
+class DevEnvironment:
+    """Services and a worker whose data stay in `folder`. Owned by the thread that starts and stops them."""
+
+    def __init__(self, folder: Path, parts: Parts, say: Callable[[str], None]) -> None:
+        """`say` hears of each service that is started."""
+        self._folder = folder.resolve()
+        self._parts = parts
+        self._say = say
+        self._stack = ExitStack()
+        self._running: list[SupervisedService[Any]] = []
+        self.addresses: dict[str, str] = {}
+        """Of each service, by what it is."""
+
+    def start(self) -> Self:
+        """Return when all of them answer. ConnectError, ServiceError: what was started is stopped."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            stack.enter_context(_locked(self._folder))
+            self._start_services(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def stop(self) -> None:
+        """End all, the worker first. May be called twice."""
+        self._stack.close()
+
+    def start_ended(self) -> None:
+        """Start again what has ended by itself, or was killed."""
+        for service in self._running:
+            if not service.running:
+                self._say(f"{service.name} has ended (see {service.log_path}) and is started again")
+                service.start()
+
+    def _start_services(self, stack: ExitStack) -> None:
+        ports = ports_of(self._folder)
+
+        def begin(service: SupervisedService[Any]) -> None:
+            self._say(f"starting {service.name}")
+            stack.enter_context(service)
+            self._running.append(service)
+
+        kafka = KafkaService(data_folder=self._folder / "kafka", ports=ports["kafka"])
+        begin(kafka)
+        brokers = kafka.endpoint.bootstrap_servers
+        self.addresses["Apache Kafka"] = brokers
+        if self._parts.registry:
+            registry = SchemaRegistryService(
+                data_folder=self._folder / "schema-registry", ports=ports["schema-registry"]
+            )
+            begin(registry)
+            self.addresses["schema registry"] = registry.endpoint.url
+        if self._parts.s3:
+            s3 = SeaweedS3Service(data_folder=self._folder / "seaweedfs", ports=ports["seaweedfs"])
+            begin(s3)
+            s3.create_bucket(BUCKET)
+            self._write_keys(s3)
+            self.addresses["S3"] = s3.endpoint.url
+        settings = {
+            "config.providers": "file",
+            "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+            "config.providers.file.param.allowed.paths": str(self._folder),
+        }
+        worker = WorkerService(
+            brokers, group_id=GROUP, settings=settings, data_folder=self._folder / "worker", ports=ports["worker"]
+        )
+        begin(worker)
+        self.addresses["worker (REST)"] = worker.endpoint.url
+
+    def _write_keys(self, s3: SeaweedS3Service) -> None:
+        file = self._folder / S3_KEYS
+        file.touch(mode=0o600)
+        keys = {"access.key.id": s3.endpoint.access_key_id, "secret.access.key": s3.endpoint.secret_access_key}
+        file.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder. ConnectError: another process does."""
+    with (folder / "lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            raise ConnectError(
+                f"Process {file.read().strip() or '(unknown)'} has started the environment in {folder}, and it runs.",
+                fix="Use that one, end it, or name another --folder.",
+            ) from error
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield

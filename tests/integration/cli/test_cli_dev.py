@@ -1,0 +1,136 @@
+"""`connect dev` as a person uses it: started, used, ended, killed, and started again with all that was there."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+import uuid
+
+import psutil
+import pytest
+from confluent_kafka import Consumer
+from e2e_worker import wait_for
+from pyarrow import fs
+
+TEXT = "org.apache.kafka.connect.storage.StringConverter"
+
+
+class Dev:
+    """One `connect dev` process."""
+
+    def __init__(self, folder, *options):
+        self._log = folder / "dev.log"
+        with self._log.open("w") as log:
+            argv = [sys.executable, "-m", "connect.cli", "dev", "--folder", str(folder / "env"), *options]
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log, cwd=folder)
+
+    def output(self):
+        return self._log.read_text()
+
+    def addresses(self):
+        """Each service's, when all answer."""
+        wait_for(lambda: "Ctrl-C stops" in self.output() or self.process.poll() is not None, 120, "connect dev")
+        found = dict(re.findall(r"^  (\S.*?)  +(\S+)$", self.output(), re.MULTILINE))
+        assert {"Apache Kafka", "schema registry", "S3", "worker (REST)"} <= set(found), self.output()
+        return found
+
+    def end(self, number):
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+def request(url, body=None):
+    headers = {"Content-Type": "application/json"}
+    call = urllib.request.Request(url, None if body is None else json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(call, timeout=30) as answer:
+        return json.load(answer)
+
+
+def values(bootstrap, topic, count):
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    found = []
+    try:
+        wait_for(lambda: found.extend(m.value() for m in consumer.consume(10, 1.0)) or len(found) >= count, 60, topic)
+    finally:
+        consumer.close()
+    return found
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def one(*options):
+        started.append(Dev(tmp_path, *options))
+        return started[-1]
+
+    yield one
+    for dev in started:
+        if dev.process.poll() is None:
+            dev.end(signal.SIGTERM)
+
+
+def s3(tmp_path, url):
+    keys = dict(line.split("=", 1) for line in (tmp_path / "env" / "s3.properties").read_text().splitlines())
+    return fs.S3FileSystem(
+        access_key=keys["access.key.id"], secret_key=keys["secret.access.key"], endpoint_override=url
+    )
+
+
+def test_what_was_there_is_there_at_the_next_start(start, tmp_path):
+    lines = tmp_path / "lines.txt"
+    lines.write_text("one\n")
+    first = start()
+    at = first.addresses()
+    config = {
+        "connector.class": "FileStreamSource", "file": str(lines), "topic": "lines", "value.converter": TEXT,
+    }  # fmt: skip
+    request(f"{at['worker (REST)']}/connectors", {"name": "lines", "config": config})
+    request(f"{at['schema registry']}/subjects/lines/versions", {"schema": '"string"'})
+    with s3(tmp_path, at["S3"]).open_output_stream("lake/kept") as out:
+        out.write(b"kept")
+    assert values(at["Apache Kafka"], "lines", 1) == [b"one"]
+
+    second = start()
+    assert second.process.wait(60) == 1
+    assert f"Process {first.process.pid} has started" in second.output()
+    assert first.end(signal.SIGINT) == 0, first.output()
+
+    again = start()
+    assert again.addresses() == at
+    assert request(f"{at['schema registry']}/subjects") == ["lines"]
+    assert s3(tmp_path, at["S3"]).open_input_stream("lake/kept").read() == b"kept"
+    with lines.open("a") as more:
+        more.write("two\n")
+    assert values(at["Apache Kafka"], "lines", 2) == [b"one", b"two"], "the connector goes on at its offset"
+    again.process.kill()
+    again.process.wait(60)
+    wait_for(lambda: not answers(at["worker (REST)"]), 60, "an end of all that a killed one has started")
+
+
+def test_a_worker_that_is_killed_is_started_again(start):
+    dev = start("--no-registry", "--no-s3")
+    wait_for(lambda: "Ctrl-C stops" in dev.output(), 120, "connect dev")
+    assert "S3" not in dev.output()
+    (worker,) = (
+        child
+        for child in psutil.Process(dev.process.pid).children(recursive=True)
+        if {"connect.cli", "worker"} <= set(child.cmdline()) and "--log-format" in child.cmdline()[:8]
+    )
+    worker.kill()
+    wait_for(lambda: "worker has ended" in dev.output(), 30, "a line about it")
+    (url,) = re.findall(r"worker \(REST\)  +(\S+)$", dev.output(), re.MULTILINE)
+    wait_for(lambda: answers(url), 60, "the worker")
+    assert dev.end(signal.SIGTERM) == 0
+
+
+def answers(url):
+    try:
+        return bool(request(f"{url}/health"))
+    except OSError:
+        return False
