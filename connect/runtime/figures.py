@@ -49,7 +49,6 @@ class TaskFigures:
             self._began_s = at_s
         self._caught_up_s = at_s
 
-    @property
     def is_behind(self) -> bool:
         """Whether a source that tells its lag has not caught up since it began, or not within the last seconds."""
         if self._caught_up_s is None:

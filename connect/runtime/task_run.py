@@ -226,9 +226,7 @@ class TaskRun:
             transactional.init_transactions(opening)
             self._ask_to_write(opening)
             offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
-            delivery = ExactlyOnceDelivery(
-                transactional, offsets, boundary, transactions, lambda: self.figures.is_behind
-            )
+            delivery = ExactlyOnceDelivery(transactional, offsets, boundary, transactions, self.figures.is_behind)
         else:
             producer = self._clients.producer(self.id, resolved, f"connector-producer-{self.id}")
             stack.callback(producer.close, CLOSE_TIMEOUT_S)

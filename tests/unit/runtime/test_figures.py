@@ -26,10 +26,10 @@ def test_a_database_whose_clock_is_ahead_has_no_lag_below_nothing():
 def test_a_source_is_behind_until_it_has_caught_up_and_when_that_is_long_ago():
     now_s = 100.0
     figures = TaskFigures(clock_s=lambda: now_s)
-    assert not figures.is_behind, "a source that tells no lag is read for latency"
+    assert not figures.is_behind(), "a source that tells no lag is read for latency"
     figures.caught_up(100.0)
-    assert figures.is_behind, "told as it was opened: nothing is read yet"
+    assert figures.is_behind(), "told as it was opened: nothing is read yet"
     figures.caught_up(100.5)
-    assert not figures.is_behind
+    assert not figures.is_behind()
     now_s = 103.6
-    assert figures.is_behind
+    assert figures.is_behind()
