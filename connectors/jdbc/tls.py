@@ -85,6 +85,15 @@ def _preferring() -> type[Connection[Any]]:
         def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
             return super()._create_ssl_ctx(sslp) if sslp else _unchecked()
 
+        def connect(self, sock: Any = None) -> None:
+            """The first words of a server are waited for as long as its port; PyMySQL waits for them for ever."""
+            later_s: float | None = self._read_timeout  # type: ignore[has-type]  # PyMySQL ships no types
+            self._read_timeout = self.connect_timeout if later_s is None else min(later_s, self.connect_timeout)
+            try:
+                super().connect(sock)
+            finally:
+                self._read_timeout = later_s
+
     return Preferring
 
 
