@@ -106,22 +106,22 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
     if config.mode == "log":
         chosen, problems = _logged(database, chosen, notes)
         yield from problems
-        yield from _log_problems(database, config, chosen)
-    refused: list[str] = []
+    refused: dict[TableName, str] = {}
     for table in chosen:
         try:
             shape = _readable(database, table, config)
         except ConnectError as error:
-            refused.append(f"{error.message} {error.fix or 'Grant SELECT on it.'}")
+            refused[table] = f"{error.message} {error.fix or 'Grant SELECT on it.'}"
             # PostgreSQL answers nothing more in a transaction in which a statement failed.
             database.end_transaction()
         else:
             yield from _cursor_problems(table, shape, config, database.dialect_name)
-    if len(refused) == len(chosen) or config.mode == "log":
-        # One task reads the log, and its tables first: it cannot leave one aside.
-        yield from (ConfigProblem("table.whitelist", text) for text in refused)
+    if config.mode == "log":
+        yield from _log_problems(database, config, [table for table in chosen if table not in refused])
+    if len(refused) == len(chosen):
+        yield from (ConfigProblem("table.whitelist", text) for text in refused.values())
         return
-    notes += [f"A table cannot be read and is left aside: {text}" for text in refused]
+    notes += [f"A table cannot be read and is left aside: {text}" for text in refused.values()]
 
 
 def _unmatched(

@@ -90,6 +90,7 @@ class MySqlLog:
     def _batches(self) -> Iterator[Batch | None]:
         database, config = self._database, self._config
         self._session.look_at_tables()
+        self._session.leave_unreadable_aside()
         mariadb = database.is_mariadb
         connector = "mariadb" if mariadb else "mysql"
         database.end_transaction()

@@ -57,6 +57,7 @@ class PostgresLog:
         self._session.look_at_tables()
         if aside := without_log(self._database, self._session.tables):
             self._session.leave_aside(aside)
+        self._session.leave_unreadable_aside()
         pg_slot.ensure_publication(self._database, config, self._session.tables)
         pg_slot.warn_of_what_is_not_published(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))

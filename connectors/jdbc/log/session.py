@@ -13,6 +13,7 @@ from connectors.jdbc.catalog import list_tables
 from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.heartbeat import Heartbeat
+from connectors.jdbc.log.unreadable import without_right
 from connectors.jdbc.tables import TableFilter, TableName
 
 _log = logging.getLogger(__name__)
@@ -61,6 +62,11 @@ class LogSession:
         if not self.tables:
             reasons = " ".join(f"{table}: {reason}" for table, reason in self.left_aside.items())
             raise ConnectError(f"No table is left to follow. {reasons}", key="table.whitelist")
+
+    def leave_unreadable_aside(self) -> None:
+        """Go on without the tables that the user may not read. ConnectError when no other one is there."""
+        if aside := without_right(self.database, self.tables, self.config):
+            self.leave_aside(aside)
 
     @property
     def page_rows(self) -> int:

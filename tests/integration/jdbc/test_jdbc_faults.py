@@ -328,29 +328,42 @@ def test_a_table_that_is_dropped_leaves_the_log_of_the_others(server: Server, ca
             run.until(lambda: False)
 
 
-def test_a_table_that_may_not_be_read_keeps_the_log_from_being_begun(server: Server):
-    user = f"{server.table}_user"
-    right = {"postgres": "", "mariadb": f"GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO {user}"}[server.name]
+def test_a_table_that_may_not_be_read_is_left_aside_and_the_others_follow_the_log(server: Server):
+    user, closed = f"{server.table}_user", f"{server.table}_closed"
+    right = {
+        "postgres": f"CREATE PUBLICATION {server.table} FOR TABLE {{t}}, {closed}",
+        "mariadb": f"GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO {user}",
+    }[server.name]
     password = "PASSWORD" if server.name == "postgres" else "IDENTIFIED BY"
     server.run(
         "CREATE TABLE {t} (id INT PRIMARY KEY)",
-        "CREATE TABLE {t}_closed (id INT PRIMARY KEY)",
+        f"CREATE TABLE {closed} (id INT PRIMARY KEY)",
         f"CREATE USER {user} {password} 'canary-4711'" + " REPLICATION" * (server.name == "postgres"),
         f"GRANT SELECT ON {{t}} TO {user}",
-        f"GRANT INSERT ON {{t}}_closed TO {user}",
-        *([right] if right else []),
+        f"GRANT INSERT ON {closed} TO {user}",
+        right,
+        "INSERT INTO {t} VALUES (1)",
+        f"INSERT INTO {closed} VALUES (1)",
     )
-    planned = server.connector(
-        mode="log", topic__prefix="p", slot__name=server.table, publication__name=server.table,
-        table__whitelist=f"{server.table},{server.table}_closed", connection__user=user,
-        connection__password="canary-4711",
-    )  # fmt: skip
-    with pytest.raises(ConfigError) as error:
-        planned.check(Deadline.after(10))
-    (problem,) = error.value.problems
-    assert problem.key == "table.whitelist"
-    assert f"{server.table}_closed" in problem.message
-    assert "denied" in problem.message
+    settings = {
+        "connection__user": user, "connection__password": "canary-4711", "publication__autocreate__mode": "disabled",
+    }  # fmt: skip
+    with log_run(server, server.table, closed, **settings) as run:
+        (note,) = server.connector(**run._settings).check(Deadline.after(10))
+        assert "left aside" in note
+        assert closed in note
+        run.open()
+        run.until_events(1)
+        server.run(f"INSERT INTO {closed} VALUES (2)", "INSERT INTO {t} VALUES (2)")
+        run.until_events(2)
+        assert [(topic, value["after"]["id"]) for topic, _, value in run.events] == [(run.topic(), 1), (run.topic(), 2)]
+        assert run.store.explained is not None
+        assert closed in run.store.explained
+        assert "Grant SELECT" in run.store.explained
+        run.close()
+        with pytest.raises(ConfigError) as error:
+            server.connector(**{**run._settings, "table__whitelist": closed}).check(Deadline.after(10))
+        assert [(p.key, closed in p.message) for p in error.value.problems] == [("table.whitelist", True)]
 
 
 @postgres_only
