@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from connectors.jdbc.columns import RowFormat
+from connectors.jdbc.misfits import BadCell, BadRow, bad_row
 from connectors.jdbc.pages import Page, PageRules
 
 Columns = Sequence[pa.Array]
@@ -32,8 +32,16 @@ class ArrowRow(Sequence[Any]):
 class ArrowPages:
     """Cuts a stream of columns into pages of at most `rules.rows` rows, one row ahead. Owned by the reading thread."""
 
-    def __init__(self, chunks: Iterator[Columns], rules: PageRules, close: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        chunks: Iterator[Columns],
+        rules: PageRules,
+        close: Callable[[], None],
+        bad: Mapping[int, BadCell] | None = None,
+    ) -> None:
+        """`bad`: rows of the last chunk that `chunks` gave whose values do not fit; they are null there."""
         self._chunks = chunks
+        self._bad = {} if bad is None else bad
         self._rules = rules
         self._close = close
         self._columns: Columns = ()
@@ -47,11 +55,22 @@ class ArrowPages:
         columns = [c.slice(self._start, size) for c in self._columns]
         self._start += size
         self._left -= size
-        values = built(self._rules.format, columns)
+        values, bad = self._built(columns, self._start - size)
         last = ArrowRow(columns, size - 1) if size else None
         self._fill()
         following = ArrowRow(self._columns, self._start) if self._left else None
-        return Page(values, last, following, [columns[place] for place in self._rules.keep] if size else ())
+        return Page(values, last, following, [columns[place] for place in self._rules.keep] if size else (), bad)
+
+    def _built(self, columns: Columns, first: int) -> tuple[pa.StructArray, dict[int, BadRow]]:
+        form = self._rules.format
+        if not columns:
+            return form.build(()), {}
+        if not self._rules.sets_bad_aside:
+            return form.of_driver_arrays(columns[: len(form.columns)]), {}
+        size = len(columns[0])
+        cells = {row - first: cell for row, cell in self._bad.items() if first <= row < first + size}
+        values = form.of_driver_arrays(columns[: len(form.columns)], cells)
+        return values, {row: bad_row(form.named(columns), row, cell) for row, cell in sorted(cells.items())}
 
     def close(self) -> None:
         """Give the stream back."""
@@ -64,8 +83,3 @@ class ArrowPages:
             if columns is None:
                 return
             self._columns, self._start, self._left = columns, 0, len(columns[0])
-
-
-def built(form: RowFormat, columns: Columns) -> pa.StructArray:
-    """The rows of columns in their final types."""
-    return form.build(()) if not columns else form.of_driver_arrays(columns[: len(form.columns)])

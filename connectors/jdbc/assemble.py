@@ -142,6 +142,7 @@ class Assembly:
             label=self._label,
             topic=topic_of(self.table, config) if self.table else config.topic_prefix,
             key=self._record_key(),
+            names_row=self._names_row(),
             blind_spots=self._blind_spots(mode),
             partition=partition,
             source=self.source,
@@ -253,6 +254,12 @@ class Assembly:
         if not self._config.key_fields:
             return self.shape.primary
         return tuple(self._column(name, "key.fields").name for name in self._config.key_fields)
+
+    def _names_row(self) -> tuple[str, ...]:
+        """Columns of the row that tell a person which one it is: its key, else what it is followed by."""
+        present = [c.name for c in self.shape.columns]
+        names = self.shape.key or (*timestamp_names(self.table, self._config), self._config.incrementing_column or "")
+        return tuple(name for name in names if name in present)
 
     def _key_names(self) -> tuple[str, ...]:
         return self.shape.key or (() if self.shape.row_id is None else (self.shape.row_id,))

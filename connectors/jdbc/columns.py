@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,7 @@ from connect.api.arrow import arrow_schema, arrow_type
 from connect.api.errors import SchemaError
 from connect.api.records import Column
 from connectors.jdbc import temporal, typed_times
+from connectors.jdbc.misfits import BadCell, BadCells, Values, without_misfits
 from connectors.jdbc.temporal import Misfit, kinds
 from connectors.jdbc.types import ColumnPlan, Raw, value_schema
 from connectors.jdbc.zone import zone
@@ -32,7 +34,7 @@ _MICROS_FIX = (
 _TIME_FIX = f"Set time.precision.mode=adaptive (or another of its values), {_CUT}."
 
 
-V = TypeVar("V")
+V = TypeVar("V", bound=Values)
 
 
 class RowFormat:
@@ -45,17 +47,39 @@ class RowFormat:
         self.times = times
         self._fields = list(arrow_schema(self.schema))
 
-    def build(self, values: Sequence[Sequence[Any]]) -> pa.StructArray:
+    def build(self, values: Sequence[Sequence[Any]], bad: BadCells | None = None) -> pa.StructArray:
         """A struct per row from the driver's values by column, in the order of `columns`.
 
-        Values of further columns, which only order the rows, are left out; no values at all are no rows.
+        Values of further columns, which only order the rows, are left out; no values at all are no rows. `bad`: rows
+        that no record can hold are noted there and left out; None: the first one is a SchemaError.
         """
         values = values[: len(self.columns)] or [()] * len(self.columns)
-        return self.of_arrays([self._column(plan, column) for plan, column in zip(self.columns, values, strict=True)])
+        return self._of_values(values, bad)
 
-    def of_driver_arrays(self, arrays: Sequence[pa.Array]) -> pa.StructArray:
-        """A struct per row from columns of a reader that fetches Arrow (`arrow_pages.Columns`)."""
-        return self.of_arrays([self._column(plan, a) for plan, a in zip(self.columns, arrays, strict=True)])
+    def of_driver_arrays(self, arrays: Sequence[pa.Array], bad: BadCells | None = None) -> pa.StructArray:
+        """A struct per row from columns of a reader that fetches Arrow (`arrow_pages.Columns`), likewise.
+
+        Rows that are in `bad` already are left out, too.
+        """
+        return self._of_values(arrays, bad)
+
+    def _of_values(self, values: Sequence[Sequence[Any] | pa.Array], bad: BadCells | None) -> pa.StructArray:
+        pairs = list(zip(self.columns, values, strict=True))
+        if bad is None:
+            return self.of_arrays([self._column(plan, column) for plan, column in pairs])
+        arrays = [without_misfits(v, plan.name, partial(self._column, plan), bad) for plan, v in pairs]
+        for plan, array in zip(self.columns, arrays, strict=True):
+            if array.null_count and not plan.schema.optional:
+                for row in pc.indices_nonzero(array.is_null()).to_pylist():
+                    bad.setdefault(row, BadCell(self._null(plan), plan.name, None))
+        if bad:
+            kept = pa.array([row not in bad for row in range(len(arrays[0]))], pa.bool_())
+            arrays = [array.filter(kept) for array in arrays]
+        return self.of_arrays(arrays)
+
+    def named(self, columns: Sequence[Values]) -> dict[str, Values]:
+        """A driver's columns by their names."""
+        return {plan.name: values for plan, values in zip(self.columns, columns, strict=False)}
 
     def keys(self, values: pa.StructArray, names: Sequence[str]) -> Column | None:
         """The record keys: a struct of these columns, as ValueToKey makes it; None without any."""
@@ -66,8 +90,15 @@ class RowFormat:
         arrays = [values.field(i) for i in places]
         return Column.from_arrow(pa.StructArray.from_arrays(arrays, fields=[self._fields[i] for i in places]), schema)
 
-    def guarded(self, plan: ColumnPlan, values: V, make: Callable[[ColumnPlan, V], pa.Array]) -> pa.Array:
-        """A column of a reader; what Arrow refuses becomes a SchemaError that names it."""
+    def guarded(
+        self, plan: ColumnPlan, values: V, make: Callable[[ColumnPlan, V], pa.Array], bad: BadCells | None = None
+    ) -> pa.Array:
+        """A column of a reader; what Arrow refuses becomes a SchemaError that names it.
+
+        `bad`: the rows are noted there, and their values null; None: the first one is the SchemaError.
+        """
+        if bad is not None:
+            return without_misfits(values, plan.name, partial(self.guarded, plan, make=make), bad)
         try:
             return make(plan, values)
         except (Misfit, pa.ArrowException) as error:
@@ -83,10 +114,12 @@ class RowFormat:
         """A struct per row from finished columns. SchemaError for NULL in a column that is NOT NULL."""
         for plan, array in zip(self.columns, arrays, strict=True):
             if array.null_count and not plan.schema.optional:
-                raise SchemaError(
-                    f"Table {self.table} gave NULL for a column that is NOT NULL.", field=plan.name, fix=_NO_FIX
-                )
+                raise self._null(plan)
         return pa.StructArray.from_arrays(arrays, fields=self._fields)
+
+    def _null(self, plan: ColumnPlan) -> SchemaError:
+        text = f"Table {self.table} gave NULL for a column that is NOT NULL."
+        return SchemaError(text, field=plan.name, fix=_NO_FIX)
 
     def _column(self, plan: ColumnPlan, values: Sequence[Any] | pa.Array) -> pa.Array:
         try:

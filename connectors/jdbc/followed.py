@@ -13,10 +13,12 @@ from typing import Protocol
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.jdbc.database import Database
+from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
 
 _log = logging.getLogger(__name__)
+Reject = Callable[[BadRows], None]
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 MakePlan = Callable[[Database, StoredOffset], ReadingPlan]
 
@@ -59,9 +61,19 @@ class Followed:
     """Reads one table in passes, and looks at its columns again every `look_s` between two of them."""
 
     def __init__(
-        self, label: str, make_plan: MakePlan, connections: Connections, stored: StoredOffset, look_s: float
+        self,
+        label: str,
+        make_plan: MakePlan,
+        connections: Connections,
+        stored: StoredOffset,
+        look_s: float,
+        *,
+        reject: Reject,
     ) -> None:
         self.label = label
+        self._reject = reject
+        self._bad: list[BadRows] = []
+        self._last_read: Batch | None = None
         self.failure: ConnectError | None = None
         self._make_plan = make_plan
         self._connections = connections
@@ -98,6 +110,9 @@ class Followed:
         if self._reader is None or (not self._reader.is_reading and time.monotonic() >= self._look_at_s):
             self._look()
         assert self._reader is not None
+        # That it is asked for more says that the last batch and its bad rows were taken.
+        self._take_place(self._last_read)
+        self._last_read = None
         if self._begins is not None:
             # Stored, so that rows which come before the next start are not before the beginning then.
             begins, self._begins = self._begins, None
@@ -114,10 +129,20 @@ class Followed:
             if self._look():
                 return None
             raise
+        bad = self._bad[:]
+        self._bad.clear()
+        if bad and self._look():
+            # They were read in the columns that the table had before.
+            return None
         self.failure = None
+        for rows in bad:
+            self._reject(rows)
+        self._last_read = batch
+        return batch
+
+    def _take_place(self, batch: Batch | None) -> None:
         if batch is not None and batch.position is not None and batch.position.offset is not None:
             self._given[str(dict(batch.position.partition))] = batch.position.offset
-        return batch
 
     def go_on_from(self, partition: Mapping[str, object], offset: Offset) -> None:
         """Begin there, although the framework may not have stored it yet."""
@@ -127,7 +152,7 @@ class Followed:
         """Leave the table for a while; other tables go on."""
         self.abandon()
         self.failure = error
-        self._reader = self._plan = None
+        self._reader = self._plan = self._last_read = None
         self._retry_at_s = time.monotonic() + self._look_s
 
     def abandon(self) -> None:
@@ -155,7 +180,8 @@ class Followed:
         for spot in plan.blind_spots:
             _log.log(logging.WARNING if spot.can_be_mended else logging.INFO, "%s", spot.text)
         waits = self._reader is None
-        self._plan, self._reader = plan, TableReader(plan, self._connections)
+        self.abandon()
+        self._plan, self._reader = plan, TableReader(plan, self._connections, self._bad.append)
         if not waits:
             self._reader.due_at_s = time.monotonic()
         return True

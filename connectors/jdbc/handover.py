@@ -21,7 +21,7 @@ from connectors.jdbc.assemble import assembled
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.first_read import Beginning, FirstRead, NotSplit, range_plan
-from connectors.jdbc.followed import Followed, StoredOffset
+from connectors.jdbc.followed import Followed, Reject, StoredOffset
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
 from connectors.jdbc.tables import Part
@@ -34,12 +34,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the readers of a task share. `look_s`: how long a table that failed is left alone."""
+    """What the readers of a task share. `look_s`: how long a table that failed is left alone; `reject` takes rows that
+    no record can hold.
+    """
 
     config: JdbcSourceConfig
     connections: Connections
     stored: StoredOffset
     look_s: float
+    reject: Reject
 
     def asked(self, ask: Callable[[Database], T]) -> T:
         """What a connection answers."""
@@ -68,6 +71,7 @@ class PartReader:
         self._range = -1
         self._ended: set[int] = set()
         self._given: dict[int, Offset] = {}
+        self._last_read: Batch | None = None
 
     @property
     def is_reading(self) -> bool:
@@ -85,6 +89,9 @@ class PartReader:
             self.complete_s = None if known is None else time.time()
             self._rest(_SOON_S if known is None else _RARELY_S)
             return None
+        # That it is asked for more says that the last batch and its bad rows were taken.
+        self._take_place(first, self._last_read)
+        self._last_read = None
         if self._reader is None:
             self._begin(first)
         if self._reader is None:
@@ -93,18 +100,20 @@ class PartReader:
             return None
         batch = self._reader.read()
         self.failure = None
-        assert batch is None or batch.position is not None
+        self._last_read = batch
+        return batch
+
+    def _take_place(self, first: FirstRead, batch: Batch | None) -> None:
         if batch is not None and batch.position is not None and batch.position.offset is not None:
             self._given[self._range] = batch.position.offset
             if offsets.is_range_finished(batch.position.offset, first.mark):
                 self._ended.add(self._range)
                 self._reader = None
-        return batch
 
     def fail(self, error: ConnectError) -> None:
         """Leave the table for a while."""
         self.abandon()
-        self.failure, self._reader = error, None
+        self.failure, self._reader, self._last_read = error, None, None
         self._rest(self._around.look_s)
 
     def abandon(self) -> None:
@@ -118,7 +127,7 @@ class PartReader:
             if number in self._ended or offsets.is_range_finished(known, first.mark):
                 continue
             plan = self._plan(first, number, known)
-            self._reader, self._range = TableReader(plan, self._around.connections), number
+            self._reader, self._range = TableReader(plan, self._around.connections, self._around.reject), number
             return
 
     def _plan(self, first: FirstRead, number: int, known: Offset | None) -> ReadingPlan:

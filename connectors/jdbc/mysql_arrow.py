@@ -11,7 +11,9 @@ from __future__ import annotations
 import struct
 import threading
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import pyarrow.compute as pc
 from connectors.jdbc.arrow_pages import ArrowPages, Columns
 from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.errors import Border
+from connectors.jdbc.misfits import BadCells
 from connectors.jdbc.mysql_prepared import Prepared, as_text_rows, prepared
 from connectors.jdbc.native import columns_of, module
 from connectors.jdbc.pages import PageRules, Pages
@@ -67,8 +70,9 @@ class MySqlArrow:
             result.init_unbuffered_query()
             result.unbuffered_active = False
             self._packets = _Packets(driver)
-        chunks = self._chunks(self._packets, int(result.field_count), rules, border, doing)
-        return ArrowPages(chunks, rules, lambda: None)
+        bad: BadCells | None = {} if rules.sets_bad_aside else None
+        chunks = self._chunks(self._packets, int(result.field_count), rules, partial(border.translated, doing), bad)
+        return ArrowPages(chunks, rules, lambda: None, bad)
 
     def _begin(self, driver: Any, sql: str, rules: PageRules) -> None:
         from pymysql.constants import COMMAND
@@ -80,16 +84,25 @@ class MySqlArrow:
         else:
             self._statement.execute()
 
-    def _chunks(self, packets: _Packets, count: int, rules: PageRules, border: Border, doing: str) -> Iterator[Columns]:
+    def _chunks(
+        self,
+        packets: _Packets,
+        count: int,
+        rules: PageRules,
+        translated: Callable[[], AbstractContextManager[None]],
+        bad: BadCells | None,
+    ) -> Iterator[Columns]:
         wires = None if self._statement is None else self._statement.wires
         while True:
-            with border.translated(doing):
+            with translated():
                 starts = packets.next(rules.rows)
                 if not len(starts):
                     self._forget_statement(packets.driver)
                     return
-            native = _native_columns(rules.format, packets.buffer, starts, count, wires)
-            yield native or _columns(rules.format, packets.buffer, starts, count, wires)
+            if bad is not None:
+                bad.clear()
+            native = _native_columns(rules.format, packets.buffer, starts, count, wires, bad=bad)
+            yield native or _columns(rules.format, packets.buffer, starts, count, wires, bad=bad)
 
     def _forget_statement(self, driver: Any) -> None:
         """A statement that failed, or was left with its connection, is closed before the next."""
@@ -98,15 +111,23 @@ class MySqlArrow:
             statement.close()
 
 
-def _columns(form: RowFormat, buffer: bytearray, starts: Places, count: int, wires: str | None) -> Columns:
+def _columns(
+    form: RowFormat, buffer: bytearray, starts: Places, count: int, wires: str | None, *, bad: BadCells | None = None
+) -> Columns:
     if wires is not None:
         dates = [plan.raw is Raw.DATE for plan in form.columns] + [False] * (count - len(form.columns))
         buffer, starts = as_text_rows(buffer, starts, wires, dates)
-    return driver_columns(form, counted_fields(buffer, starts, count))
+    return driver_columns(form, counted_fields(buffer, starts, count), bad)
 
 
 def _native_columns(
-    form: RowFormat, buffer: bytearray, starts: Places, count: int, wires: str | None = None
+    form: RowFormat,
+    buffer: bytearray,
+    starts: Places,
+    count: int,
+    wires: str | None = None,
+    *,
+    bad: BadCells | None = None,
 ) -> Columns | None:
     """What `driver_columns` gives of the same rows; None: it decides."""
     native = module()
@@ -122,7 +143,7 @@ def _native_columns(
     columns = columns_of(made)
     for place, plan in enumerate(form.columns):
         if plan.raw is Raw.TIME:
-            columns[place] = form.guarded(plan, columns[place], lambda _, text: times_of_text(text))
+            columns[place] = form.guarded(plan, columns[place], lambda _, text: times_of_text(text), bad)
     return columns
 
 
@@ -249,10 +270,10 @@ class _Packets:
         self._have, self._next = rest, 0
 
 
-def driver_columns(form: RowFormat, fields: Sequence[Fields]) -> Columns:
-    """Fields of rows of the text protocol as Arrow."""
+def driver_columns(form: RowFormat, fields: Sequence[Fields], bad: BadCells | None = None) -> Columns:
+    """Fields of rows of the text protocol as Arrow. `bad`: as `RowFormat.guarded`'s."""
     plans = form.columns
-    columns = [form.guarded(plan, field, text_column) for plan, field in zip(plans, fields, strict=False)]
+    columns = [form.guarded(plan, field, text_column, bad) for plan, field in zip(plans, fields, strict=False)]
     return [*columns, *(field.text() for field in fields[len(plans) :])]
 
 

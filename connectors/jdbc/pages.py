@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.errors import Border
+from connectors.jdbc.misfits import BadCells, BadRow, bad_row
 
 FETCH_ROWS = 1024
 """Rows turned into Arrow at a time: what one fetch makes in Python fits the processor's cache and is freed at once."""
@@ -18,11 +19,15 @@ FETCH_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class PageRules:
-    """What a page is: how many rows, of what form. `keep`: columns wanted as the driver gives them, too."""
+    """What a page is: how many rows, of what form. `keep`: columns wanted as the driver gives them, too.
+
+    `sets_bad_aside`: rows that no record can hold are apart in the page; otherwise the first one is a SchemaError.
+    """
 
     rows: int
     format: RowFormat
     keep: tuple[int, ...] = ()
+    sets_bad_aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +35,18 @@ class Page:
     """Rows of a result, in order.
 
     `last` is the last row and `following` the one after the page, as the driver gives them; `following` None: the
-    result ends here. `kept` has the values of the columns of `PageRules.keep`.
+    result ends here. `kept` has the values of the columns of `PageRules.keep`. `values` lacks the rows of `bad`, which
+    has them by their numbers in the page; all else is of them, too.
     """
 
     values: pa.StructArray
     last: Sequence[Any] | None
     following: Sequence[Any] | None
     kept: Sequence[Sequence[Any] | pa.Array] = ()
+    bad: Mapping[int, BadRow] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.values) + len(self.bad)
 
 
 class Pages(Protocol):
@@ -81,18 +88,28 @@ class CursorPages:
         """The next rows."""
         built: list[pa.StructArray] = []
         kept: list[list[Any]] = [[] for _ in self._rules.keep]
+        bad: dict[int, BadRow] = {}
         last: Sequence[Any] | None = None
         missing = self._rules.rows
         while missing > 0 and (rows := self._rows(min(missing, FETCH_ROWS))):
             columns = tuple(zip(*rows, strict=True))
-            built.append(self._rules.format.build(columns))
+            built.append(self._built(columns, self._rules.rows - missing, bad))
             for values, place in zip(kept, self._rules.keep, strict=True):
                 values.extend(columns[place])
             last = rows[-1]
             missing -= len(rows)
         self._ahead = self._rows(1)
         values = pa.concat_arrays(built) if built else self._rules.format.build(())
-        return Page(values, last, self._ahead[0] if self._ahead else None, kept)
+        return Page(values, last, self._ahead[0] if self._ahead else None, kept, bad)
+
+    def _built(self, columns: Sequence[Sequence[Any]], first: int, bad: dict[int, BadRow]) -> pa.StructArray:
+        form = self._rules.format
+        if not self._rules.sets_bad_aside:
+            return form.build(columns)
+        cells: BadCells = {}
+        values = form.build(columns, cells)
+        bad.update({first + row: bad_row(form.named(columns), row, cell) for row, cell in sorted(cells.items())})
+        return values
 
     def close(self) -> None:
         """Give the cursor back."""

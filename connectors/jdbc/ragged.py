@@ -5,6 +5,7 @@ A field is a place and a length in the buffer; a length below 0 is null. The buf
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,23 @@ class Fields:
     buffer: bytearray
     at: Places
     size: Places
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __getitem__(self, rows: slice) -> Fields:
+        return Fields(self.buffer, self.at[rows], self.size[rows])
+
+    def without(self, rows: Iterable[int]) -> Fields:
+        """The fields, these rows null."""
+        size = self.size.copy()
+        size[list(rows)] = -1
+        return Fields(self.buffer, self.at, size)
+
+    def octets(self, row: int) -> bytes | None:
+        """One row's bytes."""
+        at, size = int(self.at[row]), int(self.size[row])
+        return None if size < 0 else bytes(self.buffer[at : at + size])
 
     def binary(self) -> pa.Array:
         """The bytes as they are."""

@@ -15,6 +15,7 @@ from connectors.jdbc.audit import BlindSpot
 from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.database import Database
 from connectors.jdbc.forms import TimestampForm
+from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.modes import Bulk, Mode
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.pages import Page, PageRules, Pages
@@ -101,9 +102,9 @@ class ReadingPlan:
 
     `paged`: each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index on
     the order. `row_id`: SQLite's hidden key, read beside the row's columns.
-    `key`: the columns of the record key. `blind_spots`: what is not seen. `begins`: the offset of a beginning that is
-    another one whenever it is asked for, as now is. `described`: the columns that the plan was made of; None: not
-    watched.
+    `key`: the columns of the record key; `names_row`: those that tell a person which row it is. `blind_spots`: what is
+    not seen. `begins`: the offset of a beginning that is another one whenever it is asked for, as now is. `described`:
+    the columns that the plan was made of; None: not watched.
     """
 
     label: str
@@ -120,6 +121,7 @@ class ReadingPlan:
     guard: Guard | None = None
     key: tuple[str, ...] = ()
     blind_spots: tuple[BlindSpot, ...] = ()
+    names_row: tuple[str, ...] = ()
     first_wait_s: float = 0.0
     begins: Offset | None = None
     described: Described | None = None
@@ -138,9 +140,13 @@ class _Pass:
 class TableReader:
     """Reads one table in passes; between two passes it rests for `interval_s`."""
 
-    def __init__(self, plan: ReadingPlan, connections: Connections) -> None:
+    def __init__(
+        self, plan: ReadingPlan, connections: Connections, reject: Callable[[BadRows], None] | None = None
+    ) -> None:
+        """`reject` takes rows that no record can hold; None: the first one is a SchemaError."""
         self._plan = plan
         self._connections = connections
+        self._reject = reject
         self._pass: _Pass | None = None
         self.due_at_s = time.monotonic() + plan.first_wait_s
         """When to call `read` next, on the monotonic clock."""
@@ -172,7 +178,8 @@ class TableReader:
         if current.pages is None:
             current.database = current.database or self._connections.take()
             self._require_columns(current.database)
-            rules = PageRules(self._plan.page_rows, self._plan.format, self._plan.mode.keep)
+            sets_bad_aside = self._reject is not None
+            rules = PageRules(self._plan.page_rows, self._plan.format, self._plan.mode.keep, sets_bad_aside)
             statement = self._statement(current)
             current.pages = current.database.pages(statement, rules, self._doing)
         page = current.pages.next()
@@ -224,6 +231,9 @@ class TableReader:
             return None
         position = SourcePosition(plan.partition, offset)
         values = Column.from_arrow(page.values, plan.format.schema)
+        if page.bad and self._reject is not None:
+            name = plan.format.schema.name
+            self._reject(BadRows.of(list(page.bad.values()), plan.topic, name, plan.names_row, position))
         return Batch(plan.topic, values, keys=plan.format.keys(page.values, plan.key), position=position)
 
     def _end_pass(self) -> None:

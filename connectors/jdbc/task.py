@@ -22,6 +22,7 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.followed import Followed, MakePlan, Reads, StoredOffset
 from connectors.jdbc.handover import Around, Handover, PartReader
 from connectors.jdbc.left_aside import left_aside
+from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.progress import Progress
 from connectors.jdbc.reading import Connections, ReadingPlan
 from connectors.jdbc.stored import StoredOffsets
@@ -47,6 +48,7 @@ class JdbcSourceTask:
         self._reading_had_failed = False
         self._ctx: SourceContext | None = None
         self._progress = Progress((), 0.0)
+        self._bad: list[BadRows] = []
         self._ahead: Future[Batch | None] | None = None
         self._failures = 0
         self._paced_s = 0.0
@@ -122,10 +124,11 @@ class JdbcSourceTask:
             plans: dict[str, MakePlan] = {QUERY: lambda database, stored: query_plan(database, config, stored)}
         else:
             plans = {t.full: partial(_table_plan, table=t, config=config) for t in from_text(config.tables)}
-        followed = {n: Followed(n, make, self._connections, stored, look_s) for n, make in plans.items()}
+        reject = self._bad.append
+        followed = {n: Followed(n, make, self._connections, stored, look_s, reject=reject) for n, make in plans.items()}
         readers: list[Reads] = list(followed.values())
         if config.mode != "bulk" and config.offset_mode == "safe" and not config.query_text:
-            around = Around(config, self._connections, stored, look_s)
+            around = Around(config, self._connections, stored, look_s, reject)
             parts = parts_from_text(config.first_reads)
             own = {part.table: part for part in parts if part.number == 0}
             readers = [Handover(followed[t.full], own.get(t, Part(t)), around) for t in from_text(config.tables)]
@@ -193,14 +196,30 @@ class JdbcSourceTask:
                 ) from error
             raise
         except ConnectError as error:
-            self._thread.submit(self._set_aside, self._reading, error).result()
-            self._judge_failures()
+            self._leave_aside(self._reading, error)
             return None
         self._failures = 0
+        try:
+            self._reject_bad()
+        except ConnectError as error:
+            # Bad rows are not tolerated: the batch is read again with them.
+            self._leave_aside(self._reading, error)
+            return None
         self._count(self._reading, batch)
         if self._reading_had_failed and self._reading.failure is None:
             self._tell_failures()
         return batch
+
+    def _leave_aside(self, reader: Reads, error: ConnectError) -> None:
+        self._thread.submit(self._set_aside, reader, error).result()
+        self._judge_failures()
+
+    def _reject_bad(self) -> None:
+        assert self._ctx is not None
+        # In place: the reading thread has nothing to do now.
+        while self._bad:
+            rows = self._bad.pop(0)
+            self._ctx.reject(rows.batch, rows.reasons)
 
     def _count(self, reader: Reads, batch: Batch | None) -> None:
         if batch is not None:

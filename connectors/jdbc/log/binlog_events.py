@@ -6,12 +6,14 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from connect import __version__
+from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.catalog import NoTableError
 from connectors.jdbc.config import JdbcSourceConfig
@@ -25,6 +27,7 @@ from connectors.jdbc.log.gtid_set import GtidSet, previous_gtids
 from connectors.jdbc.log.mysql_tables import BinlogTable, LoggedRows
 from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.log.segments import Fence
+from connectors.jdbc.misfits import BadRow, BadRows, text_of, without_bad
 from connectors.jdbc.tables import TableName
 
 _log = logging.getLogger(__name__)
@@ -221,25 +224,32 @@ class BinlogEvents:
         snapshots = [segment.seen for segment in self._fences.get(name.full, Fence()).segments]
         return [seen is not None and seen.holds(self._file, end, self._gtid) for seen in snapshots]
 
-    def batches(self, limit: int) -> Iterator[Batch]:
-        """What was collected, table by table, at most `limit` changes each; moves `position` behind it."""
+    def batches(self, limit: int) -> Iterator[Batch | BadRows]:
+        """What was collected, table by table, at most `limit` changes each; moves `position` behind it. Changes that no
+        record can hold come before the batch that is behind them.
+        """
         found = self._changes()
         fences, behind = self._fences, self._behind()
-        parts: list[tuple[Changes, Batch]] = []
+        parts: list[tuple[Changes, Batch | None, BadRows | None]] = []
         for collected, changes in zip(self._collected.values(), found, strict=True):
             fresh = self._unseen(changes.take(self._fresh(changes)), collected, fences)
             table = self._widened(fresh)
             for first in range(0, len(fresh), limit):
                 some = fresh.take(slice(first, first + limit))
-                made = self._batch(table, collected, some)
-                if made is not None:
-                    parts.append((some, made))
+                made, why = without_bad(some, len(some), Changes.take, partial(self._batch, table, collected))
+                rows = [BadRow(_texts(some, row), error) for row, error in why.items()]
+                bad = self.bad_rows(table, rows) if rows else None
+                if made is not None or bad is not None:
+                    parts.append((some, made, bad))
         ahead = dict(self.position.ahead)
         start = self.position
-        for number, (some, made) in enumerate(parts, 1):
+        for number, (some, made, bad) in enumerate(parts, 1):
+            if bad is not None:
+                yield bad
             ahead[some.rows.table.name.full] = Row(int(some.transaction[-1]), int(some.row[-1]))
             self.position = behind if number == len(parts) else replace(start, ahead=dict(ahead))
-            yield replace(made, position=self.source_position(self.position))
+            if made is not None:
+                yield replace(made, position=self.source_position(self.position))
         self.position, self._base = behind, behind
         self._collected, self._transactions = {}, []
         self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
@@ -290,6 +300,11 @@ class BinlogEvents:
             gtids = {} if self._executed is None else self._executed.parts()
         self._fences = ahead_of(self._fences, self._base.file, self._base.pos)
         return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None, fences=self._fences)
+
+    def bad_rows(self, table: BinlogTable, rows: Sequence[BadRow]) -> BadRows:
+        """Rows of a table that no record can hold."""
+        name, position = table.format.schema.name, self.source_position(self.position)
+        return BadRows.of(rows, table.events.topic, name, table.events.key, position)
 
     def source_position(self, position: BinlogPosition) -> SourcePosition:
         """A position as the framework stores it."""
@@ -342,3 +357,16 @@ class BinlogEvents:
         ops = np.full(count, envelope.READ, np.uint8)
         rows = envelope.Rows(ops, none, None, np.arange(count), values, source)
         return envelope.batch(table.events, rows, self._rules)
+
+
+def _texts(changes: Changes, row: int) -> dict[str, str | None]:
+    """The row behind a change, else the one before it. What cannot be read is as the log has it."""
+    place = changes.after[row] if changes.after[row] >= 0 else changes.before[row]
+    fields = changes.images.take(np.array([place]))
+    found = {}
+    for number, plan in enumerate(changes.rows.table.format.columns):
+        try:
+            found[plan.name] = text_of(changes.rows.column(number, fields[number]), 0)
+        except SchemaError:
+            found[plan.name] = text_of(fields[number], 0)
+    return found

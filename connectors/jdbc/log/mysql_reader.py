@@ -34,6 +34,7 @@ from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
 from connectors.jdbc.log.segments import Key
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
+from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.tables import TableName
 
 _log = logging.getLogger(__name__)
@@ -75,8 +76,10 @@ class MySqlLog:
         self.stored_lsn = 0
         self.end = LogEnd(self._ask_for_end)
 
-    def batches(self) -> Iterator[Batch | None]:
-        """Batches in order; None where there is nothing now, so that the caller can look after other things."""
+    def batches(self) -> Iterator[Batch | BadRows | None]:
+        """Batches in order, bad rows before the batch that is behind them; None where there is nothing now, so that the
+        caller can look after other things.
+        """
         while True:
             try:
                 yield from self._batches()
@@ -87,7 +90,7 @@ class MySqlLog:
                 self._stream.close()
                 self.position = None
 
-    def _batches(self) -> Iterator[Batch | None]:
+    def _batches(self) -> Iterator[Batch | BadRows | None]:
         database, config = self._database, self._config
         self._session.look_at_tables()
         self._session.leave_unreadable_aside()
@@ -122,7 +125,7 @@ class MySqlLog:
 
     def _tables(
         self, tables: Mapping[TableName, BinlogTable], connector: str, *, mariadb: bool
-    ) -> Iterator[Batch | None]:
+    ) -> Iterator[Batch | BadRows | None]:
         """The rows of the tables. After a break they go on behind the last one, in a snapshot of now, and the position
         tells which rows are of which snapshot: a change in between comes from the log where its row was read before it.
         """
@@ -151,6 +154,8 @@ class MySqlLog:
             fences = {**self.position.fences, name.full: fence}
             self.position = replace(self.position, snapshot_key=last, fences=fences)
             for page in self._pages(table, last):
+                if page.bad:
+                    yield events.bad_rows(table, page.bad)
                 self.position = replace(self.position, snapshot_table=name.full, snapshot_key=page.last_key)
                 batch = events.of_snapshot(table, page.values, self.position, ms)
                 if batch is not None:
@@ -215,7 +220,7 @@ class MySqlLog:
             )
         return BinlogPosition(file, pos, gtids_of(gtid))
 
-    def _log(self, events: BinlogEvents) -> Iterator[Batch | None]:
+    def _log(self, events: BinlogEvents) -> Iterator[Batch | BadRows | None]:
         limit = self._config.max_batch_size
         spent_s = 0.0
         while True:

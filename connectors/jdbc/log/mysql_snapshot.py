@@ -16,6 +16,7 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_position import BinlogPosition, Seen
 from connectors.jdbc.log.mysql_tables import BinlogTable
 from connectors.jdbc.log.segments import Fence, Key
+from connectors.jdbc.misfits import BadRow
 from connectors.jdbc.pages import Page, PageRules, Pages
 from connectors.jdbc.query import table_source
 
@@ -24,10 +25,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPage:
-    """Rows of a table. `last_key`: the read can go on behind it; empty: it cannot, all rows would come again."""
+    """Rows of a table. `last_key`: the read can go on behind it; empty: it cannot, all rows would come again.
+
+    `bad`: rows up to there that no record can hold.
+    """
 
     values: pa.StructArray
     last_key: Key
+    bad: Sequence[BadRow] = ()
 
 
 def fence_of(position: BinlogPosition, table: BinlogTable, seen: Seen | None) -> Fence[Seen]:
@@ -55,7 +60,7 @@ def snapshot_pages(
     if table.order.is_digest:
         places = [len(columns)]
     statement = table.order.statement(table_source(table.name, columns, quote=quote), after)
-    rules = PageRules(page_rows, table.format, tuple(places) if table.order.columns else ())
+    rules = PageRules(page_rows, table.format, tuple(places) if table.order.columns else (), sets_bad_aside=True)
     pages = database.pages(statement, rules, f"reading table {table.name.full}")
     yield from _by_digest(pages, len(columns), after) if table.order.is_digest else _by_key(pages, table)
     pages.close()
@@ -69,7 +74,7 @@ def _by_key(pages: Pages, table: BinlogTable) -> Iterator[SnapshotPage]:
     names = _names(table)
     while len(page := pages.next()):
         last = {name: values[-1:] for name, values in zip(names, page.kept, strict=True)}
-        yield SnapshotPage(page.values, table.order.keys(last)[0])
+        yield SnapshotPage(page.values, table.order.keys(last)[0], list(page.bad.values()))
 
 
 def _by_digest(pages: Pages, place: int, after: Key) -> Iterator[SnapshotPage]:
@@ -78,6 +83,7 @@ def _by_digest(pages: Pages, place: int, after: Key) -> Iterator[SnapshotPage]:
     Where a whole page has one digest, it ends within it: these rows come again if the read is broken off behind it.
     """
     held: list[pa.StructArray] = []
+    held_bad: list[BadRow] = []
     last_key = after
     while len(page := pages.next()):
         digests = _digests(page)
@@ -86,10 +92,11 @@ def _by_digest(pages: Pages, place: int, after: Key) -> Iterator[SnapshotPage]:
             last_key = (digests[-1 - tail],)
         elif digests:
             tail = 0
-        ready = len(page) - tail
-        values = pa.concat_arrays([*held, page.values.slice(0, ready)])
+        bad = [row for number, row in page.bad.items() if number < len(page) - tail]
+        ready = len(page) - tail - len(bad)
+        yield SnapshotPage(pa.concat_arrays([*held, page.values.slice(0, ready)]), last_key, [*held_bad, *bad])
         held = [page.values.slice(ready)] if tail else []
-        yield SnapshotPage(values, last_key)
+        held_bad = list(page.bad.values())[len(bad) :]
 
 
 def _digests(page: Page) -> Sequence[str]:

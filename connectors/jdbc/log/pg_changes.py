@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connect import __version__
+from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import envelope
-from connectors.jdbc.log.cells import NULL, UNCHANGED, Cells, Mask
+from connectors.jdbc.log.cells import NULL, UNCHANGED, Buffer, Cells, Mask
 from connectors.jdbc.log.fences import ahead_of, hidden
 from connectors.jdbc.log.pg_segments import only, shown
 from connectors.jdbc.log.pg_snapshot import SnapshotRows
@@ -32,17 +33,19 @@ from connectors.jdbc.log.pgoutput import (
     decode,
 )
 from connectors.jdbc.log.position import Coordinate, LogPosition, partition_of
+from connectors.jdbc.misfits import BadRow, BadRows, text_of, without_bad
 from connectors.jdbc.tables import TableName
 
 _log = logging.getLogger(__name__)
 
 
 class Part(NamedTuple):
-    """Events of one table, and the last change among them."""
+    """Events of one table, None where all changes are bad, the last change among them, and the bad ones."""
 
     table: str
-    batch: Batch
+    batch: Batch | None
     last: Coordinate
+    bad: BadRows | None = None
 
 
 class ChangeEvents:
@@ -64,8 +67,9 @@ class ChangeEvents:
 
     def of_log(
         self, messages: Messages, state: LogState, position: LogPosition
-    ) -> Iterator[tuple[Batch | None, LogPosition]]:
-        """Batches with the position behind each; at last None and the position behind all messages.
+    ) -> Iterator[tuple[Batch | BadRows | None, LogPosition]]:
+        """Batches with the position behind each; at last None and the position behind all messages. Changes that no
+        record can hold come before the batch that is behind them.
 
         What `position` says was delivered is left out: after a restart the server sends open transactions again.
         """
@@ -74,15 +78,29 @@ class ChangeEvents:
         ahead = dict(position.ahead)
         for number, part in enumerate(parts, 1):
             ahead[part.table] = part.last
-            here = behind if number == len(parts) else replace(position, ahead=dict(ahead))
-            yield replace(part.batch, position=self.source_position(here)), here
+            if part.bad is not None:
+                yield part.bad, position
+            if part.batch is not None:
+                here = behind if number == len(parts) else replace(position, ahead=dict(ahead))
+                yield replace(part.batch, position=self.source_position(here)), here
         yield None, behind
 
     def of_snapshot(
         self, table: LogTable, rows: SnapshotRows, position: LogPosition, xid: int, clock_us: int
-    ) -> tuple[Batch | None, LogTable]:
-        """The rows of a snapshot as read events; the table again, as rows may show a column to hold NULL."""
+    ) -> tuple[Batch | None, BadRows | None, LogTable]:
+        """The rows of a snapshot as read events, and those that no record can hold; the table again, as rows may show a
+        column to hold NULL.
+        """
         table = self._fitting(table, rows.cells)
+        batch, bad = without_bad(
+            rows, rows.count, SnapshotRows.take, lambda some: self._read(table, some, position, xid, clock_us)
+        )
+        texts = [(_texts(table, rows.buffer, rows.cells, row), error) for row, error in bad.items()]
+        return batch, self._bad(table, texts, position), table
+
+    def _read(
+        self, table: LogTable, rows: SnapshotRows, position: LogPosition, xid: int, clock_us: int
+    ) -> Batch | None:
         after = table.rows(rows.buffer, rows.cells, self._placeholder)
         source = self._source(table.relation) | {
             "ts_ms": clock_us // 1000, "ts_us": clock_us, "ts_ns": clock_us * 1000, "snapshot": "true",
@@ -91,7 +109,17 @@ class ChangeEvents:
         ops = np.full(rows.count, envelope.READ, np.uint8)
         none = np.empty(0, np.int64)
         made = envelope.Rows(ops, none, None, np.arange(rows.count), after, source)
-        return envelope.batch(table.events, made, self._rules), table
+        return envelope.batch(table.events, made, self._rules)
+
+    def _bad(
+        self, table: LogTable, rows: Sequence[tuple[Mapping[str, str | None], SchemaError]], position: LogPosition
+    ) -> BadRows | None:
+        if not rows:
+            return None
+        found = [BadRow(texts, error) for texts, error in rows]
+        return BadRows.of(
+            found, table.events.topic, table.format.schema.name, table.events.key, self.source_position(position)
+        )
 
     def source_position(self, position: LogPosition) -> SourcePosition:
         """A position as the framework stores it."""
@@ -110,10 +138,11 @@ class ChangeEvents:
                 item = replace(item, after=_with_old_values(item))
             item = shown(item, table, position.fence_of(table.name.full), self._tables.database)
         if len(item.origin):
-            made = self._batch(table, item)
+            made, found = without_bad(item, len(item.kind), only, lambda some: self._batch(table, some))
             last = Coordinate(int(item.origin.final_lsn[-1]), int(item.origin.place[-1]))
-            if made is not None:
-                yield Part(table.name.full, made, last)
+            bad = self._bad(table, [(_change_texts(table, item, row), error) for row, error in found.items()], position)
+            if made is not None or bad is not None:
+                yield Part(table.name.full, made, last, bad)
 
     def _batch(self, table: LogTable, item: Changes) -> Batch | None:
         table = self._fitting(table, item.after)
@@ -168,6 +197,19 @@ class ChangeEvents:
 
     def _source(self, relation: Relation) -> dict[str, object]:
         return {**self._constant, "schema": relation.schema, "table": relation.table}
+
+
+def _change_texts(table: LogTable, item: Changes, row: int) -> dict[str, str | None]:
+    """The row behind a change, else the one before it."""
+    place = np.flatnonzero(item.new == row)
+    if len(place):
+        return _texts(table, item.buffer, item.after, int(place[0]))
+    return _texts(table, item.buffer, item.before, int(np.flatnonzero(item.old == row)[0]))
+
+
+def _texts(table: LogTable, buffer: Buffer, cells: Sequence[Cells], row: int) -> dict[str, str | None]:
+    values = buffer.values([column.take(np.array([row])) for column in cells])
+    return {plan.name: text_of(found, 0) for plan, found in zip(table.format.columns, values, strict=True)}
 
 
 def _behind(state: LogState, position: LogPosition) -> LogPosition:

@@ -25,6 +25,7 @@ from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.log.pgoutput import LogState
 from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, read_offset, text_of_lsn
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
+from connectors.jdbc.misfits import BadRows
 
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
@@ -51,8 +52,10 @@ class PostgresLog:
         self.retained_bytes = 0
         self.end = LogEnd(lambda: pg_slot.end_of_log(self._database))
 
-    def batches(self) -> Iterator[Batch | None]:
-        """Batches in order; None where there is nothing now, so that the caller can look after other things."""
+    def batches(self) -> Iterator[Batch | BadRows | None]:
+        """Batches in order, bad rows before the batch that is behind them; None where there is nothing now, so that the
+        caller can look after other things.
+        """
         config = self._config
         self._session.look_at_tables()
         if aside := without_log(self._database, self._session.tables):
@@ -103,7 +106,9 @@ class PostgresLog:
         self.position = LogPosition(lsn, snapshot=snapshot)
         return exported
 
-    def _tables(self, tables: LogTables, events: ChangeEvents, exported: str | None) -> Iterator[Batch | None]:
+    def _tables(
+        self, tables: LogTables, events: ChangeEvents, exported: str | None
+    ) -> Iterator[Batch | BadRows | None]:
         """The rows of the tables. After a break they go on behind the last one, in a snapshot of now, and the position
         tells which rows are of which snapshot: a change in between comes from the log where its row was read before it.
         """
@@ -124,7 +129,9 @@ class PostgresLog:
             self.position = replace(self.position, fences={**self.position.fences, name.full: fence})
             for rows in self._snapshot.rows(table, after, self._session.page_rows):
                 place = replace(place, table=name.full, key=rows.last_key)
-                batch, table = events.of_snapshot(table, rows, self.position, xid, clock_us)
+                batch, bad, table = events.of_snapshot(table, rows, self.position, xid, clock_us)
+                if bad is not None:
+                    yield bad
                 self.position = replace(self.position, snapshot=place)
                 if batch is not None:
                     yield replace(batch, position=events.source_position(self.position))
@@ -135,7 +142,7 @@ class PostgresLog:
         self.position = replace(self.position, snapshot=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
 
-    def _log(self, events: ChangeEvents) -> Iterator[Batch | None]:
+    def _log(self, events: ChangeEvents) -> Iterator[Batch | BadRows | None]:
         assert self.position is not None
         state = LogState(commit_end_lsn=self.position.commit_lsn)
         spent_s = 0.0

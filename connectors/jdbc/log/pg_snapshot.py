@@ -6,7 +6,7 @@ Rows come by COPY, each value as the same text that the log would hold, so that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from psycopg import sql
 
 from connect.api.errors import RetriableError
 from connectors.jdbc.errors import Border
-from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells
+from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells, Mask
 from connectors.jdbc.log.fences import Seen
 from connectors.jdbc.log.pg_tables import LogTable
 from connectors.jdbc.log.position import lsn_of_text
@@ -49,6 +49,10 @@ class SnapshotRows:
     cells: Sequence[Cells]
     count: int
     last_key: tuple[str, ...]
+
+    def take(self, rows: Mask) -> SnapshotRows:
+        """These rows."""
+        return replace(self, cells=[cells.take(rows) for cells in self.cells], count=int(rows.sum()))
 
 
 class TableSnapshot:

@@ -18,6 +18,7 @@ from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.left_aside import left_aside
 from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.log.session import LogSession
+from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.progress import Progress
 from connectors.jdbc.tables import from_text
 from connectors.jdbc.url import family
@@ -75,6 +76,9 @@ class JdbcLogTask:
         if pause_s > 0 and not deadline.wait(pause_s):
             return None
         batch = self._reading.next(deadline)
+        while isinstance(batch, BadRows):
+            self._ctx.reject(batch.batch, batch.reasons)
+            batch = self._reading.next(deadline)
         if batch is not None:
             self._progress.given(_LOG, batch.position)
             end_s = _commit_s(batch.position)
@@ -140,11 +144,11 @@ class _Reading:
     def __init__(self, log: PostgresLog | MySqlLog, stopping: threading.Event) -> None:
         self.log = log
         self._stopping = stopping
-        self._ready: queue.Queue[Batch | BaseException] = queue.Queue(_READY)
+        self._ready: queue.Queue[Batch | BadRows | BaseException] = queue.Queue(_READY)
         self._thread: threading.Thread | None = None
 
-    def next(self, deadline: Deadline) -> Batch | None:
-        """The next batch, or the error that ended the thread; a new thread begins with the call after it."""
+    def next(self, deadline: Deadline) -> Batch | BadRows | None:
+        """What is next, or the error that ended the thread; a new thread begins with the call after it."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="jdbc-log", daemon=True)
             self._thread.start()
@@ -174,7 +178,7 @@ class _Reading:
         finally:
             self._leave()
 
-    def _put(self, item: Batch | BaseException) -> None:
+    def _put(self, item: Batch | BadRows | BaseException) -> None:
         while not self._stopping.is_set():
             with suppress(queue.Full):
                 self._ready.put(item, timeout=_TEND_S)

@@ -27,6 +27,8 @@ class OffsetStore:
         self.gauges: dict[str, float] = {}
         self.explained: str | None = None
         self.caught_up_s = 0.0
+        self.tolerates = False
+        self.rejected: list[tuple[dict[str, str | None], str]] = []
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         text = self.offsets.get(json.dumps(partition))
@@ -40,6 +42,12 @@ class OffsetStore:
 
     def explain(self, reason: str | None) -> None:
         self.explained = reason
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """As errors.tolerance says."""
+        if not self.tolerates:
+            raise next(iter(rows.values()))
+        self.rejected += [(batch.values.rows()[i], str(reason)) for i, reason in rows.items()]
 
     def store(self, batch: Batch) -> None:
         assert batch.position is not None
