@@ -73,7 +73,7 @@ class BackfillService:
 
     def resume(self, name: str, timeout_s: float) -> None:
         """Go on with it in a process of this worker, which takes it over where another one runs it."""
-        self._children.answer("run", self._job(name).spec, timeout_s)
+        self._children.answer("run", runnable(self._job(name).settings), timeout_s)
 
     def pause(self, name: str) -> None:
         """Let its lanes end behind their chunks."""
@@ -86,13 +86,13 @@ class BackfillService:
 
     def verify(self, name: str, timeout_s: float) -> Any:
         """Read everything again and compare."""
-        return self._children.answer("verify", self._job(name).spec, timeout_s)
+        return self._children.answer("verify", runnable(self._job(name).settings), timeout_s)
 
     def hand_over(self, name: str, cluster: Connectors, timeout_s: float) -> None:
         """Write its connector's offsets, and resume it. ConnectError: it is not stopped, or has offsets."""
         driver = self._driver(name)
         require_stopped(cluster, driver)
-        self._children.answer("write_offsets", driver.spec.model_dump(mode="json", by_alias=True), timeout_s)
+        self._children.answer("write_offsets", runnable(driver.spec), timeout_s)
         if driver.spec.handover.start_connector:
             cluster.resume(driver.settings.name)
 
@@ -139,6 +139,31 @@ def checked(given: Mapping[str, Any]) -> BackfillSpec:
         if not problems:
             return spec
     raise ConfigError(problems)
+
+
+def runnable(spec: BackfillSpec) -> dict[str, Any]:
+    """The spec of a stored job as a process of this worker may run it. ConfigError: its engine was chosen in a file.
+
+    Any connector may have written the record: it chooses no more than a request does.
+    """
+    engine = spec.engine
+    chosen = {
+        "conf": engine.conf, "packages": engine.packages, "jars": engine.jars,
+        "master": not engine.master.startswith("local["),
+    }  # fmt: skip
+    problems = [
+        ConfigProblem(
+            f"engine.{key}", f"engine.{key} of job {spec.name}: it {why}; go on with it by `connect backfill`."
+        )
+        for (part, key), why in _BY_FILE_ALONE.items()
+        if part == "engine" and chosen[key]
+    ]
+    if problems:
+        raise ConfigError(problems)
+    # The connectors are there since the job began; a file that is named would be read on this worker.
+    without_files: dict[str, dict[str, None]] = {"source": {"config": None}, "target": {"config": None}}
+    parts = {name: getattr(spec, name).model_copy(update=change) for name, change in without_files.items()}
+    return spec.model_copy(update=parts).model_dump(mode="json", by_alias=True)
 
 
 def _chunk(state: ChunkState) -> dict[str, Any]:

@@ -1,0 +1,77 @@
+"""Backfills over REST choose no code, no machine and no file of the worker, whoever wrote the job's record."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from connect.api.errors import ConfigError
+from connect.backfill import service
+from connect.backfill.job import Job, JobState
+from connect.backfill.service import BackfillService, runnable
+from connect.backfill.spec import BackfillSpec
+from connect.runtime.worker_config import WorkerConfig
+
+SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders-source"}}
+CHOSEN = {
+    "conf": {"spark.driver.extraJavaOptions": "-agentpath:x.so"}, "packages": ["org.example:code:1"],
+    "jars": ["http://example.org/code.jar"], "master": "spark://example.org:7077",
+}  # fmt: skip
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+WORKER = {
+    "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+    "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
+}  # fmt: skip
+
+
+class Children:
+    """The processes of a worker, which remember what they were asked to run."""
+
+    def __init__(self):
+        self.asked = []
+
+    def answer(self, work, spec, timeout_s):
+        self.asked.append((work, spec))
+
+
+@pytest.fixture
+def children():
+    return Children()
+
+
+@pytest.fixture
+def service_of(children, monkeypatch):
+    """The service of a worker whose jobs topic holds one job, of this spec."""
+
+    def made(spec):
+        job = Job(spec, JobState.PAUSED, "r", 1, 1, 1, (), (), (), 0, 0)
+        jobs = SimpleNamespace(jobs={job.name: job})
+        monkeypatch.setattr(service, "JobStore", lambda *_: SimpleNamespace(jobs=lambda deadline: jobs))
+        return BackfillService(WorkerConfig.parse(WORKER), children)
+
+    return made
+
+
+@pytest.mark.parametrize("key", CHOSEN)
+@pytest.mark.parametrize("act", ["resume", "verify"])
+def test_a_stored_job_chooses_no_code_and_no_machine(service_of, children, act, key):
+    asked = service_of(SPEC | {"engine": {key: CHOSEN[key]}})
+    with pytest.raises(ConfigError, match=rf"engine\.{key} of job orders"):
+        getattr(asked, act)("orders", 1.0)
+    assert children.asked == []
+
+
+@pytest.mark.parametrize("act", ["resume", "verify"])
+def test_a_stored_job_names_no_file(service_of, children, act):
+    source = SPEC["source"] | {"config": "/etc/shadow"}
+    getattr(service_of(SPEC | {"source": source, "engine": {"master": "local[2,4]"}}), act)("orders", 1.0)
+    [(_, spec)] = children.asked
+    assert "/etc/shadow" not in str(spec)
+    assert BackfillSpec.model_validate(spec) == BackfillSpec.model_validate(SPEC | {"engine": {"master": "local[2,4]"}})
+
+
+def test_a_handover_is_of_the_same_spec():
+    with pytest.raises(ConfigError, match=r"engine\.jars"):
+        runnable(BackfillSpec.model_validate(SPEC | {"engine": {"jars": CHOSEN["jars"]}}))
