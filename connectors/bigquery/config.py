@@ -5,6 +5,7 @@ Source of names and defaults: BigQuerySinkConfig of confluentinc/kafka-connect-b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Final, Self
 
@@ -35,6 +36,8 @@ from connectors.bigquery.types import TypeRules
 TARGET, TABLES, LIMITS = "BigQuery", "Tables", "Limits"
 TASKS_KEY: Final = "bigquery.tasks"
 """In the configuration of a task: how many there are."""
+
+_OF_GOOGLE: Final = re.compile(r"(https://)?([a-z0-9-]+\.)+googleapis\.com(:443)?/?", re.IGNORECASE)
 
 
 def _check_table_map(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -243,6 +246,16 @@ class BigQuerySinkConfig(DedupSettings):
             yield ConfigProblem("keyfile", "keySource=JSON needs the key in keyfile.")
         if self.insecure and not self.endpoint:
             yield ConfigProblem("bigquery.insecure", "bigquery.insecure=true needs bigquery.endpoint.")
+        # Whoever receives a request with a token may use the token.
+        sends_the_workers_own = not self.insecure and self.key_source.upper() != "JSON"
+        endpoints = {"bigquery.endpoint": self.endpoint, "bigquery.storage.endpoint": self.storage_endpoint}
+        for name, endpoint in endpoints.items():
+            if sends_the_workers_own and endpoint and not _OF_GOOGLE.fullmatch(endpoint):
+                yield ConfigProblem(
+                    name,
+                    f"{name}={endpoint} is no address of Google's, and the worker's own credentials go to those alone: "
+                    "give the key in keyfile with keySource=JSON, or set bigquery.insecure=true for an emulator.",
+                )
 
     def _dedup_problems(self) -> Iterator[ConfigProblem]:
         if self.dedup_keep == Keep.FIRST and "dedup.delete" in self.originals and self.dedup_delete != Deletes.IGNORE:

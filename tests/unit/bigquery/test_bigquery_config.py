@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path as FilePath
 
 import pytest
@@ -86,6 +87,29 @@ def test_a_key_is_a_secret_in_every_error():
     assert "s3cr3t" not in repr(BigQuerySinkConfig.validate_keys(broken)) + str(refused.value)
     assert "keyfile" in problems(keyfile=KEY, keySource="APPLICATION_DEFAULT")
     assert "keyfile" in problems(keySource="JSON")
+
+
+@pytest.mark.parametrize("name", ["bigquery.endpoint", "bigquery.storage.endpoint"])
+@pytest.mark.parametrize(
+    ("endpoint", "is_googles"),
+    [
+        ("https://bigquery.googleapis.com", True),
+        ("https://bigquery-private.p.googleapis.com/", True),
+        ("bigquerystorage.googleapis.com:443", True),
+        ("http://bigquery.googleapis.com", False),
+        ("https://example.org", False),
+        ("https://googleapis.com.example.org", False),
+        ("https://bigquery.googleapis.com@example.org", False),
+        ("https://example.org/bigquery.googleapis.com", False),
+        ("https://example.org\\.googleapis.com", False),
+    ],
+)
+def test_the_workers_own_credentials_go_to_google_alone(name, endpoint, is_googles):
+    for own in ({}, {"keySource": "APPLICATION_DEFAULT"}, {"keyfile": "/etc/key.json"}):
+        with nullcontext() if is_googles else pytest.raises(ConfigError, match="no address of Google's") as refused:
+            parse(**{name: endpoint}, **own)
+        assert is_googles or [problem.key for problem in refused.value.problems] == [name]
+    assert parse(**{name: endpoint}, keySource="JSON", keyfile=KEY), "the user's own key goes where the user says"
 
 
 def test_tables_of_topics():
