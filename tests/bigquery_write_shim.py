@@ -42,6 +42,7 @@ class AppendFault:
     lost: bool = False
     times: int = 1
     after: int = 0
+    message: str = "says the shim"
 
 
 class RefusedError(Exception):
@@ -104,7 +105,7 @@ class WriteShim:
             _complete(request, first)
             fault = self._fault()
             if fault is not None and not fault.lost:
-                context.abort(fault.code, f"{fault.code.name}, says the shim")
+                context.abort(fault.code, f"{fault.code.name}: {fault.message}")
             try:
                 with self._lock:
                     answer = self._append(request)

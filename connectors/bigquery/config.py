@@ -40,6 +40,10 @@ TASKS_KEY: Final = "bigquery.tasks"
 _OF_GOOGLE: Final = re.compile(r"(https://)?([a-z0-9-]+\.)+googleapis\.com(:443)?/?", re.IGNORECASE)
 
 
+_LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}")
+
+
 def _check_table_map(value: tuple[str, ...]) -> tuple[str, ...]:
     for pair in value:
         topic, found, table = pair.partition(":")
@@ -47,6 +51,26 @@ def _check_table_map(value: tuple[str, ...]) -> tuple[str, ...]:
             raise ValueError(f"{pair!r} is no topic:table")
     if len({pair.partition(":")[0] for pair in value}) < len(value):
         raise ValueError("A topic is named twice")
+    return value
+
+
+def _check_types(value: tuple[str, ...]) -> tuple[str, ...]:
+    known = [kind for kind in ColumnType if kind not in {ColumnType.RECORD, ColumnType.BYTES}]
+    for pair in value:
+        path, found, kind = pair.rpartition(":")
+        if not found or not path or kind.upper() not in known:
+            raise ValueError(f"{pair!r} is no field:TYPE with a type of {', '.join(known)}")
+    return value
+
+
+def _check_labels(value: tuple[str, ...]) -> tuple[str, ...]:
+    for pair in value:
+        name, found, text = pair.partition(":")
+        if not found or not _LABEL_KEY.fullmatch(name) or not _LABEL_VALUE.fullmatch(text):
+            raise ValueError(
+                f"{pair!r} is no key:value of a label: at most 63 lower-case letters, digits, _ and -, and the key "
+                "begins with a letter"
+            )
     return value
 
 
@@ -143,6 +167,19 @@ class BigQuerySinkConfig(DedupSettings):
     clustering: ListOf = key(
         "clusteringPartitionFieldNames", (),
         doc="At most 4 columns by which a new table is clustered; empty: the dedup fields.", group=TABLES,
+    )  # fmt: skip
+    column_types: Annotated[ListOf, AfterValidator(_check_types)] = key(
+        "table.column.types", (),
+        doc="Types of new columns, as field:TYPE,… with the path of the field and one of JSON, GEOGRAPHY, DATETIME, "
+        "TIMESTAMP, DATE, TIME, NUMERIC, BIGNUMERIC, FLOAT, INTEGER, BOOLEAN, STRING.", group=TABLES,
+    )  # fmt: skip
+    labels: Annotated[ListOf, AfterValidator(_check_labels)] = key(
+        "table.labels", (), doc="Labels of new tables, as key:value,…", group=TABLES
+    )
+    primary_key: ListOf = key(
+        "table.primary.key", (),
+        doc="Columns that BigQuery takes for the primary key of a new table, which it does not enforce; empty: with "
+        "dedup.mode=cdc the dedup fields, else none.", group=TABLES,
     )  # fmt: skip
     staging_suffix: Annotated[String, non_empty] = key(
         "intermediateTableSuffix", "tmp", doc="Part of the names of staging tables: _<table>_<suffix>_<batch>.",
@@ -296,6 +333,8 @@ class BigQuerySinkConfig(DedupSettings):
             yield ConfigProblem("dedup.delete", f"dedup.mode=cdc replaces rows, so it takes no soft delete. {instead}")
         if self.dedup_null_key == NullKey.APPEND:
             yield ConfigProblem("dedup.null.key", f"With dedup.mode=cdc every row has a primary key. {instead}")
+        if self.primary_key and set(self.primary_key) != set(self.dedup_fields):
+            yield ConfigProblem("table.primary.key", "With dedup.mode=cdc it is the dedup.fields: leave it out.")
         if len(self.dedup_order) > 1:
             yield ConfigProblem(
                 "dedup.order.by", f"dedup.mode=cdc orders by one field, then partition and offset. {instead}"
@@ -305,6 +344,11 @@ class BigQuerySinkConfig(DedupSettings):
     def extras(self) -> Extras:
         """Columns beside those of fields."""
         return Extras(self.key_column, self.coordinates_column)
+
+    @property
+    def table_labels(self) -> dict[str, str]:
+        """Labels of new tables."""
+        return {name: text for name, _, text in (pair.partition(":") for pair in self.labels)}
 
     @property
     def field_names(self) -> FieldNames:
@@ -320,4 +364,8 @@ class BigQuerySinkConfig(DedupSettings):
     @property
     def type_rules(self) -> TypeRules:
         """How columns are made of schemas."""
-        return TypeRules(self.field_names, ColumnType(self.decimals.upper()), self.all_nullable, self.debezium_integers)
+        pairs = (pair.rpartition(":") for pair in self.column_types)
+        return TypeRules(
+            self.field_names, ColumnType(self.decimals.upper()), self.all_nullable, self.debezium_integers,
+            {path: ColumnType(kind.upper()) for path, _, kind in pairs},
+        )  # fmt: skip

@@ -16,6 +16,7 @@ from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connectors.bigquery.client import open_warehouse
 from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane, first_pending
 from connectors.bigquery.preflight import check
@@ -163,7 +164,12 @@ class BigQuerySinkTask:
         assert self._warehouse is not None
         now_s = self._now_s()
         for lane in self._lanes.values():
-            failure = lane.advance(self._landing.land, self._executor, now_s)
+            try:
+                failure = lane.advance(self._landing.land, self._executor, now_s)
+            except RefusedJobError as error:
+                with self._warehouse.within(deadline):
+                    self._targets.check_unchanged(lane, error)
+                raise
             self._give_up(lane)
             if failure is not None:
                 self._failure = failure

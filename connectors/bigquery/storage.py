@@ -18,6 +18,8 @@ _REQUEST_BYTES: Final = 7 * 1024 * 1024
 """A request takes 10 MB, everything around the rows included."""
 _PASSING: Final = frozenset({"NOT_FOUND", "ABORTED", "CANCELLED", "INTERNAL"})
 """Codes that pass: a table or column that was just made is seen some seconds later, and Google ends old connections."""
+_NEW_COLUMN_TEXTS: Final = ("schema mismatch", "more fields than")
+"""What is said of a column that the stream does not see yet."""
 _Run = tuple[int, int]
 """Rows first..end-1 that one request holds."""
 
@@ -199,6 +201,6 @@ def _translated(table: str) -> Iterator[None]:
         raise RetriableError(f"BigQuery, appending to table {table}: {error.message}") from error
     except GoogleAPICallError as error:
         code = error.grpc_status_code.name if error.grpc_status_code is not None else ""
-        if code in _PASSING or "schema mismatch" in error.message.lower():
+        if code in _PASSING or any(text in error.message.lower() for text in _NEW_COLUMN_TEXTS):
             raise RetriableError(f"BigQuery, appending to table {table}: {error.message}") from error
         raise ConnectError(f"BigQuery refused appending to table {table} ({code}): {error.message}") from error

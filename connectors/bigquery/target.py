@@ -80,6 +80,18 @@ class Targets:
         if self._config.remembers_deletes:
             self._create_deletes(lane.target, lane.columns, lane.dedup)
 
+    def check_unchanged(self, lane: Lane, error: ConnectError) -> None:
+        """ConnectError names what somebody else changed on the lane's table, where that may be why it refused rows."""
+        table = self._warehouse.table(lane.target)
+        now = by_name(table.columns) if table is not None else {}
+        changed = [c for c in lane.columns if (found := now.get(c.name.lower())) is None or found.type != c.type]
+        if changed:
+            raise ConnectError(
+                f"Table {self._path(lane.target)} was changed by somebody else while rows were on their way: column "
+                f"{', '.join(column.name for column in changed)} is gone or has another type. {error.message}",
+                fix="Restart the task, which looks at the table anew and reads the rows again.",
+            ) from error
+
     def refused(self, batch: Batch, lanes: Mapping[str, Lane]) -> Mapping[int, Exception]:
         """All rows of a batch without keys, where keys tell rows apart and no record has shown yet what they are like.
 
@@ -206,7 +218,7 @@ class Targets:
                 key="autoCreateTables",
                 fix="Create it, or set autoCreateTables=true.",
             )
-        self._check_partition_field(target, columns)
+        self._check_named(target, columns)
         if config.captures:
             check_captured(self._path(target), columns, dedup)
         keys = (p.column for p in dedup.keys if "." not in p.column)
@@ -219,7 +231,8 @@ class Targets:
                 partition_by=config.partition_field or None,
                 expiration_ms=None if config.partition_expiration_ms == -1 else config.partition_expiration_ms,
                 cluster_by=clustering(config.clustering, keys, columns),
-                primary_key=[p.column for p in dedup.keys] if config.captures else (),
+                labels=config.table_labels,
+                primary_key=config.primary_key or ([p.column for p in dedup.keys] if config.captures else ()),
                 max_staleness_s=None if not config.captures or staleness_ms is None else staleness_ms // 1000,
             )
         )
@@ -229,7 +242,16 @@ class Targets:
         found = self._warehouse.table(target)
         return found.columns if found is not None else columns
 
-    def _check_partition_field(self, target: str, columns: Columns) -> None:
+    def _check_named(self, target: str, columns: Columns) -> None:
+        """ConfigError where a setting names a column that the records do not have."""
+        lacking = [name for name in self._config.primary_key if name.lower() not in by_name(columns)]
+        if lacking:
+            raise ConfigError(
+                f"Table {self._path(target)} cannot have the primary key {', '.join(self._config.primary_key)}: the "
+                f"records have no {', '.join(lacking)}, but {', '.join(column.name for column in columns)}.",
+                key="table.primary.key",
+                fix="Name columns of the records.",
+            )
         name = self._config.partition_field
         if name and name.lower() not in by_name(columns):
             raise ConfigError(

@@ -9,6 +9,7 @@
 | Date, Time, Timestamp           | DATE, TIME, TIMESTAMP                                |
 | io.debezium.time.*              | DATE, TIME, TIMESTAMP; INTEGER where in nanoseconds  |
 | io.debezium.data.Json           | JSON when the table has such a column, else STRING   |
+| what `table.column.types` names | the type given there                                 |
 | array, map, struct              | REPEATED, REPEATED RECORD of key and value, RECORD   |
 
 Source: BigQueryRecordConverter, KafkaLogicalConverters and DebeziumLogicalConverters of the WePay connector 2.6.
@@ -16,7 +17,9 @@ Source: BigQueryRecordConverter, KafkaLogicalConverters and DebeziumLogicalConve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from connect.api import schema as s
@@ -33,6 +36,7 @@ _SIMPLE: Final = {
     s.Type.INT64: ColumnType.INTEGER, s.Type.FLOAT32: ColumnType.FLOAT, s.Type.FLOAT64: ColumnType.FLOAT,
     s.Type.BOOLEAN: ColumnType.BOOLEAN, s.Type.STRING: ColumnType.STRING, s.Type.BYTES: ColumnType.BYTES,
 }  # fmt: skip
+_NESTED: Final = frozenset({s.Type.STRUCT, s.Type.ARRAY, s.Type.MAP})
 _LOGICAL: Final = {
     s.DATE: ColumnType.DATE, s.TIME: ColumnType.TIME, s.TIMESTAMP: ColumnType.TIMESTAMP,
     f"{NAMESPACE}Date": ColumnType.DATE, f"{NAMESPACE}Time": ColumnType.TIME,
@@ -49,13 +53,14 @@ BIGNUMERIC_DIGITS: Final = (76, 38)
 class TypeRules:
     """How columns are made of schemas. `decimals`: FLOAT, NUMERIC or BIGNUMERIC. `nullable`: no column is REQUIRED.
 
-    `debezium_integers`: Debezium's timestamps are INTEGER.
+    `debezium_integers`: Debezium's timestamps are INTEGER. `chosen`: types of fields by their path.
     """
 
     names: FieldNames
     decimals: ColumnType = ColumnType.FLOAT
     nullable: bool = False
     debezium_integers: bool = False
+    chosen: Mapping[str, ColumnType] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def columns_of(schema: s.Schema, rules: TypeRules, path: str = "") -> tuple[ColumnSchema, ...]:
@@ -67,6 +72,8 @@ def column_of(name: str, schema: s.Schema, rules: TypeRules, path: str) -> Colum
     """The column of one field."""
     mode = NULLABLE if schema.optional or rules.nullable else REQUIRED
     column = ColumnSchema(rules.names.column(name, path), ColumnType.STRING, mode)
+    if path in rules.chosen and schema.type not in _NESTED:
+        return replace(column, type=rules.chosen[path])
     if schema.name == s.DECIMAL:
         return replace(column, type=rules.decimals)
     if schema.name in _LOGICAL and not (rules.debezium_integers and schema.name in _DEBEZIUM_TIMESTAMPS):

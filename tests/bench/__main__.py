@@ -2,7 +2,7 @@
 
 Throughput goes to a table and bench.json, that of SQL servers to bench-sql.json, the figures of a cluster of two
 workers to bench-cluster.json, those of database logs to bench-log.json,
-duplicates in BigQuery to bench-bigquery.json.
+duplicates in BigQuery, and merges, to bench-bigquery.json.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rich.table import Table
 
 from connect.services import KafkaService
 from tests.bench.bigquery_duplicates import duplicates_table, measure_duplicates
+from tests.bench.bigquery_merge import measure_merges, merges_table
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.profile_table import profile_table
@@ -79,11 +80,12 @@ def main() -> int:
             CONSOLE.print(log_table(logs))
             CONSOLE.print(profile_table(logs))
         if options.only in {None, "bigquery"}:
-            duplicates = measure_duplicates()
+            duplicates, merges = measure_duplicates(), measure_merges()
             options.out.with_name(f"{options.out.stem}-bigquery.json").write_text(
-                json.dumps(duplicates, indent=1) + "\n"
+                json.dumps([*duplicates, *merges], indent=1) + "\n"
             )
             CONSOLE.print(duplicates_table(duplicates))
+            CONSOLE.print(merges_table(merges))
         if options.only in {None, "cluster"}:
             found = cluster_entries(kafka, folder, lambda topic: new_topic(kafka, topic), CONSOLE.print)
             out = options.out.with_name(f"{options.out.stem}-cluster.json")

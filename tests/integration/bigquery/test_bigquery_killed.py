@@ -69,6 +69,35 @@ def config_of(kafka, dataset, topic: str, **others: str) -> dict[str, str]:
     return {**given, **dataset.settings(), **dead_letters, "topics": topic, **others}
 
 
+def test_each_record_is_a_row_once_after_the_worker_was_killed(worker, kafka, dataset, unique):
+    topic, name = f"{unique}-orders", f"{unique}-sink"
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.create_topics([NewTopic(topic, PARTITIONS, config={"retention.ms": "-1"})])[topic].result(30)
+    messages = [m for m in duplicates(seed=3, count=2000) if m.text is not None]
+    produce(kafka, topic, messages)
+    config = config_of(
+        kafka, dataset, topic, **{"append.exactly.once": "true", "consumer.override.max.poll.records": "50",
+                                  "timePartitioningType": "NONE", "tasks.max": "2"},
+    )  # fmt: skip
+    for key in [key for key in config if key.startswith("dedup.")]:
+        del config[key]
+    assert worker.create(name, config).status_code == 201
+    counted = f"SELECT COUNT(*) AS found FROM `{dataset.name}`.`{topic}`"
+    for least in (1, 800):
+        wait_for(
+            lambda least=least: topic in dataset.tables() and dataset.query(counted)[0]["found"] >= least,
+            90, f"{least} rows, see {worker.log_tail()}",
+        )  # fmt: skip
+        worker.kill()
+        worker.start()
+    wait_for(
+        lambda: committed(kafka, name, topic) == len(messages), 120, f"all commits; {worker.log_tail()}", pause_s=1.0
+    )
+    rows = dataset.query(f"SELECT _kafka_partition AS p, _kafka_offset AS o FROM `{dataset.name}`.`{topic}`")
+    ends = [sum(m.partition == p for m in messages) for p in range(PARTITIONS)]
+    assert sorted((row["p"], row["o"]) for row in rows) == [(p, o) for p, end in enumerate(ends) for o in range(end)]
+
+
 @pytest.mark.parametrize("tasks", [1, 2])
 def test_the_table_equals_the_model_after_the_worker_was_killed(worker, kafka, dataset, unique, tasks):
     topic, name = f"{unique}-orders", f"{unique}-sink"

@@ -11,9 +11,10 @@ from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
 from connect.plugins import Catalog
 from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import Deletes, Keep
+from connectors.bigquery.dedup import Deletes, Keep, placed
 from connectors.bigquery.java_keys import OLD_NAMES, WITHOUT_EFFECT
 from connectors.bigquery.paths import Path, Root
+from connectors.bigquery.table_schema import ColumnType
 
 REQUIRED = {"project": "p", "defaultDataset": "d", "dedup.fields": "id"}
 README = FilePath(__file__).parents[3] / "connectors" / "bigquery" / "README.md"
@@ -189,6 +190,25 @@ def test_a_configuration_of_the_java_connector_runs_as_it_stands():
 def test_a_window_needs_a_column_that_says_which_partition():
     assert "timestampPartitionFieldName" in problems(dedup__window="3d")["dedup.window"]
     assert "dedup.window" in problems(dedup__late="drop")["dedup.late"]
+
+
+def test_types_and_labels_of_new_tables():
+    given = parse(table__column__types="a.b:json, at:DATETIME", table__labels="team:shop,stage:")
+    assert given.type_rules.chosen == {"a.b": ColumnType.JSON, "at": ColumnType.DATETIME}
+    assert given.table_labels == {"team": "shop", "stage": ""}
+    assert "a type of" in problems(table__column__types="at:RECORD")["table.column.types"]
+    assert "lower-case" in problems(table__labels="Team:shop")["table.labels"]
+
+
+def test_exactly_once_is_a_way_of_its_own():
+    told = problems(append__exactly__once="true")["append.exactly.once"]
+    assert "dedup.mode=merge has its own way" in told
+    loads = problems(append__exactly__once="true", enableBatchMode="true", dedup__fields="")
+    assert "dedup.fields=__topic,__partition,__offset" in loads["append.exactly.once"]
+    rules = parse(append__exactly__once="true", dedup__fields="").dedup
+    assert [p.column for p in placed(rules, parse().field_names, None).order] == [
+        "_kafka_partition", "_kafka_offset", "_kafka_topic"
+    ]  # fmt: skip
 
 
 def test_the_readme_has_the_settings_as_they_are_declared():

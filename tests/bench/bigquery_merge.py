@@ -1,0 +1,110 @@
+"""The merge path of the BigQuery sink into the emulated service: rows a second, and the worker's CPU for them.
+
+Rows are Arrow columns, as converters give them; what is timed is the sink: admission, Parquet, load job, MERGE. Figures
+of CPU are the sink's own process; the service has the other cores. Beside it a merge of staged keys into a large table.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import bigquery
+from rich.table import Table
+
+from connect.api import schema as s
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.services import BigQueryService
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.sink import BigQuerySinkConnector
+
+ROWS, BATCH, STAGED, STORED = 1_000_000, 2_000, 100_000, 1_000_000
+PLACE = TopicPartition("orders", 0)
+SCHEMA = s.struct({"id": s.INT64, "text": s.STRING, "price": s.FLOAT64, "open": s.BOOLEAN})
+LIMIT_S = 120.0
+
+
+def measure_merges() -> list[dict[str, Any]]:
+    """An entry for a stream of rows about a tenth as many ids, and one for keys merged into a table that is there."""
+    with BigQueryService() as service:
+        endpoint = service.endpoint
+        client = bigquery.Client(
+            project=endpoint.project, credentials=AnonymousCredentials(), client_options={"api_endpoint": endpoint.url}
+        )
+        dataset = f"bench_{secrets.token_hex(3)}"
+        client.create_dataset(dataset, timeout=30)
+        settings = {
+            "project": endpoint.project, "defaultDataset": dataset, "bigquery.endpoint": endpoint.url,
+            "bigquery.insecure": "true", "timePartitioningType": "NONE", "dedup.fields": "id",
+            "dedup.merge.interval.ms": "3600000", "dedup.merge.max.records": "250000",
+            "buffer.max.bytes": str(512 * 2**20),
+        }  # fmt: skip
+        entries = [_stream("rows of a tenth as many ids", settings, ROWS, ROWS // 10)]
+        _fill(client, dataset, STORED)
+        large = {**settings, "topic2TableMap": "orders:large", "dedup.merge.max.records": str(STAGED)}
+        entries.append(_stream("keys into 1,000,000 rows", large, STAGED, STAGED))
+        client.close()
+    return entries
+
+
+def merges_table(entries: list[dict[str, Any]]) -> Table:
+    table = Table("what", "rows", "s", "rows/s", "cpu s per M rows", "merges", title="The merge path of BigQuery")
+    for entry in entries:
+        table.add_row(
+            *(str(entry[name]) for name in ("name", "rows", "seconds", "rows_per_s", "cpu_s_per_m", "merges"))
+        )
+    return table
+
+
+def _stream(name: str, settings: Mapping[str, str], rows: int, ids: int) -> dict[str, Any]:
+    batches = list(_batches(rows, ids))
+    connector = BigQuerySinkConnector(BigQuerySinkConfig.parse(settings))
+    task, context = connector.task(connector.task_configs(1)[0]), FakeSinkContext()
+    task.open(context)
+    began_s, began_cpu_s = time.monotonic(), time.process_time()
+    try:
+        for batch in batches:
+            task.put(batch, Deadline.after(LIMIT_S))
+        limit = Deadline.after(LIMIT_S)
+        while task.flush(Deadline.after(5.0)).get(PLACE) != rows:
+            if not limit.wait(0.1):
+                raise RuntimeError(f"{rows} rows were not in BigQuery within {LIMIT_S} s.")
+        took_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
+        task.flush(Deadline.after(5.0))
+    finally:
+        task.close()
+    return {
+        "name": name, "rows": rows, "seconds": round(took_s, 1), "rows_per_s": int(rows / took_s),
+        "cpu_s_per_m": round(cpu_s / rows * 1e6, 2), "merges": int(context.gauges["merges_total"]),
+    }  # fmt: skip
+
+
+def _batches(rows: int, ids: int) -> Iterator[Batch]:
+    for first in range(0, rows, BATCH):
+        offsets = pa.array(range(first, min(first + BATCH, rows)), pa.int64())
+        numbers = [offset * 7919 % ids for offset in offsets.to_pylist()]
+        values = pa.StructArray.from_arrays(
+            [
+                pa.array(numbers, pa.int64()), pa.array([f"the text of message {n} {'x' * 60}" for n in numbers]),
+                pa.array([n / 7 for n in numbers]), pa.array([n % 2 == 0 for n in numbers]),
+            ],
+            names=[field.name for field in SCHEMA.fields],
+        )  # fmt: skip
+        times = pa.array(range(1_700_000_000_000 + first, 1_700_000_000_000 + first + len(offsets)), pa.int64())
+        yield Batch(
+            PLACE.topic, Column.from_arrow(values, SCHEMA), timestamps_ms=times, partition=PLACE.partition,
+            consumed=Consumed(PLACE, offsets, first + len(offsets)),
+        )  # fmt: skip
+
+
+def _fill(client: bigquery.Client, dataset: str, rows: int) -> None:
+    client.query(
+        f"CREATE TABLE `{dataset}`.large AS SELECT id, CAST(id AS STRING) AS text, 1.5 AS price, TRUE AS open "
+        f"FROM UNNEST(GENERATE_ARRAY(0, {rows - 1})) AS id"
+    ).result()

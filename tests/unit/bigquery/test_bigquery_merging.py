@@ -1,0 +1,137 @@
+"""What a task does for its own batches and those that others staged: refusals, and what a merge costs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from bigquery_oracle import Message, batch_of
+from bigquery_sql import SqlTable, config
+
+from connect.api.records import TopicPartition
+from connectors.bigquery.dedup import Deletes, Keep
+from connectors.bigquery.errors import RefusedJobError
+from connectors.bigquery.merging import Merging, Role
+from connectors.bigquery.sealed import Piece, SealedBatch
+from connectors.bigquery.table_schema import Columns
+from connectors.bigquery.warehouse import Changed, NewTable, TableFacts
+
+
+class Tables:
+    """Staging tables in memory. A merge is refused whose staged tables hold one of these ids."""
+
+    def __init__(self, columns: Columns, refuses: int | None = None) -> None:
+        self.columns = columns
+        self.refuses = refuses
+        self.staged: dict[str, TableFacts] = {}
+        self.sizes: dict[str, bytes] = {}
+        self.merged: list[str] = []
+        self.lock = threading.Lock()
+
+    def path(self, table: str) -> str:
+        return f"`{table}`"
+
+    def create(self, table: NewTable) -> bool:
+        with self.lock:
+            self.staged[table.name] = TableFacts(
+                table.name, table.columns, dict(table.labels or {}), table.description or ""
+            )
+        return True
+
+    def load(self, name: str, columns: Columns, parquet: Any, job_id: str) -> None:
+        self.sizes[name] = parquet.to_pybytes()
+
+    def table(self, name: str) -> TableFacts | None:
+        return self.staged.get(name, TableFacts(name, self.columns, {}, "") if name == "orders" else None)
+
+    def label(self, name: str, labels: Mapping[str, str], *, description: str | None = None) -> None:
+        with self.lock:
+            now = self.staged[name]
+            self.staged[name] = TableFacts(
+                name, now.columns, {**now.labels, **labels}, now.description if description is None else description
+            )
+
+    def labelled(self, labels: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+        yield from ((n, t.labels) for n, t in list(self.staged.items()) if labels.items() <= t.labels.items())
+
+    def drop(self, name: str) -> None:
+        self.staged.pop(name, None)
+
+    def scanned_bytes(self, sql: str) -> int:
+        return 10 * 2**30
+
+    def run(self, sql: str, job_id: str, doing: str) -> Changed:
+        named = [name for name in self.staged if f"`{name}`" in sql]
+        if self.refuses is not None and any(self._holds(name, self.refuses) for name in named):
+            raise RefusedJobError("a partition too many")
+        self.merged += named
+        return Changed(inserted=len(named), billed_bytes=7)
+
+    def _holds(self, name: str, number: int) -> bool:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        return number in pq.read_table(pa.BufferReader(self.sizes[name]))["id"].to_pylist()
+
+
+@pytest.fixture(scope="module")
+def table() -> SqlTable:
+    return SqlTable(config())
+
+
+def batch(table: SqlTable, partition: int, *ids: int) -> SealedBatch:
+    admitted = table.admission.admit(batch_of([Message(partition, i, number, 0) for i, number in enumerate(ids)]))
+    piece = Piece(TopicPartition("orders", partition), admitted.rows, admitted.offsets)
+    return SealedBatch("orders", (piece,), table.columns, table.dedup, None)
+
+
+def merging(tables: Tables, task: int = 0, tasks: int = 1, figures: dict[str, int] | None = None) -> Merging:
+    return Merging(
+        tables, Role("c", task, tasks, "tmp"), keep=Keep.LATEST, deletes=Deletes.TOMBSTONE, remembers_deletes=False,
+        window_column=None, interval_s=60.0, report=(figures if figures is not None else {}).update,
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+def test_what_a_merge_costs_is_said_once_for_a_day_and_after_each_merge(table, caplog):
+    caplog.set_level(logging.INFO)
+    figures: dict[str, int] = {}
+    one = merging(Tables(table.columns), figures=figures)
+    one.land(batch(table, 0, 1, 2, 3))
+    one.land(batch(table, 0, 4))
+    said = [record.getMessage() for record in caplog.records]
+    assert said[0] == (
+        "A merge into table orders reads 10737418240 bytes; one every 60 s reads 14400.0 GiB a day (about 87.89 USD on "
+        "demand, at 6.25 USD a TiB)."
+    )
+    assert [line.split(": ")[1] for line in said[1:]] == [
+        "3 rows staged, 1 inserted, 0 updated, 0 deleted, 2 dropped as duplicate or older; 7 bytes billed.",
+        "1 rows staged, 1 inserted, 0 updated, 0 deleted, 0 dropped as duplicate or older; 7 bytes billed.",
+    ]
+    assert figures["merged_bytes_billed_total"] == 7
+
+
+def test_staging_tables_of_a_refused_merge_are_dropped_and_its_row_is_named(table):
+    tables = Tables(table.columns, refuses=3)
+    assert list(merging(tables).land(batch(table, 0, 1, 2, 3, 4))) == [2]
+    assert tables.staged == {}
+
+
+def test_a_bad_row_of_another_task_holds_up_nobody_else(table, monkeypatch):
+    monkeypatch.setattr("connectors.bigquery.merging._LOOK_S", 0.02)
+    tables = Tables(table.columns, refuses=13)
+    leader_task = next(task for task in (0, 1) if Role("c", task, 2, "tmp").merges("orders"))
+    leader, other = merging(tables, leader_task, 2), merging(tables, 1 - leader_task, 2)
+    refused: dict[int, Exception] = {}
+    thread = threading.Thread(target=lambda: refused.update(other.land(batch(table, 1, 11, 12, 13, 14))))
+    thread.start()
+    for number in range(400):
+        if not thread.is_alive():
+            break
+        leader.land(batch(table, 0, number + 100))
+        thread.join(0.02)
+    assert list(refused) == [2]
+    assert "a partition too many" in str(refused[2])
+    assert tables.staged == {}
