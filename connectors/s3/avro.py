@@ -20,6 +20,7 @@ from connect.api.codec import AvroValues
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Schema
+from connectors.s3.compression import unpacked_snappy_block
 from connectors.s3.formats import Prepared, StoredObject
 
 if TYPE_CHECKING:
@@ -50,16 +51,7 @@ def _pack_snappy(data: bytes) -> bytes:
 
 
 def _unpack_snappy(data: bytes) -> bytes:
-    import pyarrow as pa
-
-    size, shift, at = 0, 0, 0
-    while True:  # Snappy's own head: the uncompressed size as a varint
-        size |= (data[at] & 0x7F) << shift
-        if data[at] < 0x80:
-            break
-        shift, at = shift + 7, at + 1
-    unpacked: bytes = pa.Codec("snappy").decompress(data[:-4], size, asbytes=True)
-    return unpacked
+    return unpacked_snappy_block(data[:-4])
 
 
 def _pack_zstd(data: bytes) -> bytes:

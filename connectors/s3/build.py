@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from connect.api.codec import AvroValues
+from connect.api.errors import ConfigProblem
 from connect.api.schema import Schema
 from connectors.s3.avro import AvroFormat
+from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.bulk_layout import BulkLayout
 from connectors.s3.classes import (
     AVRO_FORMAT,
@@ -53,9 +56,77 @@ WritesAvro = Callable[[Schema, Mapping[str, str]], AvroValues]
 _HOUR_MS = 3_600_000
 
 
+class Plan(Protocol):
+    """What a task works by, made of a connector's settings."""
+
+    @property
+    def bucket(self) -> BucketConfig:
+        """How the bucket is reached, and what its objects bear."""
+
+    @property
+    def probe_prefix(self) -> str:
+        """Where a check may write."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """When files end because of the clock."""
+
+    @property
+    def open_bytes_max(self) -> int | None:
+        """Bytes of open files beyond which the largest end; None: no bound."""
+
+    def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
+        """What decides how a batch is written, and where."""
+
+    def rotation(self, topic_id: str | None) -> Rotation:
+        """When files of a topic partition end because of records."""
+
+    def weaknesses(self) -> Iterator[ConfigProblem]:
+        """Why a restart can write a record twice, unless that was accepted."""
+
+
+class ConfluentPlan:
+    """As Confluent's settings say."""
+
+    def __init__(self, config: S3SinkConfig) -> None:
+        self._config = config
+
+    @property
+    def bucket(self) -> BucketConfig:
+        """The settings themselves."""
+        return self._config
+
+    @property
+    def probe_prefix(self) -> str:
+        """topics.dir."""
+        return self._config.topics_dir
+
+    @property
+    def schedule(self) -> Schedule:
+        """When files end because of the clock."""
+        return schedule_of(self._config)
+
+    @property
+    def open_bytes_max(self) -> int | None:
+        """buffer.max.bytes, where it counts."""
+        return self._config.open_bytes_max
+
+    def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
+        """What decides how a batch is written, and where."""
+        return intake_of(self._config, now_ms, avro)
+
+    def rotation(self, topic_id: str | None) -> Rotation:
+        """When files of a topic partition end because of records."""
+        return rotation_of(self._config, topic_id)
+
+    def weaknesses(self) -> Iterator[ConfigProblem]:
+        """Why a restart can write a record twice, unless that was accepted."""
+        yield from self._config.weaknesses() if self._config.exactly_once is None else ()
+
+
 def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
     """What decides how a batch is written, and where."""
-    extractor, beside = _extractor_of(config, now_ms), _beside(config, avro)
+    extractor, beside = extractor_of(config, now_ms), _beside(config, avro)
     values = _one_format(config, config.format_class, avro)
     file_format: Format = StrandsFormat(values, beside, config.writes_tombstones) if beside else values
     return Intake(
@@ -175,7 +246,8 @@ def _partitioner_of_class(config: S3SinkConfig, extractor: TimestampExtractor) -
     return by_time
 
 
-def _extractor_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> TimestampExtractor:
+def extractor_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> TimestampExtractor:
+    """Says when a record happened."""
     if config.timestamp_extractor == "Wallclock":
         return Wallclock(now_ms)
     return RecordTime() if config.timestamp_extractor == "Record" else FieldTime(config.timestamp_field)

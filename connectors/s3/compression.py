@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,8 +16,13 @@ _GZIP_BYTES: Final = 268_000
 """What deflate holds at its default window and level of memory (zlib.h)."""
 _ZSTD_BYTES: Final = 1_300_000
 """What zstd holds at its default level, about (ZSTD_estimateCStreamSize of level 1)."""
-_EXTENSIONS: Final = {"none": "", "gzip": ".gz", "zstd": ".zst"}
-_CONTENT_TYPES: Final = {"none": "", "gzip": "application/gzip", "zstd": "application/zstd"}
+_EXTENSIONS: Final = {"none": "", "gzip": ".gz", "zstd": ".zst", "snappy": ".snappy"}
+_CONTENT_TYPES: Final = {
+    "none": "", "gzip": "application/gzip", "zstd": "application/zstd", "snappy": "application/x-snappy",
+}  # fmt: skip
+_SNAPPY_HEAD: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+"""Magic, version and oldest compatible version of snappy-java's SnappyOutputStream."""
+_SNAPPY_BLOCK: Final = 32 * 1024
 
 
 class Packer(Protocol):
@@ -35,7 +41,7 @@ class Packer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """kind: none, gzip or zstd. level: zlib's, -1 its default; zstd has its own."""
+    """kind: none, gzip, zstd or snappy (the stream of snappy-java). level: zlib's, -1 its default; zstd has its own."""
 
     kind: str = "none"
     level: int = -1
@@ -62,6 +68,8 @@ class Compression:
                 return _Gzip(self.level)
             case "zstd":
                 return _Zstd()
+            case "snappy":
+                return _Snappy()
         return _Plain()
 
     def unpacked(self, data: pa.Buffer) -> bytes:
@@ -70,6 +78,8 @@ class Compression:
 
         if self.kind == "none":
             return bytes(data)
+        if self.kind == "snappy":
+            return _unpacked_snappy(bytes(data))
         with pa.CompressedInputStream(pa.BufferReader(data), self.kind) as stream:
             text: bytes = stream.read()
         return text
@@ -114,6 +124,56 @@ class _Zstd:
     def end(self) -> bytes:
         self._stream.close()
         return self._file.take()
+
+
+class _Snappy:
+    size_bytes = _SNAPPY_BLOCK
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+        self._begun = False
+
+    def pack(self, text: Any) -> bytes:
+        self._waiting += text
+        whole = len(self._waiting) - len(self._waiting) % _SNAPPY_BLOCK
+        return self._packed(whole)
+
+    def end(self) -> bytes:
+        return self._packed(len(self._waiting))
+
+    def _packed(self, size: int) -> bytes:
+        import pyarrow as pa
+
+        made = [] if self._begun else [_SNAPPY_HEAD]
+        self._begun = True
+        for at in range(0, size, _SNAPPY_BLOCK):
+            packed = pa.Codec("snappy").compress(bytes(self._waiting[at : min(at + _SNAPPY_BLOCK, size)]), asbytes=True)
+            made.append(struct.pack(">i", len(packed)) + packed)
+        del self._waiting[:size]
+        return b"".join(made)
+
+
+def _unpacked_snappy(data: bytes) -> bytes:
+    at, parts = len(_SNAPPY_HEAD), []
+    while at < len(data):
+        (size,) = struct.unpack_from(">i", data, at)
+        parts.append(unpacked_snappy_block(data[at + 4 : at + 4 + size]))
+        at += 4 + size
+    return b"".join(parts)
+
+
+def unpacked_snappy_block(data: bytes) -> bytes:
+    """The content of one block, whose head is its size as a varint."""
+    import pyarrow as pa
+
+    size, shift, at = 0, 0, 0
+    while True:
+        size |= (data[at] & 0x7F) << shift
+        if data[at] < 0x80:
+            break
+        shift, at = shift + 7, at + 1
+    unpacked: bytes = pa.Codec("snappy").decompress(data, size, asbytes=True)
+    return unpacked
 
 
 class _Taken:

@@ -145,7 +145,7 @@ class S3SinkConfig(FormatConfig):
     file_delim: Annotated[String, non_empty] = key(
         "file.delim", "+", doc="Between topic, partition and offset in a file name.", group="Names"
     )
-    offset_pad_width: Annotated[Int, between(0, 19)] = key(
+    offset_pad_width: Annotated[Int, between(0, 99)] = key(
         "filename.offset.zero.pad.width", 10, doc="Digits of the start offset in a file name.", importance="low",
         group="Names",
     )  # fmt: skip

@@ -117,6 +117,10 @@ class PartitionFiles:
         due = [f for f in self._open.by_place.values() if schedule.is_due(f.opened_ms, f.last_row_ms, now_ms)]
         self._end(due)
 
+    def end_all(self) -> None:
+        """End all files."""
+        self._end(list(self._open.by_place.values()))
+
     def end_largest(self, most_bytes: int) -> None:
         """End the largest files, until they hold so many bytes together, and encode them."""
         numbers = {number for spool in self._spools.values() for number in spool.largest(most_bytes)}

@@ -136,7 +136,10 @@ class Layout:
     def is_surely_short(self, topic: str, path_length: int, partition: TopicPartition) -> bool:
         """No path of so many characters makes a key longer than S3 takes, whatever they are and at any offset."""
         others = self.key(Place(topic, ""), partition, 0) + self.longest_extension
-        return len(others.encode()) + _OFFSET_DIGITS_MAX + _UTF8_BYTES_MAX * path_length <= KEY_BYTES_MAX
+        return (
+            len(others.encode()) + max(_OFFSET_DIGITS_MAX, self.pad_width) + _UTF8_BYTES_MAX * path_length
+            <= KEY_BYTES_MAX
+        )
 
     def refusal(self, place: Place, partition: TopicPartition, offset: int) -> ConnectError | None:
         """Why a row with an offset up to this one cannot lie there: S3 takes keys of up to 1,024 bytes of UTF-8."""

@@ -15,6 +15,7 @@ _TOKEN = re.compile(r"''|'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 
 _NAMES = frozenset("Ea")
 _NAMED_MONTH = 3
+_ANY_TIME = datetime(1970, 1, 1)  # noqa: DTZ001 - local times
 
 
 def _number(of: Callable[[datetime], int]) -> Callable[[datetime, int], str]:
@@ -95,6 +96,11 @@ class PathFormat:
         width = len(text)
         self.has_names = self.has_names or letter in _NAMES or (letter == "M" and width >= _NAMED_MONTH)
         return lambda at: form(at, width)
+
+    @property
+    def constant(self) -> str:
+        """The text of a pattern without letters."""
+        return self.format(_ANY_TIME)
 
     def format(self, at: datetime) -> str:
         """The text of a local time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.config import S3SinkConfig
 
 
@@ -24,9 +25,18 @@ SINK = Plugin(
     doc="Writes topics to an S3 bucket as Parquet, Avro, JSON lines or raw bytes; each record is in one object.",
     capabilities=frozenset({Capability.EXACTLY_ONCE}),
 )
+AIVEN_SINK = Plugin(
+    kind=PluginKind.SINK,
+    name="io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector",
+    factory="connectors.s3.aiven.sink:AivenS3SinkConnector",
+    config=AivenS3SinkConfig,
+    version=_product_version(),
+    doc="The S3 sink with the settings and file names of Aiven's; each record is in one object.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE}),
+)
 
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """The S3 sink."""
-    return [SINK]
+    """The S3 sink by the names and settings of Confluent's and of Aiven's."""
+    return [SINK, AIVEN_SINK]

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """rotate.schedule.interval.ms and rotate.idle.ms; None: off."""
+    """rotate.schedule.interval.ms and rotate.idle.ms; None: off. each_flush: files end at every flush."""
 
     interval_ms: int | None
     idle_ms: int | None
     timezone: str
+    each_flush: bool = False
 
     def due_ms(self, opened_ms: int) -> int | None:
         """The first multiple of the interval, counted from local midnight, after files were opened."""

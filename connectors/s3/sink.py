@@ -14,7 +14,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
-from connectors.s3.build import intake_of, rotation_of, schedule_of
+from connectors.s3.build import ConfluentPlan, Plan
 from connectors.s3.bulk import S3BulkWriter
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.files import PartitionFiles
@@ -38,11 +38,7 @@ class S3SinkConnector:
 
     def check(self, deadline: Deadline) -> None:
         """List, create, create again and delete a probe object. ConfigError names what to change."""
-        bucket = Bucket(self._config)
-        try:
-            bucket.check(self._config.topics_dir, deadline)
-        finally:
-            bucket.close()
+        check_bucket(ConfluentPlan(self._config), deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """The same configuration for each task."""
@@ -50,7 +46,7 @@ class S3SinkConnector:
 
     def task(self, config: Mapping[str, str]) -> S3SinkTask:
         """A task, not yet open."""
-        return S3SinkTask(S3SinkConfig.parse(config))
+        return S3SinkTask(ConfluentPlan(S3SinkConfig.parse(config)))
 
     def bulk_writer(self, ctx: BulkSinkContext) -> S3BulkWriter:
         """A writer of a backfill's chunks."""
@@ -61,13 +57,22 @@ class S3SinkConnector:
         return TrialObjects(self._config, name)
 
 
+def check_bucket(plan: Plan, deadline: Deadline) -> None:
+    """List, create, create again and delete a probe object. ConfigError names what to change."""
+    bucket = Bucket(plan.bucket)
+    try:
+        bucket.check(plan.probe_prefix, deadline)
+    finally:
+        bucket.close()
+
+
 class S3SinkTask:
     """Writes the partitions assigned to it. Owned by the task thread."""
 
-    def __init__(self, config: S3SinkConfig, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
-        self._config = config
+    def __init__(self, plan: Plan, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._plan = plan
         self._now_ms = now_ms
-        self._schedule = schedule_of(config)
+        self._schedule = plan.schedule
         self._files: dict[TopicPartition, PartitionFiles] = {}
         self._topic_ids: dict[str, str | None] = {}
         self._bucket: Bucket | None = None
@@ -80,11 +85,11 @@ class S3SinkTask:
     def open(self, ctx: SinkContext) -> None:
         """Build the client; the first upload connects."""
         self._ctx = ctx
-        self._intake = intake_of(self._config, self._now_ms, ctx.avro)
-        self._bucket = Bucket(self._config)
-        self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format, self._config.tags)
+        self._intake = self._plan.intake(self._now_ms, ctx.avro)
+        self._bucket = Bucket(self._plan.bucket)
+        self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format, self._plan.bucket.tags)
         self._reaches = Reaches(self._bucket, self._intake.layout)
-        for weakness in self._config.weaknesses() if self._config.exactly_once is None else ():
+        for weakness in self._plan.weaknesses():
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
@@ -109,7 +114,7 @@ class S3SinkTask:
             if other != partition:
                 # What was polled at once comes at once: no more of theirs is on its way.
                 known.settle()
-        if files.topic_id is not None and self._config.conditional_writes:
+        if files.topic_id is not None and self._plan.bucket.conditional_writes:
             self._reaches.learn(files, [part for part in admission.parts if part.facts.length], deadline)
         for part in admission.parts:
             files.take(part, self._now_ms())
@@ -134,6 +139,8 @@ class S3SinkTask:
             files.settle()
         self._end_due()
         for files in self._files.values():
+            if self._schedule.each_flush:
+                files.end_all()
             files.encode()
         failure = self._uploads.advance(self._files, deadline)
         self._report(self._uploads)
@@ -171,7 +178,7 @@ class S3SinkTask:
 
     def _keep_to_memory(self) -> None:
         """Keep to buffer.max.bytes; what was polled last waits for the rest of its poll, and is no file yet."""
-        most = self._config.open_bytes_max
+        most = self._plan.open_bytes_max
         held = sum(files.open_bytes for files in self._files.values())
         if most is None or held <= most:
             return
@@ -190,7 +197,7 @@ class S3SinkTask:
             if partition.topic not in self._topic_ids:
                 self._topic_ids[partition.topic] = self._ctx.topic_id(partition.topic, deadline)
             topic_id = self._topic_ids[partition.topic]
-            rotation = rotation_of(self._config, topic_id)
+            rotation = self._plan.rotation(topic_id)
             found = self._files[partition] = PartitionFiles(partition, rotation, self._intake.format, topic_id)
         return found
 
@@ -198,7 +205,7 @@ class S3SinkTask:
         failure = uploads.advance(self._files, deadline)
         if failure is None and uploads.under_way:
             failure = RetriableError(
-                f"{uploads.under_way} objects are still on their way to s3://{self._config.bucket}."
+                f"{uploads.under_way} objects are still on their way to s3://{self._plan.bucket.bucket}."
             )
         if failure is not None:
             raise failure

@@ -17,6 +17,7 @@ from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.schema import Schema
 from connect.services import S3Endpoint
 from connect.testing.fakes import FakeSinkContext
+from connectors.s3.build import ConfluentPlan
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.sink import S3SinkConnector, S3SinkTask
 
@@ -79,7 +80,7 @@ def connector(given: Mapping[str, str]) -> S3SinkConnector:
 
 
 def open_task(given: Mapping[str, str], **settings: Any) -> S3SinkTask:
-    task = S3SinkTask(S3SinkConfig.parse(given), **settings)
+    task = S3SinkTask(ConfluentPlan(S3SinkConfig.parse(given)), **settings)
     task.open(FakeSinkContext())
     return task
 

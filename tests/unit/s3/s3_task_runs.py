@@ -16,6 +16,7 @@ from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.api.schema import Schema
 from connect.convert.avro.values import avro_values
 from connect.testing.fakes import FakeSinkContext
+from connectors.s3.build import ConfluentPlan
 from connectors.s3.sink import S3SinkTask
 
 
@@ -42,7 +43,7 @@ class TaskRun:
         self._store = store
         self._now_ms = 0
         given = config(store, **{"flush_size": "1000", "rotate_schedule_interval_ms": "1000", **settings})
-        self._task = S3SinkTask(given, now_ms=lambda: self._now_ms)
+        self._task = S3SinkTask(ConfluentPlan(given), now_ms=lambda: self._now_ms)
         self._task.open(FakeSinkContext(avro_values=avro_values))
 
     def put(self, given: Batch) -> None:

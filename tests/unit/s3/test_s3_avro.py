@@ -18,6 +18,7 @@ from connect.api.records import Batch, Column, Consumed
 from connect.convert.avro.values import avro_values
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.avro import CODECS, AvroFormat
+from connectors.s3.build import ConfluentPlan
 from connectors.s3.classes import AVRO_FORMAT
 from connectors.s3.sink import S3SinkTask
 
@@ -95,7 +96,9 @@ def test_connects_meta_data_is_in_the_schema_or_not():
 def test_a_changed_schema_begins_a_new_file_and_schemaless_rows_are_refused(store):
     settings = {"format_class": AVRO_FORMAT, "flush_size": "100", "avro_codec": "deflate"}
     clock = [0]
-    task = S3SinkTask(config(store, rotate_schedule_interval_ms="1000", **settings), now_ms=lambda: clock[0])
+    task = S3SinkTask(
+        ConfluentPlan(config(store, rotate_schedule_interval_ms="1000", **settings)), now_ms=lambda: clock[0]
+    )
     task.open(FakeSinkContext(avro_values=avro_values))
     one, two = s.struct({"a": s.INT32}).as_optional(), s.struct({"a": s.INT32, "b": s.STRING.as_optional()})
     task.put(batch([{"a": 1}, {"a": 2}], one), Deadline.after(10))

@@ -20,6 +20,7 @@ from connect.api.records import Batch, Column, Consumed
 from connect.convert.config import JsonConfig
 from connect.convert.json_converter import JsonConverter
 from connect.testing.fakes import FakeSinkContext
+from connectors.s3.build import ConfluentPlan
 from connectors.s3.classes import BYTES_FORMAT, DAILY_PARTITIONER, FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
 from connectors.s3.sink import S3SinkTask
 
@@ -42,7 +43,7 @@ def run(store: Store, values: list, polls: list[int], schema: s.Schema | None, *
     """The rows that were refused, by offset; all others are in objects and their offsets are durable."""
     clock = [0]
     given = config(store, **{"flush_size": "1000000", "rotate_schedule_interval_ms": "1000", **settings})
-    task = S3SinkTask(given, now_ms=lambda: clock[0])
+    task = S3SinkTask(ConfluentPlan(given), now_ms=lambda: clock[0])
     task.open(FakeSinkContext())
     bad: dict[int, Exception] = {}
     first = 0

@@ -12,7 +12,8 @@ import connectors.s3
 from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import intake_of, rules_of, schedule_of
+from connectors.s3.aiven.config import AivenS3SinkConfig
+from connectors.s3.build import ConfluentPlan, intake_of, rules_of, schedule_of
 from connectors.s3.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
@@ -38,9 +39,11 @@ def messages(**others: str) -> list[str]:
     return [problem.message for problem in raised.value.problems]
 
 
-def test_the_plug_in_bears_confluents_name_and_needs_no_heavy_import():
-    (plugin,) = connect_plugins()
-    assert plugin.name == "io.confluent.connect.s3.S3SinkConnector"
+def test_the_plug_ins_bear_confluents_and_aivens_names_and_need_no_heavy_import():
+    assert [plugin.name for plugin in connect_plugins()] == [
+        "io.confluent.connect.s3.S3SinkConnector",
+        "io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector",
+    ]
     code = "import sys, connectors.s3.plugin; print([m for m in ('pyarrow', 'polars', 'obstore') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -93,7 +96,7 @@ def test_a_time_partitioner_needs_a_duration_and_a_format():
 
 
 def open_and_close(config: S3SinkConfig) -> None:
-    task = S3SinkTask(config)
+    task = S3SinkTask(ConfluentPlan(config))
     task.open(FakeSinkContext())
     task.close()
 
@@ -172,6 +175,12 @@ def test_the_readme_has_the_settings_as_they_are_declared():
             *(_row(definition) for definition in S3SinkConfig.definitions() if not definition.internal),
         ]
     )
+
+
+def test_the_readme_has_aivens_settings_as_they_are_declared():
+    rows = (_row(definition) for definition in AivenS3SinkConfig.definitions())
+    head = ["| Key | Type | Default | What it does |", "| --- | --- | --- | --- |"]
+    assert _between("aiven") == "\n".join([*head, *rows])
 
 
 def test_the_readme_has_the_keys_without_effect_with_their_reasons():

@@ -22,6 +22,7 @@ from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, Consumed, Header
 from connect.convert.avro.values import avro_values
 from connect.testing.fakes import FakeSinkContext
+from connectors.s3.build import ConfluentPlan
 from connectors.s3.classes import (
     AVRO_FORMAT,
     CSV_FORMAT,
@@ -96,7 +97,7 @@ class Run:
         given = config(
             self.store, partitioner_class=FIELD_PARTITIONER, partition_field_name="p", **self.settings
         )  # fmt: skip
-        task = S3SinkTask(given, now_ms=lambda: self.clock_ms)
+        task = S3SinkTask(ConfluentPlan(given), now_ms=lambda: self.clock_ms)
         task.open(FakeSinkContext(avro_values=avro_values))
         return task
 

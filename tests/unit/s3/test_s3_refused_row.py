@@ -17,6 +17,7 @@ from connect.runtime.sink_loop import SinkLoop
 from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.used_topics import UsedTopics
 from connect.testing.fakes import FakeSinkContext
+from connectors.s3.build import ConfluentPlan
 from connectors.s3.sink import S3SinkTask
 
 pytestmark = pytest.mark.thorough
@@ -32,7 +33,7 @@ def live(store, log, kafka, settings):
     control = Control()
     raw = {**CONFIG, **settings}
     tolerance = Tolerance(SinkConnectorConfig.parse(raw), TaskFigures(), None)
-    task = S3SinkTask(config(store))
+    task = S3SinkTask(ConfluentPlan(config(store)))
     task.open(FakeSinkContext())
     loop = SinkLoop(
         task, FakeConsumer(kafka, control, {TP: log}), task_class="Sink", dead_letters=None, tolerance=tolerance,

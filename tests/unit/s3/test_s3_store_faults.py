@@ -18,6 +18,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.testing.fakes import FakeSinkContext
+from connectors.s3.build import ConfluentPlan
 from connectors.s3.sink import S3SinkConnector, S3SinkTask
 
 pytestmark = pytest.mark.thorough
@@ -33,7 +34,7 @@ def rows(start: int, stop: int, place: TopicPartition = TP, at_ms: int | None = 
 def open_task(
     store: Store, context: FakeSinkContext | None = None, now_ms: Callable[[], int] = lambda: 0, **others: str
 ) -> S3SinkTask:
-    task = S3SinkTask(config(store, **others), now_ms=now_ms)
+    task = S3SinkTask(ConfluentPlan(config(store, **others)), now_ms=now_ms)
     task.open(context or FakeSinkContext())
     return task
 

@@ -1,0 +1,184 @@
+"""The settings of Aiven's S3 sink, and the settings of this sink that they stand for. Values only.
+
+Source of names and defaults: S3SinkConfig and the fragments of commons in Aiven's cloud-storage-connectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, SecretStr
+
+from connect.api.config import (
+    Boolean,
+    ClassName,
+    ConnectorConfig,
+    Int,
+    ListOf,
+    Long,
+    Password,
+    String,
+    at_least,
+    between,
+    key,
+    non_empty,
+    one_of,
+)
+from connect.api.errors import ConfigProblem
+from connect.api.url import Url, UrlText
+from connectors.s3.aiven.template import Template
+from connectors.s3.classes import AVRO_FORMAT, DEFAULT_CREDENTIALS, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.limits import credentials_class, timezone_name
+
+_FORMER_NAMES: Final = {
+    "aws_access_key_id": "aws.access.key.id", "aws_secret_access_key": "aws.secret.access.key",
+    "aws_s3_bucket": "aws.s3.bucket.name", "aws_s3_endpoint": "aws.s3.endpoint", "aws_s3_region": "aws.s3.region",
+    "aws_s3_prefix": "aws.s3.prefix", "output_compression": "file.compression.type",
+    "output_fields": "format.output.fields", "timestamp.timezone": "file.name.timestamp.timezone",
+    "timestamp.source": "file.name.timestamp.source",
+}  # fmt: skip
+WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+    "aws.s3.part.size.bytes": "An object is finished by one conditional PUT.",
+    "aws.s3.backoff.max.delay.ms": "The first wait doubles within s3.request.timeout.ms.",
+    "kafka.retry.backoff.ms": "The framework backs off inside errors.retry.timeout.",
+}
+_ENDINGS: Final = {"none": "", "gzip": ".gz", "snappy": ".snappy", "zstd": ".zst"}
+_AVRO_CODECS: Final = {"none": "null", "gzip": "deflate", "snappy": "snappy", "zstd": "zstandard"}
+FIELDS: Final = ("key", "value", "offset", "timestamp", "headers")
+_ROWS_MAX: Final = 2**31 - 1
+_ROLE: Final = "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider"
+
+
+def _check_template(value: str) -> str:
+    if value:
+        Template.of(value)
+    return value
+
+
+class AivenS3SinkConfig(ConnectorConfig):
+    """Aiven's keys."""
+
+    bucket: Annotated[String, non_empty] = key("aws.s3.bucket.name", doc="The bucket.", importance="high", group="S3")
+    region: String = key("aws.s3.region", "us-east-1", doc="The bucket's AWS region.", group="S3")
+    endpoint: Url = key("aws.s3.endpoint", UrlText(""), doc="Endpoint of an S3-compatible store.", group="S3")
+    access_key_id: Password = key("aws.access.key.id", SecretStr(""), doc="Access key.", group="S3")
+    secret_access_key: Password = key("aws.secret.access.key", SecretStr(""), doc="Its secret.", group="S3")
+    credentials_provider: Annotated[ClassName, credentials_class] = key(
+        "aws.credentials.provider", DEFAULT_CREDENTIALS, doc="Where keys come from where none are given.", group="S3"
+    )
+    role_arn: String = key("aws.sts.role.arn", "", doc="A role to assume.", group="S3")
+    role_session_name: String = key("aws.sts.role.session.name", "", doc="The name of its sessions.", group="S3")
+    role_external_id: String = key("aws.sts.role.external.id", "", doc="The external id it asks for.", group="S3")
+    role_session_s: Annotated[Int, between(900, 43_200)] = key(
+        "aws.sts.role.session.duration", 3600, doc="Seconds of a session.", group="S3"
+    )
+    sts_endpoint: Url = key("aws.sts.config.endpoint", UrlText(""), doc="Endpoint of STS.", group="S3")
+    sse: Annotated[String, one_of("", "AES256", "aws:kms")] = key(
+        "aws.s3.sse.algorithm", "", doc="Encryption at rest that S3 is asked for.", group="S3"
+    )
+    backoff_ms: Annotated[Long, at_least(1)] = key(
+        "aws.s3.backoff.delay.ms", 100, doc="First wait before a request is made again.", group="S3"
+    )
+    retries: Annotated[Int, between(1, 30)] = key(
+        "aws.s3.backoff.max.retries", 3, doc="How often a request is made again.", group="S3"
+    )
+    prefix: String = key(
+        "aws.s3.prefix", "", doc="What names begin with where there is no file.name.template; may have variables.",
+        group="File",
+    )  # fmt: skip
+    name_prefix: String = key("file.name.prefix", "", doc="What all names begin with.", group="File")
+    template: Annotated[String, AfterValidator(_check_template)] = key(
+        "file.name.template", "", doc="Names of objects: {{topic}}, {{partition}}, {{start_offset}} (padding=true), "
+        "{{timestamp:unit=yyyy}} (MM, dd, HH). Empty: topic-partition-offset and the ending of the compression.",
+        group="File",
+    )  # fmt: skip
+    compression: Annotated[String, one_of("none", "gzip", "snappy", "zstd", ignore_case=True)] = key(
+        "file.compression.type", "gzip", doc="Compression of files; inside those of Avro and Parquet.", group="File"
+    )
+    max_records: Annotated[Int, at_least(0)] = key(
+        "file.max.records", 0, doc="Records after which a file ends; 0: only when offsets are committed.", group="File"
+    )
+    timezone: Annotated[String, timezone_name] = key(
+        "file.name.timestamp.timezone", "UTC", doc="Time zone of times in names.", group="File"
+    )
+    timestamp_source: Annotated[String, one_of("wallclock", "event", ignore_case=True)] = key(
+        "file.name.timestamp.source", "wallclock", doc="Time in names: now, or that of Kafka's record. By wallclock a "
+        "restart can write a record twice, below another name.", group="File",
+    )  # fmt: skip
+    output_type: Annotated[String, one_of("csv", "json", "jsonl", "avro", "parquet", ignore_case=True)] = key(
+        "format.output.type", "csv", doc="Format of the objects.", group="Format"
+    )
+    fields: Annotated[ListOf, one_of(*FIELDS)] = key(
+        "format.output.fields", ("value",), doc="Parts of each record that are written.", group="Format"
+    )
+    value_encoding: Annotated[String, one_of("none", "base64", ignore_case=True)] = key(
+        "format.output.fields.value.encoding", "base64", doc="csv: how values are written.", group="Format"
+    )
+    envelope: Boolean = key(
+        "format.output.envelope", True, doc="json, jsonl, avro, parquet: records are structs of these parts; false: "
+        "the only part itself.", group="Format",
+    )  # fmt: skip
+
+    @classmethod
+    def parse(cls, properties: Mapping[str, str | None]) -> Self:
+        """As `Config.parse`; a key by its former name counts where its present one is not given."""
+        former = {_FORMER_NAMES[name]: value for name, value in properties.items() if name in _FORMER_NAMES}
+        return super().parse({**former, **properties})
+
+    @classmethod
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterable[tuple[str, str | None]]:  # type: ignore[override]
+        """Keys that are neither declared, nor former names, nor without effect."""
+        return super().unknown_keys(n for n in properties if n not in WITHOUT_EFFECT and n not in _FORMER_NAMES)
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """What is wrong between keys."""
+        if not self.envelope and len(self.fields) != 1:
+            yield ConfigProblem(
+                "format.output.envelope", "format.output.envelope=false needs one format.output.fields."
+            )
+        if bool(self.role_arn) != bool(self.role_session_name):
+            yield ConfigProblem("aws.sts.role.arn", "aws.sts.role.arn and aws.sts.role.session.name go together.")
+
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Where a record can be written twice."""
+        if self.parsed_template.reads_time and self.timestamp_source.lower() == "wallclock":
+            yield ConfigProblem(
+                "file.name.timestamp.source",
+                "file.name.timestamp.source=wallclock gives a record another file name when it is read again later, so "
+                "that a restart can write it twice. Set file.name.timestamp.source=event.",
+            )
+
+    @property
+    def parsed_template(self) -> Template:
+        """The names of objects, endings included."""
+        if self.template:
+            return Template.of(self.template)
+        inner = ".avro" if self.output_type.lower() == "avro" else ""
+        ending = inner + _ENDINGS[self.compression.lower()]
+        # Without a template names are as they were before there were any, with padded offsets.
+        return Template.of(f"{self.prefix}{{{{topic}}}}-{{{{partition}}}}-{{{{start_offset:padding=true}}}}{ending}")
+
+    def settings(self) -> S3SinkConfig:
+        """The settings of this sink that do the same, as far as it has such."""
+        kind, compression = self.output_type.lower(), self.compression.lower()
+        formats = {"avro": AVRO_FORMAT, "parquet": PARQUET_FORMAT}
+        role = {
+            "s3.credentials.provider.class": _ROLE, "s3.credentials.provider.sts.role.arn": self.role_arn,
+            "s3.credentials.provider.sts.role.session.name": self.role_session_name,
+            "s3.credentials.provider.sts.role.external.id": self.role_external_id,
+            "s3.credentials.provider.sts.role.session.duration": str(self.role_session_s),
+            "s3.credentials.provider.sts.endpoint": self.sts_endpoint,
+        }  # fmt: skip
+        return S3SinkConfig.parse({
+            "s3.bucket.name": self.bucket, "s3.region": self.region, "store.url": self.endpoint,
+            "aws.access.key.id": self.access_key_id.get_secret_value(),
+            "aws.secret.access.key": self.secret_access_key.get_secret_value(),
+            "s3.credentials.provider.class": self.credentials_provider, **(role if self.role_arn else {}),
+            "s3.ssea.name": self.sse, "s3.part.retries": str(self.retries), "s3.retry.backoff.ms": str(self.backoff_ms),
+            "format.class": formats.get(kind, JSON_FORMAT),
+            "parquet.codec": compression, "avro.codec": _AVRO_CODECS[compression],
+            "flush.size": str(self.max_records or _ROWS_MAX), "timezone": self.timezone,
+            "timestamp.extractor": "Wallclock" if self.timestamp_source.lower() == "wallclock" else "Record",
+        })  # fmt: skip

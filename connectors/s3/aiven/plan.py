@@ -1,0 +1,77 @@
+"""What a task of Aiven's sink works by: its names and forms, and the rest as this sink has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from connect.api.errors import ConfigProblem
+from connectors.s3.aiven.config import AivenS3SinkConfig
+from connectors.s3.aiven.envelope import JsonEnvelope, PlainFields, StructEnvelope
+from connectors.s3.aiven.template import TemplateLayout, TemplatePartitioner
+from connectors.s3.bucket_config import BucketConfig
+from connectors.s3.build import ConfluentPlan, WritesAvro, extractor_of
+from connectors.s3.compression import Compression
+from connectors.s3.formats import Format
+from connectors.s3.intake import Intake
+from connectors.s3.rotation import Rotation
+from connectors.s3.schedule import Schedule
+from connectors.s3.text import ARRAY, LINES
+
+
+class AivenPlan:
+    """Files end when offsets are committed, or have file.max.records."""
+
+    def __init__(self, config: AivenS3SinkConfig) -> None:
+        self._config = config
+        self._settings = config.settings()
+        self._base = ConfluentPlan(self._settings)
+
+    @property
+    def bucket(self) -> BucketConfig:
+        """How the bucket is reached."""
+        return self._settings
+
+    @property
+    def probe_prefix(self) -> str:
+        """Names have no common folder that is surely there."""
+        return ""
+
+    @property
+    def open_bytes_max(self) -> int | None:
+        """As of the other sink."""
+        return self._base.open_bytes_max
+
+    @property
+    def schedule(self) -> Schedule:
+        """Each commit ends all files."""
+        return Schedule(None, None, self._settings.timezone or "UTC", each_flush=True)
+
+    def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
+        """What decides how a batch is written, and where."""
+        base, template = self._base.intake(now_ms, avro), self._config.parsed_template
+        file_format = self._format(base.format)
+        zone, extractor = self._settings.timezone or "UTC", extractor_of(self._settings, now_ms)
+        return replace(
+            base,
+            format=file_format,
+            layout=TemplateLayout("", "/", "-", template.offset_digits, ""),
+            partitioner=TemplatePartitioner(template, self._config.name_prefix, extractor, zone),
+        )
+
+    def rotation(self, topic_id: str | None) -> Rotation:
+        """By file.max.records alone."""
+        return self._base.rotation(topic_id)
+
+    def weaknesses(self) -> Iterator[ConfigProblem]:
+        """Where a record can be written twice."""
+        yield from self._config.notes()
+
+    def _format(self, inner: Format) -> Format:
+        config = self._config
+        kind, compression = config.output_type.lower(), Compression(config.compression.lower())
+        if kind == "csv":
+            return PlainFields(config.fields, config.value_encoding.lower() == "base64", compression)
+        if kind in {"json", "jsonl"}:
+            return JsonEnvelope(config.fields, config.envelope, ARRAY if kind == "json" else LINES, compression)
+        return StructEnvelope(inner, config.fields, config.envelope)

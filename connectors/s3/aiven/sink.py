@@ -1,0 +1,31 @@
+"""The connector by Aiven's class name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from connect.api.config import ConnectorConfig
+from connect.api.deadline import Deadline
+from connectors.s3.aiven.config import AivenS3SinkConfig
+from connectors.s3.aiven.plan import AivenPlan
+from connectors.s3.sink import S3SinkTask, check_bucket
+
+
+class AivenS3SinkConnector:
+    """Plans tasks: all are alike, Kafka shares the partitions out."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        assert isinstance(config, AivenS3SinkConfig)
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """List, create, create again and delete a probe object. ConfigError names what to change."""
+        check_bucket(AivenPlan(self._config), deadline)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """The same configuration for each task."""
+        return [dict(self._config.originals) for _ in range(max_tasks)]
+
+    def task(self, config: Mapping[str, str]) -> S3SinkTask:
+        """A task, not yet open."""
+        return S3SinkTask(AivenPlan(AivenS3SinkConfig.parse(config)))
