@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from connect.evaluate.comparison import Comparison, as_far_as, compare
 from connect.evaluate.options import Options
@@ -60,7 +60,8 @@ def check_delivery(
         # The source may have been written to between the runs.
         later = runner.run("later", further_s=options.duration_s)
         told = compare(expected, found, later=later.rows(sandbox))
-    return _judged(run, told, kills, exactly_once=exactly_once)
+    figures = {"kills": len(kills.done), "lost_rows": told.lost, "repeated_rows": told.duplicate}
+    return replace(_judged(run, told, kills, exactly_once=exactly_once), figures=figures)
 
 
 def kill_moments(rows: int, options: Options) -> list[int]:

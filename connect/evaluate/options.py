@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.errors import ConfigError
+from connect.evaluate.prices import Prices
 
 SINK_RECORDS_MIN: Final = 20_000
 
@@ -23,6 +24,7 @@ class Options:
     show_values: bool = False
     seed: int | None = None
     """Draws the moments of the kills; None: another one each time."""
+    prices: Prices = field(default_factory=Prices)
 
     @property
     def sink_records(self) -> int:

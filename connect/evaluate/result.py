@@ -51,6 +51,15 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class Chart:
+    """A number over time. points: seconds since the run began, and the number then."""
+
+    title: str
+    unit: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One check. `summary` is one sentence; `defects` are names that `--fail-on` knows, such as lost or lossy;
     `connector`: whose it is, where there are several.
@@ -65,6 +74,9 @@ class Check:
     defects: frozenset[str] = frozenset()
     took_s: float = 0.0
     connector: str = ""
+    charts: Sequence[Chart] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Numbers that two evaluations are compared by; names hold the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +118,12 @@ class Result:
         if any(check.defects & fail_on for check in self.checks):
             return EXIT_CODES[Verdict.DOES_NOT_FIT]
         return EXIT_CODES[self.verdict]
+
+    def settings_of(self, connector: str) -> list[Setting]:
+        """What to set instead in a connector, each key once."""
+        alone = len(self.configs) == 1
+        checks = [check for check in self.checks if alone or check.connector == connector]
+        return list({setting.key: setting for check in checks for setting in check.settings}.values())
 
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON values."""

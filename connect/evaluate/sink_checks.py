@@ -10,7 +10,15 @@ from connect.evaluate.result import Check, Outcome, Setting, Table
 from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP, TYPES
 from connect.evaluate.sink_run import SinkRun
 from connect.evaluate.sink_sample import place_of
-from connect.evaluate.throughput_check import NAME, NUMBER, bottleneck_of, steps_of
+from connect.evaluate.throughput_check import (
+    NAME,
+    NUMBER,
+    bottleneck_of,
+    charts_of,
+    latency_figures,
+    latency_of,
+    steps_of,
+)
 from connect.evaluate.timeline import rate
 
 KEEPS_ROWS = "The sink kept all rows back until more come"
@@ -79,6 +87,8 @@ def judge_sink_throughput(run: SinkRun, records: int) -> Check:
     a_second = f"{measured:,.0f}" if measured else "too few rows to tell"
     numbers = (f"{records:,}", f"{run.seconds:.1f} s", a_second, f"{run.tasks}")
     columns = ("records", "until all were put", "records a second after the warm-up", "tasks")
-    tables = [Table("A run in peace", columns, [numbers]), *steps_of(run.readings)]
+    tables = [Table("A run in peace", columns, [numbers]), *latency_of(run.readings), *steps_of(run.readings)]
     pace = f"{a_second} a second on this machine" if measured else "too few to tell a rate"
-    return Check(NUMBER, NAME, Outcome.PASS, f"{records:,} records, {pace}.{bottleneck_of(run.readings)}", tables)
+    text = f"{records:,} records, {pace}.{bottleneck_of(run.readings)}"
+    figures = {"rows_per_second": measured, **latency_figures(run.readings)}
+    return Check(NUMBER, NAME, Outcome.PASS, text, tables, charts=charts_of(run.readings), figures=figures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from connect.evaluate.delivery_check import NAME, NUMBER, SECONDS_A_KILL
@@ -86,18 +86,25 @@ def judge_sink_delivery(run: SinkRun, found: TargetComparison, done: list[tuple[
     )
     rows = [(str(number), f"{at_s:.1f} s", str(killed)) for number, (at_s, killed) in enumerate(done, 1)]
     tables = (counts, Table("Every kill", ("kill", "after", "task hosts killed"), rows))
+    return replace(
+        _outcome(run, found, done, took_s), tables=tables,
+        figures={"kills": len(done), "lost_rows": found.lost, "repeated_rows": found.duplicate},
+    )  # fmt: skip
+
+
+def _outcome(run: SinkRun, found: TargetComparison, done: list[tuple[float, int]], took_s: float) -> Check:
     if run.failure is not None:
-        return Check(NUMBER, NAME, Outcome.FAIL, f"The sink failed for good after a kill: {run.failure}", tables)
+        return Check(NUMBER, NAME, Outcome.FAIL, f"The sink failed for good after a kill: {run.failure}")
     seen = f"{len(done)} kill{'' if len(done) == 1 else 's'} of the task, {found.expected:,} rows"
     if not done or not found.found:
         text = f"Nothing was committed under kills in {took_s:.0f} s." if done else "The run was over before a kill."
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, text, tables)
+        return Check(NUMBER, NAME, Outcome.NOT_TESTED, text)
     if found.lost:
         text = f"{seen}: {found.lost:,} lost, {found.duplicate:,} twice."
-        return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=frozenset({"lost"}))
+        return Check(NUMBER, NAME, Outcome.FAIL, text, defects=frozenset({"lost"}))
     if found.duplicate:
         outcome = Outcome.FAIL if run.is_once else Outcome.WARN
         promise = "in spite of what the configuration promises" if run.is_once else "at least once"
         text = f"{seen}: none lost, {found.duplicate:,} twice ({promise})."
-        return Check(NUMBER, NAME, outcome, text, tables, defects=frozenset({"duplicate"}))
-    return Check(NUMBER, NAME, Outcome.PASS, f"{seen}: none lost, none twice.", tables)
+        return Check(NUMBER, NAME, outcome, text, defects=frozenset({"duplicate"}))
+    return Check(NUMBER, NAME, Outcome.PASS, f"{seen}: none lost, none twice.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from connect.api.errors import ConnectError
 from connect.client.manifests import Manifest
@@ -14,7 +16,8 @@ from connect.evaluate.progress import Progress
 from connect.evaluate.result import Check, Outcome
 from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP
 from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.sink_checks import judge_round_trip, judge_sink_throughput, sample_checks_of
+from connect.evaluate.schema_change import SCHEMA_CHANGE, has_registry, judge_schema_change
+from connect.evaluate.sink_checks import expected_rows, judge_round_trip, judge_sink_throughput, sample_checks_of
 from connect.evaluate.sink_delivery import check_sink_delivery
 from connect.evaluate.sink_records import Records, from_run, from_users_kafka, made, wanted_topics
 from connect.evaluate.sink_run import SinkRunner
@@ -23,7 +26,7 @@ from connect.evaluate.throughput_check import NAME as THROUGHPUT
 from connect.evaluate.trial import SINK_PROCESS, NoTargetApartError, Trial
 from connect.runtime.connector_settings import ConnectorSettings
 
-_AFTER_SAMPLE = (ROUND_TRIP, (7, THROUGHPUT), (8, DELIVERY))
+_AFTER_SAMPLE = (ROUND_TRIP, (7, THROUGHPUT), (8, DELIVERY), SCHEMA_CHANGE)
 
 
 def check_sink(
@@ -71,11 +74,51 @@ def check_sink(
         outcome = Outcome.NOT_TESTED if isinstance(target_error, NoTargetApartError) else Outcome.FAIL
         progress.note(*(Check(number, name, outcome, why) for number, name in _AFTER_SAMPLE))
         return
-    runner = SinkRunner(sandbox, settings, records.ends, options)
+    _run_checks(_Given(sandbox, settings, records, sample, options), progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the runs of a sink need."""
+
+    sandbox: Sandbox
+    settings: ConnectorSettings
+    records: Records
+    sample: Mapping[str, Any]
+    options: Options
+
+
+def _run_checks(given: _Given, progress: Progress) -> None:
+    sandbox, options, sample = given.sandbox, given.options, given.sample
+    runner = SinkRunner(sandbox, given.settings, given.records.ends, options)
     peaceful = runner.run("peace")
-    progress.note(judge_round_trip(peaceful, sample), judge_sink_throughput(peaceful, records.count))
-    if peaceful.failure is None and options.crashes:
+    progress.note(judge_round_trip(peaceful, sample), judge_sink_throughput(peaceful, given.records.count))
+    if peaceful.failure is not None:
+        return
+    if options.crashes:
         progress.note(check_sink_delivery(sandbox, runner, peaceful, sample, options))
+    progress.note(_schema_change(given))
+
+
+def _schema_change(given: _Given) -> Check:
+    settings, records, options = given.settings, given.records, given.options
+    if has_registry(settings.connector, settings.worker):
+        why = "A new schema would be written into the registry."
+        return Check(*SCHEMA_CHANGE, Outcome.NOT_TESTED, why)
+    place, end = max(records.ends.items(), key=lambda pair: pair[1])
+    asked = {
+        "do": "write_changed", "worker": dict(settings.worker), "connector": dict(settings.connector),
+        "topic": place.topic, "partition": place.partition, "end": end,
+        "partitions": sum(1 for other in records.ends if other.topic == place.topic),
+    }  # fmt: skip
+    written = asked_of(SINK_PROCESS, asked, options.duration_s)
+    reason = reason_of(written)
+    if reason is not None:
+        return Check(*SCHEMA_CHANGE, Outcome.NOT_TESTED, f"No records with a field more could be made: {reason}")
+    run = SinkRunner(given.sandbox, settings, {**records.ends, place: written["end"]}, options).run("change")
+    taken = max(0, run.committed.get(place, 0) - end)
+    expected = expected_rows(given.sample["kept"], run.committed) + taken
+    return judge_schema_change(run, written["end"] - end, taken, expected)
 
 
 def _records(

@@ -20,8 +20,9 @@ from connect.api.records import TopicPartition
 from connect.api.trial import TrialSink, TrialTarget
 from connect.evaluate.copies import write_records
 from connect.evaluate.made_records import made_records
-from connect.evaluate.sink_sample import take_sink_sample
-from connect.kafka.log_reader import Span
+from connect.evaluate.schema_change import RECORDS, changed_records
+from connect.evaluate.sink_sample import reading_settings, take_sink_sample
+from connect.kafka.log_reader import Span, read_spans
 from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
 
 HASH_BYTES: Final = 12
@@ -68,8 +69,20 @@ def write_made(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answe
     return {"ends": [(place.topic, place.partition, end) for place, end in ends.items()]}
 
 
+def write_changed(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """Write the last records of a partition once more, with a field more."""
+    topic, number, end, partitions = asked["topic"], asked["partition"], asked["end"], asked["partitions"]
+    place, span = TopicPartition(topic, number), Span(max(0, end - RECORDS), end)
+    last = list(read_spans(reading_settings(parts), {place: span}, deadline))
+    changed = changed_records(parts, [raw for raw in last if not raw.values.null_count])
+    servers = parts.clients.worker_properties["bootstrap.servers"]
+    ends = write_records(servers, changed, {topic: partitions}, deadline)
+    return {"end": ends[place]}
+
+
 ACTIONS: Final[Mapping[str, Callable[[ConnectorParts, Asked, Deadline], Answer]]] = {
     "make": make, "rows": rows, "remove": remove, "sample": sample, "write_made": write_made,
+    "write_changed": write_changed,
 }  # fmt: skip
 
 

@@ -42,6 +42,13 @@ def place_of(partition: TopicPartition) -> str:
     return f"{partition.topic}-{partition.partition}"
 
 
+def reading_settings(parts: ConnectorParts) -> dict[str, str | int | float | bool]:
+    """Of a consumer that reads by assignment alone."""
+    settings = dict(consumer_settings(parts.clients.worker_properties, {}, client_id="connect-poc").properties)
+    settings.pop("consumer.path", None)
+    return settings
+
+
 def take_sink_sample(
     parts: ConnectorParts, spans: Mapping[TopicPartition, Span], deadline: Deadline, *, show_values: bool
 ) -> SinkSample:
@@ -49,9 +56,7 @@ def take_sink_sample(
     sample = SinkSample(kept={place_of(partition): [] for partition in spans})
     bad: list[BadRow] = []
     pipeline = parts.sink_pipeline(bad.extend)
-    settings = dict(consumer_settings(parts.clients.worker_properties, {}, client_id="connect-poc-sample").properties)
-    settings.pop("consumer.path", None)
-    for raw in read_spans(settings, spans, deadline):
+    for raw in read_spans(reading_settings(parts), spans, deadline):
         sample.records += len(raw)
         sample.topics[raw.topic] = sample.topics.get(raw.topic, 0) + len(raw)
         for batch in pipeline.decode(raw):

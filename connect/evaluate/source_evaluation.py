@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from connect.client.manifests import Manifest
+from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.config_checks import check_config
 from connect.evaluate.delivery_check import check_delivery
+from connect.evaluate.estimate import NAME, NUMBER, Load, judge_load
 from connect.evaluate.options import Options
 from connect.evaluate.progress import Progress
-from connect.evaluate.result import Outcome
+from connect.evaluate.result import Check, Outcome
 from connect.evaluate.sample_checks import DISCOVER, check_sample
 from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.schema_change import SCHEMA_CHANGE
 from connect.evaluate.source_run import SourceRun, SourceRunner
 from connect.evaluate.throughput_check import judge_throughput
+from connect.evaluate.timeline import rate, rate_range
+from connect.evaluate.topic_rows import TopicRows
 from connect.runtime.connector_settings import ConnectorSettings
+
+CHUNK_ROWS: Final = 30_000
+CHUNK_BYTES: Final = 32 * 2**20
+"""As `connect.backfill.spec` cuts unless told otherwise."""
+PLAN_S: Final = 20.0
 
 
 def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progress: Progress) -> SourceRun | None:
@@ -35,4 +47,31 @@ def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progres
     if options.crashes:
         exactly_once = config.get("exactly.once.support", "").strip().lower() == "required"
         progress.note(check_delivery(sandbox, runner, peaceful, rows, options=options, exactly_once=exactly_once))
+    progress.note(
+        Check(*SCHEMA_CHANGE, Outcome.NOT_TESTED, "A source's tables are only read: evaluate a copy of them.")
+    )
+    progress.note(_load(settings, peaceful, rows, options))
     return peaceful
+
+
+def _load(settings: ConnectorSettings, run: SourceRun, rows: TopicRows, options: Options) -> Check:
+    asked = {
+        "worker": dict(settings.worker), "connector": dict(settings.connector),
+        "chunk_rows": CHUNK_ROWS, "chunk_bytes": CHUNK_BYTES,
+    }  # fmt: skip
+    plan = asked_of("connect.evaluate.source_plan", asked, PLAN_S)
+    reason = reason_of(plan)
+    if reason is not None and not run.is_complete:
+        return Check(NUMBER, NAME, Outcome.NOT_TESTED, f"How many rows there are is not known: {reason}")
+    slowest, fastest = rate_range(run.readings)
+    load = Load(
+        rows=rows.count if run.is_complete else plan["rows"],
+        is_exact=run.is_complete,
+        row_bytes=rows.size_bytes / rows.count,
+        rate=rate(run.readings),
+        slowest=slowest,
+        fastest=fastest,
+        tasks=run.tasks,
+        chunks=None if reason else plan["chunks"],
+    )
+    return judge_load(load, options.prices, [] if reason else plan["warnings"])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from connect.evaluate.result import Check, Outcome, Table
+from connect.evaluate.result import Chart, Check, Outcome, Table
 from connect.evaluate.source_run import SourceRun
-from connect.evaluate.timeline import STEPS, Reading, growing_lag_s, rate, shares
+from connect.evaluate.timeline import STEPS, Reading, growing_lag_s, lags_s, percentiles, rate, shares
 
 NUMBER = 7
 NAME = "Throughput"
@@ -22,7 +23,7 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
     a_second = f"{measured:,.0f}" if measured else "too few rows to tell"
     numbers = (f"{rows:,}", f"{size_bytes / 1e6:,.1f} MB", f"{run.seconds:.1f} s", a_second, f"{run.tasks}")
     columns = ("rows", "bytes", "first to last", "rows a second after the warm-up", "tasks")
-    tables = [Table("A run in peace", columns, [numbers]), *steps_of(run.readings)]
+    tables = [Table("A run in peace", columns, [numbers]), *latency_of(run.readings), *steps_of(run.readings)]
     grown = growing_lag_s(run.readings)
     if grown is not None and not run.is_complete:
         text = (
@@ -32,7 +33,43 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
     bound = "" if run.is_complete else " It ended at its bound, not at the end of the data."
     pace = f"{a_second} a second on this machine" if measured else "too few to tell a rate"
     text = f"{rows:,} rows, {pace}.{bottleneck_of(run.readings)}{bound}"
-    return Check(NUMBER, NAME, Outcome.PASS, text, tables)
+    figures = {"rows_per_second": measured, "megabytes_per_second": measured * size_bytes / rows / 1e6}
+    return Check(
+        NUMBER, NAME, Outcome.PASS, text, tables, charts=charts_of(run.readings),
+        figures={**figures, **latency_figures(run.readings)},
+    )  # fmt: skip
+
+
+def latency_figures(readings: Sequence[Reading]) -> dict[str, float]:
+    """The same numbers as `latency_of`, by name."""
+    found = percentiles(lags_s(readings))
+    return {} if found is None else dict(zip(("age_p50_s", "age_p95_s", "age_p99_s"), found, strict=True))
+
+
+def charts_of(readings: Sequence[Reading]) -> list[Chart]:
+    """Rate and age over time, as far as they are known."""
+    rates = [
+        (later.at_s, (later.rows - before.rows) / (later.at_s - before.at_s))
+        for before, later in pairwise(readings)
+        if later.at_s > before.at_s
+    ]
+    ages = [
+        (reading.at_s, reading.figures[name])
+        for reading in readings
+        for name in ("source_lag_seconds", "lag_seconds")
+        if name in reading.figures
+    ]
+    known = (("Rows a second", "rows/s", rates), ("Age of what was not stored yet", "s", ages))
+    return [Chart(title, unit, points) for title, unit, points in known if len(points) > 1]
+
+
+def latency_of(readings: Sequence[Reading]) -> list[Table]:
+    """How old what was not stored yet was; nothing where the connector does not tell."""
+    found = percentiles(lags_s(readings))
+    if found is None:
+        return []
+    title = "Age of what was not stored yet, while it kept up"
+    return [Table(title, ("p50", "p95", "p99"), [tuple(f"{value:.2f} s" for value in found)])]
 
 
 def steps_of(readings: Sequence[Reading]) -> list[Table]:

@@ -13,8 +13,8 @@ from connect.api.errors import ConnectError
 _PREFIX: Final = "kafka_connect_task_"
 _LIMIT_S: Final = 10.0
 STEPS: Final[Mapping[str, str]] = {
-    "poll": "reading the source", "convert": "transforms and converters", "send": "handing rows to the producer",
-    "put": "the sink's put", "flush": "making rows and offsets durable",
+    "poll": "reading the source or Kafka", "convert": "transforms and converters",
+    "send": "handing rows to the producer", "put": "the sink's put", "flush": "making rows and offsets durable",
 }  # fmt: skip
 """Figures of seconds, and what is done in them."""
 WARM_UP: Final = 0.2
@@ -80,6 +80,37 @@ def rate(readings: Sequence[Reading]) -> float:
     begin = warm if last.at_s - warm.at_s >= 0.5 else moving[0]
     seconds = last.at_s - begin.at_s
     return (last.rows - begin.rows) / seconds if seconds > 0 else 0.0
+
+
+def rate_range(readings: Sequence[Reading]) -> tuple[float, float]:
+    """The slowest and the fastest third of what moved, in rows a second; both the rate where there is too little."""
+    moving = [before for before, later in pairwise(readings) if later.rows > before.rows]
+    whole = rate(readings)
+    third = len(moving) // 3
+    if third < 2:
+        return whole, whole
+    parts = [moving[:third], moving[third : 2 * third], moving[2 * third :]]
+    rates = [(part[-1].rows - part[0].rows) / (part[-1].at_s - part[0].at_s) for part in parts]
+    return min(*rates, whole) or whole, max(*rates, whole)
+
+
+def percentiles(values: Sequence[float]) -> tuple[float, float, float] | None:
+    """The 50th, 95th and 99th of some values, each one of them; None: there are none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    p50, p95, p99 = (ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.50, 0.95, 0.99))
+    return p50, p95, p99
+
+
+def lags_s(readings: Sequence[Reading]) -> list[float]:
+    """How old what was not stored yet was, in seconds: of a source once it had caught up for the first time, of a sink
+    all along. Empty: nobody told.
+    """
+    of_sink = [r.figures["lag_seconds"] for r in readings if "lag_seconds" in r.figures and r.rows]
+    of_source = [r.figures["source_lag_seconds"] for r in readings if "source_lag_seconds" in r.figures]
+    caught_up = next((at for at, (lag, later) in enumerate(pairwise(of_source), 1) if later < lag), len(of_source))
+    return of_sink or of_source[caught_up:]
 
 
 def shares(readings: Sequence[Reading]) -> dict[str, float]:

@@ -22,13 +22,13 @@ WORKER = {
 def checks(rows_database):
     """The checks of a sample of 500 rows of the kit's table, by name."""
 
-    def run(connector, *, show_values=False, **more):
+    def run(connector, *, timeout_s=30.0, show_values=False, **more):
         config = {
             "name": "c", "connector.class": f"kit.{connector}", "database": str(rows_database), "batch.max.rows": "100",
             **more,
         }  # fmt: skip
         settings = ConnectorSettings(WORKER, config)
-        found = check_sample(settings, 500, 5.0, show_values=show_values, grace_s=2.0)
+        found = check_sample(settings, 500, timeout_s, show_values=show_values, grace_s=2.0)
         return {check.name: check for check in found}
 
     return run
@@ -56,7 +56,7 @@ def test_a_source_that_skips_ties_is_found(checks):
 
 @pytest.mark.parametrize("connector", ["HangsInOpen", "HangsInPoll"])
 def test_a_source_that_hangs_is_said_to_within_the_time(checks, connector):
-    found = checks(connector)
+    found = checks(connector, timeout_s=5.0)
     assert found["Discovery"].outcome is Outcome.FAIL
     assert "did not return in 7 s" in found["Discovery"].summary
     assert {found[name].outcome for name in ("Types", "Round trip", "Cursor")} == {Outcome.NOT_TESTED}

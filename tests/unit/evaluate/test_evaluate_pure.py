@@ -6,11 +6,24 @@ from operator import or_
 
 import pytest
 
+from connect.api.errors import ConfigError
 from connect.evaluate.delivery_check import kill_moments
+from connect.evaluate.estimate import Load, judge_load
 from connect.evaluate.options import Options
 from connect.evaluate.page_check import missing_rows
+from connect.evaluate.prices import Prices, read_prices
+from connect.evaluate.result import Outcome
 from connect.evaluate.row_values import without_values
-from connect.evaluate.timeline import Reading, growing_lag_s, has_caught_up, rate, shares
+from connect.evaluate.timeline import (
+    Reading,
+    growing_lag_s,
+    has_caught_up,
+    lags_s,
+    percentiles,
+    rate,
+    rate_range,
+    shares,
+)
 
 
 def readings(rows, lags=()):
@@ -98,3 +111,52 @@ def test_kills_are_spread_over_the_run_and_none_is_before_the_first_row_or_near_
 )
 def test_what_may_be_a_value_of_a_row_is_hidden(text, shown):
     assert without_values(text, ["batch.max.rows", "orders,customers"]) == shown
+
+
+def test_percentiles_are_values_that_were_seen():
+    assert percentiles([]) is None
+    assert percentiles([3.0]) == (3.0, 3.0, 3.0)
+    assert percentiles([float(number) for number in range(100)]) == (50.0, 95.0, 99.0)
+
+
+def test_a_sources_lag_counts_from_its_first_catching_up_and_a_sinks_always():
+    assert lags_s(readings([1, 2, 3, 4], [5, 6, 0.5, 1])) == [0.5, 1]
+    assert lags_s([Reading(0, 1, {"lag_seconds": 2.0}), Reading(1, 2, {"lag_seconds": 3.0})]) == [2.0, 3.0]
+
+
+def test_the_slowest_and_the_fastest_part_of_a_run_are_told():
+    assert rate_range(readings([0, 10])) == (pytest.approx(10.0), pytest.approx(10.0))
+    slowest, fastest = rate_range(readings([*range(0, 50, 10), *range(50, 500, 90), 600, 700, 800, 900]))
+    assert slowest < 30
+    assert fastest > 89
+
+
+def load(**more):
+    return Load(**{
+        "rows": 3_600_000, "is_exact": False, "row_bytes": 100.0, "rate": 1000.0, "slowest": 500.0, "fastest": 2000.0,
+        "tasks": 2, "chunks": 120, **more,
+    })  # fmt: skip
+
+
+def test_an_estimate_shows_its_formulas():
+    told = judge_load(load(), Prices(core_hour=3.0))
+    assert told.summary == "About 3,600,000 rows, 1.080 GB in Kafka, 60 min at the rate of this machine."
+    cells = {what: (formula, result) for what, formula, result in told.tables[0].rows}
+    assert cells["first read by the connector"] == ("rows / 1,000 rows a second, 2 tasks", "30 min to 2.0 h")
+    assert cells["backfill on Spark"] == (
+        "rows / 500 a second and lane, 120 chunks",
+        "30 min with 4 lanes that do not hold each other up, 2.0 h with one",
+    )
+    assert cells["its compute"] == ("hours of cores x 3 USD", "6.00 USD once")
+    assert "backfill on Spark" not in [row[0] for row in judge_load(load(chunks=None), Prices()).tables[0].rows]
+    assert judge_load(load(rate=0.0), Prices()).outcome is Outcome.NOT_TESTED
+
+
+def test_prices_of_a_file_replace_those_it_names(tmp_path):
+    file = tmp_path / "prices.yaml"
+    file.write_text("currency: EUR\nkafka_gb_month: 0.5\n")
+    assert read_prices(file) == Prices(currency="EUR", kafka_gb_month=0.5)
+    for broken in ("kafka: 1", "core_hour: -1", "core_hour: x", "[", "- 1"):
+        file.write_text(broken)
+        with pytest.raises(ConfigError, match="cannot be used"):
+            read_prices(file)

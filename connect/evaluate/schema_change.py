@@ -1,0 +1,60 @@
+"""Check 9: what a sink does when records begin to have a field more. The records are copies of the last ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from connect.api import schema as s
+from connect.api.errors import ConnectError
+from connect.api.records import Column
+from connect.evaluate.result import Check, Outcome
+from connect.evaluate.sink_run import SinkRun
+from connect.kafka.raw import RawBatch
+from connect.runtime.connector_settings import ConnectorParts
+
+SCHEMA_CHANGE: Final = (9, "Schema change")
+FIELD: Final = "connect_poc_added"
+RECORDS: Final = 100
+
+
+def has_registry(config: Mapping[str, str], worker: Mapping[str, str]) -> bool:
+    """Whether values of another schema would be written into a registry. Pure."""
+    of_worker = {} if "value.converter" in config else worker
+    return any(key.endswith("schema.registry.url") for key in (*config, *of_worker))
+
+
+def changed_records(parts: ConnectorParts, records: Sequence[RawBatch]) -> list[RawBatch]:
+    """The records with one more field. ConnectError: their values have no fields."""
+    return [_changed(parts, raw) for raw in records]
+
+
+def _changed(parts: ConnectorParts, raw: RawBatch) -> RawBatch:
+    (column, *others) = parts.converters.value.decode(raw.topic, raw.values)
+    rows = column.rows()
+    has_fields = all(isinstance(row, Mapping) for row in rows)
+    if others or not has_fields or (column.schema is not None and column.schema.type is not s.Type.STRUCT):
+        raise ConnectError("The values of these records are no rows of one schema.")
+    schema = column.schema
+    if schema is not None:
+        fields = {one.name: one.schema for one in schema.fields} | {FIELD: s.STRING.as_optional()}
+        schema = replace(s.struct(fields, name=schema.name), optional=schema.optional)
+    wider: list[dict[str, Any]] = [{**row, FIELD: "added"} for row in rows]
+    values = parts.converters.value.encode(raw.topic, Column.from_rows(wider, schema))
+    return replace(raw, values=values, offsets=None, next_offset=None)
+
+
+def judge_schema_change(run: SinkRun, written: int, taken: int, expected: int) -> Check:
+    """`run`: over the records and so many changed ones behind them, of which it has committed `taken`. `expected`: rows
+    that the target then has at least. Pure.
+    """
+    what = f"{written} records with a field more"
+    if run.failure is not None:
+        text = f"{what} make the sink fail: {run.failure}"
+        return Check(*SCHEMA_CHANGE, Outcome.WARN, text, defects=frozenset({"schema"}))
+    lost = expected - run.rows.total()
+    if lost > 0 and not run.merges:
+        return Check(*SCHEMA_CHANGE, Outcome.FAIL, f"{what}: {lost:,} rows are lost.", defects=frozenset({"lost"}))
+    waiting = f" {written - taken} of them wait for more rows." if taken < written else ""
+    return Check(*SCHEMA_CHANGE, Outcome.PASS, f"{what} are taken.{waiting}")
