@@ -69,6 +69,9 @@ class Plugin:
     doc: str = ""
     aliases: Sequence[str] = ()
     capabilities: frozenset[Capability] = field(default=frozenset())
+    address: str = ""
+    """"module:attribute" of a connector that can be made from a URL: called with it and the tables that a person names,
+    it gives an `Addressed`, or None where the URL is of another kind. It reads the URL alone and reaches nothing."""
 
 
 class PluginSpec:

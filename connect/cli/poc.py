@@ -6,43 +6,72 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from connect.client.manifests import Manifest
 
-@click.command()
-@click.argument("files", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class PocGroup(click.Group):
+    """`connect poc FILE` is `connect poc run FILE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the name of the command before what is no command and no question for help."""
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=PocGroup)
+def poc() -> None:
+    """Does this connector fit these data? `connect poc FILE` tries it in a sandbox and writes a report."""
+
+
+@poc.command()
+@click.argument("what", nargs=-1, required=True)
+@click.option("--table", "tables", multiple=True, help="With a URL of a database: a table; may be given again.")
+@click.option("--to", "target", help="With a URL of a database: where to, as s3://bucket/folder.")
+@click.option("--set", "settings", multiple=True, help="With a URL: a key=value of the source.")
 @click.option(
     "--worker",
     "worker_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=_FILE,
     help="File of your worker: its converters are used, and a sink is tried with your topics.",
 )
 @click.option("--sample", "sample_rows", default=10_000, show_default=True, help="Rows compared value by value.")
 @click.option("--duration", default="60s", show_default=True, help="Longest time of each run, as 90s or 5m.")
 @click.option("--crash", "crashes", default=3, show_default=True, help="Kills of the task.")
 @click.option("--budget-rows", default=500_000, show_default=True, help="Most rows of a run.")
+@click.option("--prices", "prices_file", type=_FILE, help="YAML with prices of your own for the estimate.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the result as JSON, too.")
 @click.option("--fail-on", default="", help="Defects that mean exit code 2, as lossy,lost,duplicate,invented.")
 @click.option("--show-values", is_flag=True, help="Show values of rows in the report.")
 @click.option("--seed", type=int, help="Draws the moments of the kills.")
-def poc(
-    *, files: Sequence[Path], worker_file: Path | None, sample_rows: int, duration: str, crashes: int,
-    budget_rows: int, out: Path, json_file: Path | None,
-    fail_on: str, show_values: bool, seed: int | None,
+def run(
+    *, what: Sequence[str], tables: Sequence[str], target: str | None, settings: Sequence[str],
+    worker_file: Path | None, sample_rows: int, duration: str, crashes: int, budget_rows: int,
+    prices_file: Path | None, out: Path, json_file: Path | None, fail_on: str, show_values: bool, seed: int | None,
 ) -> None:  # fmt: skip
-    """Try the connector of FILES, or a source and a sink together, in a sandbox that leaves nothing behind.
+    """Try a connector in a sandbox that leaves nothing behind.
+
+    WHAT: a file of a connector, one of a source and one of a sink, or a URL of a database with --table; the files that
+    say the same as a URL are written beside the report.
 
     Exit code 0: it fits, 1: with warnings, 2: it does not fit, 3: it could not be tested.
     """
     from connect.api.errors import ConnectError
-    from connect.client.manifests import read_manifests
     from connect.evaluate.options import Options, seconds_of
+    from connect.evaluate.prices import Prices, read_prices
 
     try:
-        options = Options(sample_rows, seconds_of(duration), crashes, budget_rows, show_values, seed)
-        manifests = read_manifests(files)
+        prices = Prices() if prices_file is None else read_prices(prices_file)
+        options = Options(sample_rows, seconds_of(duration), crashes, budget_rows, show_values, seed, prices)
+        manifests = _manifests(what, tables, target, settings, out.parent)
         worker = None if worker_file is None else _worker_of(worker_file)
         from connect.evaluate.evaluation import evaluate
         from connect.evaluate.report import html_report
@@ -57,8 +86,43 @@ def poc(
         sys.exit(3)
     if json_file is not None:
         json_file.write_text(json.dumps(result.as_json(), indent=2, ensure_ascii=False), encoding="utf-8")
-    click.echo(f"{result.connector} {result.verdict.value}. Report: {out}")
+    click.echo(f"{result.connector}: {result.verdict.value}. Report: {out}")
     sys.exit(result.exit_code(frozenset(name.strip() for name in fail_on.split(",") if name.strip())))
+
+
+@poc.command()
+@click.argument("left", type=_FILE)
+@click.argument("right", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
+def compare(left: Path, right: Path, as_json: bool) -> None:
+    """Set two results beside each other, as `--json` of an evaluation has written them. `*` marks what differs."""
+    from connect.api.errors import ConnectError
+    from connect.evaluate.poc_comparison import as_text, compare_results
+
+    try:
+        lines = compare_results(*(json.loads(file.read_text(encoding="utf-8")) for file in (left, right)))
+    except (ConnectError, ValueError) as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(3)
+    if as_json:
+        click.echo(json.dumps([{"what": one.what, "left": one.left, "right": one.right} for one in lines]))
+        return
+    click.echo(as_text(lines, (left.name, right.name)))
+
+
+def _manifests(
+    what: Sequence[str], tables: Sequence[str], target: str | None, settings: Sequence[str], folder: Path
+) -> Sequence[Manifest]:
+    from connect.client.manifests import read_manifests
+    from connect.evaluate.addresses import is_url, manifests_of, write_manifest
+    from connect.plugins import Catalog
+
+    if len(what) != 1 or not is_url(what[0]):
+        return read_manifests(map(Path, what))
+    manifests = manifests_of(Catalog.installed(), what[0], tables, target, settings)
+    for manifest in manifests:
+        click.echo(f"written: {write_manifest(manifest, folder)}", err=True)
+    return manifests
 
 
 def _worker_of(file: Path) -> Mapping[str, str]:

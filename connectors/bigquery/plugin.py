@@ -19,6 +19,7 @@ SINK = Plugin(
     kind=PluginKind.SINK,
     name="com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
     factory="connectors.bigquery.sink:BigQuerySinkConnector",
+    address="connectors.bigquery.address:addressed",
     config=BigQuerySinkConfig,
     version=_product_version(),
     doc="Writes topics to BigQuery tables, where records with the same values in chosen fields are one row.",

@@ -23,6 +23,7 @@ SINK = Plugin(
     kind=PluginKind.SINK,
     name="org.apache.kafka.connect.file.FileStreamSinkConnector",
     factory="connectors.file.sink:FileStreamSinkConnector",
+    address="connectors.file.address:addressed",
     config=FileStreamSinkConfig,
     version=KAFKA_VERSION,
     doc="Appends the text of each value to a file, one line each.",

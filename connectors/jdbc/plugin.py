@@ -11,6 +11,7 @@ SOURCE = Plugin(
     name="io.confluent.connect.jdbc.JdbcSourceConnector",
     aliases=("io.aiven.connect.jdbc.JdbcSourceConnector", "connectors.jdbc.JdbcSource"),
     factory="connectors.jdbc.source:JdbcSourceConnector",
+    address="connectors.jdbc.address:addressed",
     config=JdbcSourceConfig,
     version=__version__,
     doc="Reads tables or a query of an SQL database, whole or by an incrementing or timestamp column.",

@@ -20,6 +20,7 @@ SINK = Plugin(
     kind=PluginKind.SINK,
     name="io.confluent.connect.s3.S3SinkConnector",
     factory="connectors.s3.sink:S3SinkConnector",
+    address="connectors.s3.address:addressed",
     config=S3SinkConfig,
     version=_product_version(),
     doc="Writes topics to an S3 bucket as Parquet, Avro, JSON lines or raw bytes; each record is in one object.",

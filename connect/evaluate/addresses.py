@@ -1,0 +1,66 @@
+"""Connectors of URLs: which plug-in a URL belongs to, and the files that say the same. By the contract alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+
+from connect.api.address import Addressed
+from connect.api.errors import ConfigError
+from connect.api.plugin import PluginKind
+from connect.api.secrets import masked
+from connect.client.manifests import Manifest
+from connect.plugins import Catalog
+
+
+def is_url(text: str) -> bool:
+    """A URL and no path of a file."""
+    return "://" in text
+
+
+def manifests_of(
+    catalog: Catalog, source: str, tables: Sequence[str], target: str | None, settings: Sequence[str]
+) -> list[Manifest]:
+    """A source connector, and a sink of its topics where there is a target. `settings`: `key=value` of the source.
+
+    ConfigError: no plug-in knows such a URL.
+    """
+    given = {}
+    for setting in settings:
+        key, found, value = setting.partition("=")
+        if not found:
+            raise ConfigError(f"{setting!r} is no setting.", key="set", fix="Write it as key=value.")
+        given[key.strip()] = value
+    name, made = _addressed(catalog, PluginKind.SOURCE, source, tables)
+    config = {"connector.class": name, **made.config, **given}
+    found_manifests = [Manifest("poc-source", config, "--table")]
+    if target is not None:
+        name, sink = _addressed(catalog, PluginKind.SINK, target, tables)
+        topics = [f"{given.get('topic.prefix', '')}{topic}" for topic in made.topics]
+        sink_config = {"connector.class": name, **sink.config, "topics": ",".join(topics)}
+        found_manifests.append(Manifest("poc-sink", sink_config, "--to"))
+    return found_manifests
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> Path:
+    """Write a connector as Connect's JSON, readable for its owner alone: it may hold a password."""
+    file = folder / f"{manifest.name}.json"
+    text = json.dumps({"name": manifest.name, "config": dict(manifest.config)}, indent=2, ensure_ascii=False)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        out.write(f"{text}\n")
+    return file
+
+
+def _addressed(catalog: Catalog, kind: PluginKind, url: str, tables: Sequence[str]) -> tuple[str, Addressed]:
+    for plugin in catalog.plugins(kind):
+        made: Addressed | None = resolve_name(plugin.address)(url, tables) if plugin.address else None
+        if made is not None:
+            return plugin.name, made
+    raise ConfigError(
+        f"No {kind.value} connector knows the URL {masked(url)}.",
+        key="url",
+        fix="Give a file of a connector's configuration instead.",
+    )

@@ -1,0 +1,25 @@
+"""`bigquery://project/dataset` as the settings of a sink; the parameters of the URL are further keys. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlsplit
+
+from connect.api.address import Addressed
+from connect.api.errors import ConfigError
+
+
+def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
+    """Credentials come from the environment. None: another kind of URL."""
+    del tables
+    parts = urlsplit(url)
+    if parts.scheme.lower() != "bigquery":
+        return None
+    dataset = parts.path.strip("/")
+    if not parts.netloc or not dataset:
+        raise ConfigError(
+            "The URL names no project or no dataset.", key="defaultDataset",
+            fix="Write it as bigquery://project/dataset.",
+        )  # fmt: skip
+    config = {"project": parts.netloc, "defaultDataset": dataset, "keySource": "APPLICATION_DEFAULT"}
+    return Addressed({**config, "sanitizeTopics": "true", **dict(parse_qsl(parts.query))})

@@ -1,0 +1,13 @@
+"""`file:///path` as the settings of a sink. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from connect.api.address import Addressed
+
+
+def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
+    """None: another kind of URL."""
+    del tables
+    return Addressed({"file": url.removeprefix("file://")}) if url.startswith("file:///") else None

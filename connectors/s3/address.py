@@ -1,0 +1,23 @@
+"""`s3://bucket/folder` as the settings of a sink; the parameters of the URL are further keys. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import parse_qsl, urlsplit
+
+from connect.api.address import Addressed
+from connect.api.errors import ConfigError
+from connectors.s3.classes import PARQUET_FORMAT
+
+
+def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
+    """Parquet files of 1,000 rows. None: another kind of URL."""
+    del tables
+    parts = urlsplit(url)
+    if parts.scheme.lower() != "s3":
+        return None
+    if not parts.netloc:
+        raise ConfigError("The URL names no bucket.", key="s3.bucket.name", fix="Write it as s3://bucket/folder.")
+    folder = parts.path.strip("/")
+    config = {"s3.bucket.name": parts.netloc, "format.class": PARQUET_FORMAT, "flush.size": "1000"}
+    return Addressed({**config, **({"topics.dir": folder} if folder else {}), **dict(parse_qsl(parts.query))})
