@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from importlib import resources
+from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigError
-from connect.evaluate.result import Result
+from connect.evaluate.charts import drawing_of
+from connect.evaluate.finished import finished_files
+from connect.evaluate.result import Check, Result
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+SIZE_MAX: Final = 1_000_000
+"""Bytes of a report."""
+TEXT_MAX: Final = 500
+COLUMNS_MAX: Final = 12
+CUT: Final = " (shortened)"
+_CUTS_MAX: Final = 24
 _MARKS = {"pass": "✓", "warn": "!", "fail": "✗", "not tested": "–"}
 
 
@@ -21,15 +34,48 @@ def html_report(result: Result) -> str:
             "The report needs jinja2.", fix="Install it: pip install 'connect-for-kafka[poc]'."
         ) from error
     text = resources.files("connect.evaluate").joinpath("templates/report.html.j2").read_text(encoding="utf-8")
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
-    return page.render(
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
+    shown = _rendered(template, result)
+    for _ in range(_CUTS_MAX):
+        if len(shown.encode("utf-8", "replace")) <= SIZE_MAX:
+            break
+        result = _shorter(result)
+        shown = _rendered(template, result)
+    return shown
+
+
+def _rendered(template: Template, result: Result) -> str:
+    return template.render(
         result=result,
         verdict=result.verdict.value,
         marks=_MARKS,
         started=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(result.started_s)),
-        files={
-            name: json.dumps({"name": name, "config": dict(config)}, indent=2, ensure_ascii=False)
-            for name, config in result.configs.items()
-        },
+        files=finished_files(result),
+        drawing_of=drawing_of,
         machine=json.dumps(result.as_json(), ensure_ascii=False).replace("<", "\\u003c"),
     )
+
+
+def _shorter(result: Result) -> Result:
+    configs = {name: {key: _cut(value) for key, value in config.items()} for name, config in result.configs.items()}
+    return replace(result, configs=configs, checks=[_shorter_check(check) for check in result.checks])
+
+
+def _shorter_check(check: Check) -> Check:
+    """Half as many rows of each table and half as much of each text, as often as it takes."""
+    tables = [
+        replace(
+            table,
+            title=table.title if table.title.endswith(CUT) else table.title + CUT,
+            columns=table.columns[:COLUMNS_MAX],
+            rows=[
+                tuple(_cut(cell) for cell in row[:COLUMNS_MAX]) for row in table.rows[: max(1, len(table.rows) // 2)]
+            ],
+        )
+        for table in check.tables
+    ]
+    return replace(check, summary=_cut(check.summary), tables=tables, charts=check.charts[:2])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"

@@ -1,0 +1,58 @@
+"""What a user takes away: each connector with what to set instead, the difference, and a backfill's file. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from connect.evaluate.estimate import LANES, NUMBER
+from connect.evaluate.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedFile:
+    """A file to copy. difference: a unified one against what was evaluated; empty: nothing is set otherwise."""
+
+    name: str
+    about: str
+    text: str
+    difference: str = ""
+
+
+def finished_files(result: Result) -> list[FinishedFile]:
+    """The connectors, and the backfill of a source that can be read in bulk. Secrets are masked in the result."""
+    files = []
+    for name, config in result.configs.items():
+        before = _connector(name, config)
+        changed = dict(config)
+        for setting in result.settings_of(name):
+            changed.pop(setting.key, None)
+            if setting.value is not None:
+                changed[setting.key] = setting.value
+        after = _connector(name, changed)
+        lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "evaluated", "advised", lineterm="", n=1)
+        files.append(FinishedFile(f"{name}.json", f"The connector {name}", after, "\n".join(lines)))
+        if any(c.number == NUMBER and "chunks" in c.figures and c.connector in {"", name} for c in result.checks):
+            files.append(FinishedFile(f"{name}-backfill.yaml", f"A backfill of {name} on Spark", backfill_text(name)))
+    return files
+
+
+def backfill_text(connector: str) -> str:
+    """The file of `connect backfill` for a connector."""
+    spec = {
+        "apiVersion": "backfill/v1",
+        "name": connector,
+        "kind": "source",
+        "source": {"connector": connector, "config": f"{connector}.json"},
+        "engine": {"type": "spark", "master": "local[*,4]"},
+        "chunking": {"lanes": LANES},
+    }
+    return str(yaml.safe_dump(spec, sort_keys=False, allow_unicode=True))
+
+
+def _connector(name: str, config: Mapping[str, str]) -> str:
+    return json.dumps({"name": name, "config": dict(config)}, indent=2, ensure_ascii=False)
