@@ -1,7 +1,8 @@
 """A target of a sink beside its real one, for a trial: rows are written there, read back, counted and removed.
 
 A sink connector that can do this offers `TrialSink` beside `Connector`. `connect poc` then runs it and kills it without
-writing a byte to where the user's rows are.
+writing a byte to where the user's rows are. A source that keeps something in what it reads says so (`KeepsAtSource`),
+and is not run.
 """
 
 from __future__ import annotations
@@ -37,6 +38,15 @@ class TrialTarget(Protocol):
 
     def remove(self, deadline: Deadline) -> None:
         """Remove all that is here; no error where there is nothing."""
+
+
+@runtime_checkable
+class KeepsAtSource(Protocol):
+    """A source connector that may keep something in what it reads; a trial would take that from its owner. Optional."""
+
+    @property
+    def kept_at_source(self) -> str | None:
+        """What this configuration makes or moves on there, such as `replication slot x`; None: it only reads."""
 
 
 @runtime_checkable

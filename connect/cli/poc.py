@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,12 +75,18 @@ def run(
         manifests = _manifests(what, tables, target, settings, out.parent)
         worker = None if worker_file is None else _worker_of(worker_file)
         from connect.evaluate.evaluation import evaluate
+
+        # Ended by another program, it cleans up as after Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         from connect.evaluate.report import html_report
 
         result = evaluate(manifests, options, lambda text: click.echo(text, err=True), worker)
         out.write_text(html_report(result), encoding="utf-8")
     except ConnectError as error:
         click.echo(f"Error: {error}", err=True)
+        sys.exit(3)
+    except KeyboardInterrupt:
+        click.echo("Interrupted; all that was made is removed.", err=True)
         sys.exit(3)
     except ModuleNotFoundError as error:
         click.echo(f"Error: {error}. Install what it needs: pip install 'connect-for-kafka[poc]'.", err=True)

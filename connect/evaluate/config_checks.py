@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from connect.api.config import KeyDefinition
 from connect.api.errors import ConnectError
+from connect.api.key_role import KeyRole
 from connect.client.rest import ConnectClient
 from connect.evaluate.result import Check, Outcome, Table
 
@@ -39,6 +41,20 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
         Check(*CONFIG, outcome, text, tables),
         Check(*REACH, Outcome.PASS, "The connector reached what it names, with these credentials."),
     ]
+
+
+def with_statement_limit(
+    rest: ConnectClient, config: Mapping[str, str], definitions: Iterable[KeyDefinition], limit_s: float
+) -> dict[str, str]:
+    """The configuration with a limit for each statement in the source, where it has none and the source knows one: an
+    evaluation must not hold up a database for longer than it runs itself.
+    """
+    key = next((one.name for one in definitions if one.role is KeyRole.STATEMENT_LIMIT_MS), None)
+    if key is None or config.get(key, "0").strip() not in {"", "0"}:
+        return dict(config)
+    limited = {**config, key: str(max(1, round(limit_s * 1000)))}
+    # Some servers cannot end statements.
+    return dict(config) if any(name == key for name, _ in _problems(rest.validate(limited))) else limited
 
 
 def _problems(answer: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

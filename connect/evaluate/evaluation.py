@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 
 from connect.api.errors import ConfigError
@@ -14,7 +14,7 @@ from connect.client.manifests import Manifest
 from connect.evaluate.options import Options
 from connect.evaluate.progress import Progress, Say, checks_of
 from connect.evaluate.result import Check, Result
-from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.sandbox import REGISTRY_KEY, Sandbox, with_registry
 from connect.evaluate.secrecy import Secrecy
 from connect.evaluate.sink_evaluation import check_sink
 from connect.evaluate.source_evaluation import check_source
@@ -38,7 +38,7 @@ def evaluate(
     sides = _sides(manifests, plugins)
     secrecy = Secrecy(catalog, *(manifest.config for manifest in manifests), worker or {})
     say("starting a Kafka and a worker of its own")
-    with Sandbox(_converters(worker or {})) as sandbox:
+    with Sandbox(_converters(worker or {}), has_registry=_writes_schemas(sides, worker)) as sandbox:
         checks = run_checks(sandbox, sides, options, lambda text: say(secrecy.hide(text)), worker)
         identity = sandbox.id
     took_s = time.time() - started_s
@@ -58,7 +58,7 @@ def run_checks(
     sandbox: Sandbox, sides: Sides, options: Options, say: Say, worker: Mapping[str, str] | None = None
 ) -> list[Check]:
     """The checks in a sandbox that runs: of the source, then of the sink, which is then given what the source wrote."""
-    source, sink = sides.source, sides.sink
+    source, sink = (_beside(side, sandbox) for side in (sides.source, sides.sink))
     both = source is not None and sink is not None
     parts: list[Progress] = []
     peaceful = None
@@ -71,6 +71,11 @@ def run_checks(
     return checks_of(parts)
 
 
+def _beside(manifest: Manifest | None, sandbox: Sandbox) -> Manifest | None:
+    """The connector with the sandbox's registry, where that has one."""
+    return manifest and replace(manifest, config=with_registry(manifest.config, sandbox.registry_url))
+
+
 def _sides(manifests: Sequence[Manifest], plugins: Sequence[Plugin]) -> Sides:
     found = {PluginKind.SOURCE: None, PluginKind.SINK: None} | {
         plugin.kind: manifest for plugin, manifest in zip(plugins, manifests, strict=True)
@@ -79,6 +84,17 @@ def _sides(manifests: Sequence[Manifest], plugins: Sequence[Plugin]) -> Sides:
         kinds = ", ".join(f"{plugin.name} is a {plugin.kind.value}" for plugin in plugins) or "there is none"
         raise ConfigError(f"Give one connector, or a source and a sink: {kinds}.", key="connector.class")
     return Sides(found[PluginKind.SOURCE], found[PluginKind.SINK])
+
+
+def _writes_schemas(sides: Sides, worker: Mapping[str, str] | None) -> bool:
+    """Whether records are written by converters that register schemas. Those of a sink that reads the user's topics
+    are only read, with the user's registry.
+    """
+    named = [sides.source.config] if sides.source is not None else []
+    if sides.sink is not None and worker is None:
+        named.append(sides.sink.config)
+    keys = [key for config in named for key in (*config, *(worker or {}))]
+    return any(key.endswith(REGISTRY_KEY) for key in keys)
 
 
 def _converters(worker: Mapping[str, str]) -> dict[str, str]:

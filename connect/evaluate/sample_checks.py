@@ -29,6 +29,12 @@ def check_sample(
             Check(*DISCOVER, Outcome.FAIL, f"The connector gave no sample: {why}"),
             *(Check(*name, Outcome.NOT_TESTED, "There is no sample.") for name in (TYPES, ROUND_TRIP, CURSOR)),
         ]
+    if sample["kept"] is not None:
+        why = (
+            f"The connector keeps a {sample['kept']} in the source, and a trial would move it on for its owner: "
+            "evaluate a copy of the database, or another mode."
+        )
+        return [Check(*name, Outcome.NOT_TESTED, why) for name in (DISCOVER, TYPES, ROUND_TRIP, CURSOR)]
     return [_discovered(sample), _types(sample), _round_trip(sample), _cursor(sample)]
 
 

@@ -8,22 +8,33 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 import psutil
 
 from connect.client.rest import Access, ConnectClient
 from connect.kafka.settings import admin_settings, consumer_settings
 from connect.kafka.topics import TopicAdmin
-from connect.services import KafkaService
+from connect.services import KafkaService, SchemaRegistryService
 from connect.services.worker import WorkerService
+
+REGISTRY_KEY: Final = ".schema.registry.url"
+
+
+def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
+    """The configuration with another registry wherever it names one; None: as it is. Pure."""
+    return {key: url if url is not None and key.endswith(REGISTRY_KEY) else value for key, value in config.items()}
 
 
 class Sandbox:
     """Owned by the thread that runs the evaluation."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        """`settings`: keys of the worker beside those of the sandbox, such as converters."""
+    def __init__(self, settings: Mapping[str, str], *, has_registry: bool = False) -> None:
+        """`settings`: keys of the worker beside those of the sandbox, such as converters. `has_registry`: schemas that
+        are written go to a registry of the sandbox's own.
+        """
+        self._has_registry = has_registry
+        self.registry_url: str | None = None
         self.id = f"poc-{secrets.token_hex(4)}"
         self._settings = dict(settings)
         self._stack = ExitStack()
@@ -33,6 +44,9 @@ class Sandbox:
         with ExitStack() as starting:
             self.kafka = starting.enter_context(KafkaService())
             servers = self.kafka.endpoint.bootstrap_servers
+            if self._has_registry:
+                self.registry_url = starting.enter_context(SchemaRegistryService()).endpoint.url
+                self._settings = with_registry(self._settings, self.registry_url)
             soon = {"auto.restart.backoff.initial.ms": "100", "auto.restart.backoff.max.ms": "1000"}
             self.worker = WorkerService(servers, group_id=self.id, settings={**soon, **self._settings})
             starting.enter_context(self.worker)

@@ -47,6 +47,9 @@ def check_sink(
     probe = Trial(settings, sandbox.new_name("check"))
     target_error: ConnectError | None = None
     try:
+        swept = Trial.remove_left(settings)
+        if swept:
+            progress.say(f"removed {swept} targets that evaluations left behind which were killed")
         probe.make()
     except ConnectError as error:
         target_error = error

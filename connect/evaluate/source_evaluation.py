@@ -6,7 +6,7 @@ from typing import Final
 
 from connect.client.manifests import Manifest
 from connect.evaluate.children import asked_of, reason_of
-from connect.evaluate.config_checks import check_config
+from connect.evaluate.config_checks import check_config, with_statement_limit
 from connect.evaluate.delivery_check import check_delivery
 from connect.evaluate.estimate import NAME, NUMBER, Load, judge_load
 from connect.evaluate.options import Options
@@ -19,6 +19,8 @@ from connect.evaluate.source_run import SourceRun, SourceRunner
 from connect.evaluate.throughput_check import judge_throughput
 from connect.evaluate.timeline import rate, rate_range
 from connect.evaluate.topic_rows import TopicRows
+from connect.plugins import Catalog
+from connect.runtime.build import connector_plugin
 from connect.runtime.connector_settings import ConnectorSettings
 
 CHUNK_ROWS: Final = 30_000
@@ -33,6 +35,8 @@ def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progres
     progress.note(*check_config(sandbox.rest, config))
     if progress.has_failed:
         return None
+    definitions = connector_plugin(Catalog.installed(), config).config.definitions()
+    config = with_statement_limit(sandbox.rest, config, definitions, options.duration_s)
     settings = ConnectorSettings(dict(sandbox.worker_properties), dict(config))
     sampled = check_sample(settings, options.sample_rows, options.duration_s, show_values=options.show_values)
     progress.note(*sampled)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from connect.api.errors import ConnectError
 from connect.evaluate.children import asked_of, reason_of
+from connect.evaluate.left_behind import left_targets, note_target
 from connect.runtime.connector_settings import ConnectorSettings
 
 SINK_PROCESS: Final = "connect.evaluate.sink_process"
@@ -28,11 +30,14 @@ class Trial:
     config: Mapping[str, str] = field(default_factory=dict)
     is_once: bool = False
     merges: bool = False
+    noted: Path | None = None
 
     def make(self) -> None:
         """Make it. NoTargetApartError; ConnectError: it cannot be made, with the connector's words."""
+        self.noted = note_target(self.name, self.settings.connector)
         made = self._ask("make")
         if made["settings"] is None:
+            self.noted.unlink(missing_ok=True)
             raise NoTargetApartError(
                 "The sink offers no target beside its real one, and nothing is written to that.",
                 fix="Its connector class can offer connect.api.trial.TrialSink.",
@@ -47,6 +52,19 @@ class Trial:
     def remove(self) -> None:
         """Remove it with all that is in it. ConnectError."""
         self._ask("remove")
+        if self.noted is not None:
+            self.noted.unlink(missing_ok=True)
+
+    @classmethod
+    def remove_left(cls, settings: ConnectorSettings) -> int:
+        """Remove the targets of this configuration that evaluations left behind which were killed; how many.
+
+        ConnectError: one cannot be removed.
+        """
+        left = list(left_targets(settings.connector))
+        for target in left:
+            cls(settings, target.name, noted=target.file).remove()
+        return len(left)
 
     def _ask(self, action: str) -> dict[str, Any]:
         asked = {

@@ -211,7 +211,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         "read. 0: as many as come.",
     )  # fmt: skip
     statement_timeout_ms: Annotated[Long, at_least(0)] = key(
-        "statement.timeout.ms", 0, importance="low", group=DATABASE,
+        "statement.timeout.ms", 0, importance="low", group=DATABASE, role=KeyRole.STATEMENT_LIMIT_MS,
         doc="The server ends a statement of PostgreSQL, MariaDB or MySQL that runs longer; the read goes on behind the "
         "last row that was delivered. 0: as the server is set.",
     )  # fmt: skip

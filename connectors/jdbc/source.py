@@ -15,6 +15,7 @@ from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.tables import parts_to_text, share_out, to_text
 from connectors.jdbc.task import JdbcSourceTask
+from connectors.jdbc.url import family
 
 if TYPE_CHECKING:
     from connectors.jdbc.log.task import JdbcLogTask
@@ -66,6 +67,13 @@ class JdbcSourceConnector:
     def bulk_reader(self) -> JdbcBulkReader:
         """Reads those ranges."""
         return JdbcBulkReader(self._config)
+
+    @property
+    def kept_at_source(self) -> str | None:
+        """PostgreSQL keeps a slot for who reads its log."""
+        if self._config.mode != "log" or family(self._config.connection_url) != "postgresql":
+            return None
+        return f"replication slot {self._config.slot_name}"
 
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:
         """A task over the tables of one of `task_configs`."""

@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 import pytest
 
-from connect.evaluate.result import Outcome
+from connect.evaluate.report import SIZE_MAX, html_report
+from connect.evaluate.result import Outcome, Result
 from connect.evaluate.sample_checks import check_sample
 from connect.runtime.connector_settings import ConnectorSettings
 
@@ -66,6 +67,22 @@ def test_a_source_that_ends_its_process_is_said_to(checks):
     found = checks("Crashes")["Discovery"]
     assert found.outcome is Outcome.FAIL
     assert "its process ended with code -6" in found.summary
+
+
+def test_rows_of_ten_thousand_columns_with_hostile_names_are_compared_in_time(checks):
+    found = checks("Wide", **{"batch.max.rows": "50"})
+    assert found["Round trip"].outcome is Outcome.PASS, found["Round trip"]
+    (table,) = found["Types"].tables
+    assert len(table.rows) == 10_006
+    shown = html_report(Result("i", {"c": {}}, 0, 0, list(found.values())))
+    assert len(shown.encode()) <= SIZE_MAX
+    assert "<img" not in shown
+
+
+def test_a_source_that_keeps_something_of_its_owners_is_not_run(checks):
+    found = checks("KeepsASlot")
+    assert {check.outcome for check in found.values()} == {Outcome.NOT_TESTED}
+    assert "replication slot s" in found["Discovery"].summary
 
 
 def test_no_value_is_shown_unless_that_is_asked_for(checks):

@@ -76,6 +76,36 @@ class InventsRows(TableConnector):
     task_class = InventsRowsTask
 
 
+HOSTILE = ("<img src=x onerror=alert(1)>", "\u202erebmun", "😀", "a b", "'; DROP TABLE x; --")
+WIDE = s.struct({"id": s.INT64, **{f"c{i}": s.INT64 for i in range(10_000)}, **dict.fromkeys(HOSTILE, s.STRING)})
+
+
+class WideTask(TableSource):
+    """Rows of 10,000 columns, some of hostile names, with a value of a megabyte."""
+
+    def batch(self, rows):
+        long = {1: "x" * 1_000_000}
+        values = [
+            {
+                "id": row["id"], **{f"c{i}": i for i in range(10_000)},
+                **dict.fromkeys(HOSTILE, "<script>alert(1)</script>\u202e😀" + long.get(row["id"], "")),
+            }
+            for row in rows
+        ]  # fmt: skip
+        return Batch("wide", Column.from_rows(values, WIDE), position=SourcePosition({"t": 1}, dict(self.place)))
+
+
+class Wide(TableConnector):
+    task_class = WideTask
+
+
+class KeepsASlot(TableConnector):
+    """Would take something from its owner, so nothing of it may be opened."""
+
+    task_class = None
+    kept_at_source = "replication slot s"
+
+
 class HangsInOpenTask(TableSource):
     def open(self, ctx):
         threading.Event().wait()
@@ -149,7 +179,12 @@ class TrialTable:
 
 
 class CleanTask(kit_sink.TableSink):
-    """Replaces rows by their key, which has an index."""
+    """Writes a row once, however often it comes."""
+
+    def write_row(self, connection, row_id, value):
+        body = pickle.dumps(value)
+        connection.execute("DELETE FROM rows WHERE id = ? AND body = ?", (row_id, body))
+        connection.execute("INSERT INTO rows VALUES (?, ?, ?)", (row_id, None, body))
 
     def flush(self, deadline):
         self.create_index()
@@ -202,7 +237,7 @@ class NoTargetApart(kit_sink.TableSinkConnector):
 SINKS = (CleanSink, DropsARow, RepeatsRows, NoTargetApart)
 CONNECTORS = (
     TableConnector, kit_source.LosesARowAtTheEdge, kit_source.RepeatsAfterARestart, Amounts, SkipsTies, InventsRows,
-    HangsInOpen, HangsInPoll, Crashes, FallsBehind,
+    Wide, KeepsASlot, HangsInOpen, HangsInPoll, Crashes, FallsBehind,
 )  # fmt: skip
 
 
