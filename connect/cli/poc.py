@@ -7,12 +7,13 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 if TYPE_CHECKING:
     from connect.client.manifests import Manifest
+    from connect.evaluate.result import Result
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -91,10 +92,7 @@ def run(
     except ModuleNotFoundError as error:
         click.echo(f"Error: {error}. Install what it needs: pip install 'connect-for-kafka[poc]'.", err=True)
         sys.exit(3)
-    if json_file is not None:
-        json_file.write_text(json.dumps(result.as_json(), indent=2, ensure_ascii=False), encoding="utf-8")
-    click.echo(f"{result.connector}: {result.verdict.value}. Report: {out}")
-    sys.exit(result.exit_code(frozenset(name.strip() for name in fail_on.split(",") if name.strip())))
+    _end(result, out, json_file, fail_on)
 
 
 @poc.command()
@@ -115,6 +113,14 @@ def compare(left: Path, right: Path, as_json: bool) -> None:
         click.echo(json.dumps([{"what": one.what, "left": one.left, "right": one.right} for one in lines]))
         return
     click.echo(as_text(lines, (left.name, right.name)))
+
+
+def _end(result: Result, report: Path, json_file: Path | None, fail_on: str) -> NoReturn:
+    """Write the result where that is wanted, say the verdict, and end with its exit code."""
+    if json_file is not None:
+        json_file.write_text(json.dumps(result.as_json(), indent=2, ensure_ascii=False), encoding="utf-8")
+    click.echo(f"{result.connector}: {result.verdict.value}. Report: {report}")
+    sys.exit(result.exit_code(frozenset(name.strip() for name in fail_on.split(",") if name.strip())))
 
 
 def _manifests(

@@ -31,7 +31,12 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
         keys = ", ".join(sorted({key for key, _ in problems}))
         table = Table("What is wrong", ("key", "problem"), problems)
         return [
-            Check(*CONFIG, Outcome.FAIL, f"{count} problem{'s' if count > 1 else ''} with {keys}.", (table,)),
+            Check(
+                *CONFIG,
+                Outcome.FAIL,
+                f"{count} problem{'s' if count > 1 else ''} with {keys}: {problems[0][1]}",
+                (table,),
+            ),
             Check(*REACH, Outcome.NOT_TESTED, "The configuration is broken, or what it names is out of reach."),
         ]
     outcome = Outcome.WARN if notes else Outcome.PASS

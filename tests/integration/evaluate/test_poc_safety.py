@@ -45,7 +45,7 @@ def poc(place):
     yield start
     for process in running:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 def wait_until(holds, what):

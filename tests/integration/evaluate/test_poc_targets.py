@@ -1,0 +1,107 @@
+"""Sinks with real targets: records go to a folder or dataset apart, which is removed in the end."""
+
+from __future__ import annotations
+
+import boto3
+import pyarrow as pa
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.client.manifests import Manifest
+from connect.evaluate.copies import write_records
+from connect.evaluate.evaluation import Sides, run_checks
+from connect.evaluate.options import Options
+from connect.evaluate.result import Outcome
+from connect.evaluate.sandbox import Sandbox
+from connect.kafka.raw import RawBatch
+from connect.kafka.settings import admin_settings
+from connect.kafka.topics import TopicAdmin
+
+ROWS = 5000
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+OPTIONS = Options(sample_rows=ROWS, budget_rows=ROWS, duration_s=16.0, crashes=2, seed=1)
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox({}) as running:
+        yield running
+
+
+@pytest.fixture
+def topic(kafka, unique):
+    """A topic of the user's with two partitions. Nothing of it, and of the groups there, is changed."""
+    name = f"users-{unique}"
+    values = pa.array([f'{{"id": {i}, "name": "row {i}"}}'.encode() for i in range(ROWS)], pa.binary())
+    halves = [RawBatch(name, values.slice(half * ROWS // 2, ROWS // 2), keys=None, partition=half) for half in (0, 1)]
+    ends = write_records(kafka.bootstrap_servers, halves, {name: 2}, Deadline.after(30))
+    admin = TopicAdmin(admin_settings({"bootstrap.servers": kafka.bootstrap_servers}, {}, "looks-on").properties)
+    yield name
+    assert admin.end_offsets(list(ends), Deadline.after(30)) == ends
+    assert admin.group_offsets("connect-poc", Deadline.after(30)) == {}
+
+
+@pytest.fixture
+def worker(kafka):
+    """The user's worker, as far as it counts."""
+    return {
+        "bootstrap.servers": kafka.bootstrap_servers, "group.id": "users", "config.storage.topic": "users-c",
+        "offset.storage.topic": "users-o", "status.storage.topic": "users-s", "key.converter": STRING,
+        "value.converter": JSON, "value.converter.schemas.enable": "false",
+    }  # fmt: skip
+
+
+def by_name(checks):
+    return {check.name: check for check in checks}
+
+
+@pytest.mark.parametrize("file_format", ["json.JsonFormat", "parquet.ParquetFormat"])
+def test_the_s3_sink_is_tried_with_the_users_records(sandbox, topic, worker, s3, s3_bucket, unique, file_format):
+    config = {
+        "connector.class": "io.confluent.connect.s3.S3SinkConnector", "topics": topic, "s3.bucket.name": s3_bucket,
+        "s3.region": s3.region, "store.url": s3.url, "aws.access.key.id": s3.access_key_id,
+        "aws.secret.access.key": s3.secret_access_key, "flush.size": "100", "topics.dir": unique,
+        "format.class": f"io.confluent.connect.s3.format.{file_format}", "key.converter": STRING,
+        "value.converter": JSON, "value.converter.schemas.enable": "false",
+    }  # fmt: skip
+    checks = run_checks(sandbox, Sides(sink=Manifest("lake", config, "test")), OPTIONS, lambda text: None, worker)
+    found = by_name(checks)
+    assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
+    assert f"{ROWS:,} committed records" in found["Round trip"].summary
+    assert "none lost, none twice" in found["Delivery under kills"].summary
+    client = boto3.client(
+        "s3", endpoint_url=s3.url, aws_access_key_id=s3.access_key_id, aws_secret_access_key=s3.secret_access_key,
+        region_name=s3.region,
+    )  # fmt: skip
+    assert "Contents" not in client.list_objects_v2(Bucket=s3_bucket, Prefix=f"{unique}/")
+
+
+def test_the_file_sink_repeats_rows_after_kills_as_it_says(sandbox, tmp_path):
+    config = {"connector.class": "FileStreamSink", "file": str(tmp_path / "out.txt"), "topics": "lines"}
+    found = by_name(run_checks(sandbox, Sides(sink=Manifest("out", config, "t")), OPTIONS, lambda text: None))
+    assert found["Round trip"].outcome is Outcome.PASS, found["Round trip"]
+    delivered = found["Delivery under kills"]
+    assert (delivered.outcome, delivered.defects) == (Outcome.WARN, {"duplicate"}), delivered
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_bigquery_sink_is_tried_in_a_dataset_of_its_own(sandbox, bigquery_service):
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import bigquery
+
+    endpoint = bigquery_service.endpoint
+    config = {
+        "connector.class": "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector", "topics": "made",
+        "project": endpoint.project, "defaultDataset": "real", "bigquery.endpoint": endpoint.url,
+        "bigquery.storage.endpoint": endpoint.storage, "bigquery.insecure": "true", "dedup.fields": "id",
+        "dedup.merge.interval.ms": "500", "allowNewBigQueryFields": "true", "decimalHandlingMode": "NUMERIC",
+    }  # fmt: skip
+    options = Options(sample_rows=300, budget_rows=300, duration_s=40.0, crashes=1, seed=1)
+    found = by_name(run_checks(sandbox, Sides(sink=Manifest("dw", config, "test")), options, lambda text: None))
+    assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
+    assert "300 records are 300 rows" in found["Round trip"].summary
+    client = bigquery.Client(
+        project=endpoint.project, credentials=AnonymousCredentials(), client_options={"api_endpoint": endpoint.url}
+    )
+    assert list(client.list_datasets()) == []
