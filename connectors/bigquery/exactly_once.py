@@ -51,6 +51,14 @@ class _Owned:
     end: int = 0
     next_offset: int = 0
 
+    def may_have(self, offset: int) -> bool:
+        """Whether rows from this offset on may be in the table."""
+        return offset < self.next_offset or bool(self.held and offset <= self.held[-1][1])
+
+    def has(self, offset: int) -> bool:
+        """Whether the row at this offset is in the table, or refused."""
+        return offset < self.next_offset or _holds(self.held, offset)
+
 
 @dataclass(slots=True)
 class CommittedStreams:
@@ -95,11 +103,8 @@ class CommittedStreams:
         owned = self._owned.get(place)
         if owned is None:
             owned = self._owned[place] = self._own(*place, first_offset=offsets[0].as_py())
-        places = [
-            row for row, offset in enumerate(offsets.to_pylist())
-            if offset >= owned.next_offset and not _holds(owned.held, offset)
-        ]  # fmt: skip
-        if len(places) < len(offsets):
+        if owned.may_have(offsets[0].as_py()):
+            places = [row for row, offset in enumerate(offsets.to_pylist()) if not owned.has(offset)]
             _log.info("%d rows of %s-%d were in the table already.", len(offsets) - len(places), *place[1])
             rows, offsets = rows.take(pa.array(places, pa.int64())), offsets.take(pa.array(places, pa.int64()))
         try:

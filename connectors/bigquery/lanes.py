@@ -46,8 +46,11 @@ class Lane:
     failure: RetriableError | None = None
     _pieces: list[Piece] = field(default_factory=list)
     _oldest_us: list[int | None] = field(default_factory=list)
+    _rows: int = 0
+    _bytes: int = 0
     _since_s: float = 0.0
     _sealed: SealedBatch | None = None
+    _sealed_bytes: int = 0
     _landing: Future[Refusals] | None = None
     _retry_at_s: float = 0.0
     _failures: int = 0
@@ -61,16 +64,14 @@ class Lane:
             self._since_s = now_s
         self._pieces.append(Piece(partition, admitted.rows, admitted.offsets))
         self._oldest_us.append(admitted.oldest_us)
-
-    @property
-    def gathered_bytes(self) -> int:
-        """Bytes of rows that are not sealed."""
-        return sum(piece.rows.nbytes for piece in self._pieces)
+        # Counted as they come: every put asks, and there may be a thousand pieces.
+        self._rows += len(admitted.offsets)
+        self._bytes += admitted.rows.nbytes
 
     @property
     def held_bytes(self) -> int:
         """Bytes of all rows that it keeps."""
-        return self.gathered_bytes + (self._sealed.nbytes if self._sealed is not None else 0)
+        return self._bytes + self._sealed_bytes
 
     @property
     def is_landing(self) -> bool:
@@ -81,8 +82,7 @@ class Lane:
         """How soon the gathered rows are sealed; None when there are none."""
         if not self._pieces:
             return None
-        rows = sum(len(piece.rows) for piece in self._pieces)
-        if rows >= self.rotation.rows or self.gathered_bytes >= self.rotation.size_bytes:
+        if self._rows >= self.rotation.rows or self._bytes >= self.rotation.size_bytes:
             return 0.0
         return max(0.0, self._since_s + self.rotation.interval_s - now_s)
 
@@ -90,7 +90,8 @@ class Lane:
         """Make a batch of what is gathered; none may be on its way."""
         assert self._sealed is None
         self._sealed = SealedBatch(self.target, tuple(self._pieces), self.columns, self.dedup, self._bound())
-        self._pieces, self._oldest_us = [], []
+        self._sealed_bytes = self._bytes
+        self._pieces, self._oldest_us, self._rows, self._bytes = [], [], 0, 0
 
     def _bound(self) -> str | None:
         """The least partition in which rows of the gathered records may be; None: anywhere."""
@@ -127,6 +128,8 @@ class Lane:
         kept = [i for i, piece in enumerate(self._pieces) if piece.partition not in partitions]
         self._pieces = [self._pieces[i] for i in kept]
         self._oldest_us = [self._oldest_us[i] for i in kept]
+        self._rows = sum(len(piece.offsets) for piece in self._pieces)
+        self._bytes = sum(piece.rows.nbytes for piece in self._pieces)
 
     def _note_landed(self, now_s: float) -> RetriableError | None:
         if self._landing is None or not self._landing.done():
@@ -142,7 +145,8 @@ class Lane:
         if refused:
             assert self._sealed is not None
             self.refused.append((self._sealed, refused))
-        self._sealed, self.failure, self._failures, self._retry_at_s = None, None, 0, 0.0
+        self._sealed, self._sealed_bytes = None, 0
+        self.failure, self._failures, self._retry_at_s = None, 0, 0.0
         return None
 
 

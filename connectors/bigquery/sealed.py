@@ -61,11 +61,6 @@ class SealedBatch:
         return [piece.rows for piece in self.pieces]
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return sum(piece.rows.nbytes for piece in self.pieces)
-
-    @property
     def ranges(self) -> dict[TopicPartition, OffsetRange]:
         """Where the rows of each partition stand in Kafka."""
         found: dict[TopicPartition, OffsetRange] = {}

@@ -24,7 +24,7 @@ from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkConnector
 
-ROWS, BATCH, STAGED, STORED = 1_000_000, 2_000, 100_000, 1_000_000
+ROWS, BATCH, STAGED, STORED = 1_000_000, 500, 100_000, 1_000_000
 PLACE = TopicPartition("orders", 0)
 SCHEMA = s.struct({"id": s.INT64, "text": s.STRING, "price": s.FLOAT64, "open": s.BOOLEAN})
 LIMIT_S = 120.0

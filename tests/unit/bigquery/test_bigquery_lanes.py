@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from bigquery_oracle import Message, batch_of
 from bigquery_sql import SqlTable, config
@@ -12,6 +13,7 @@ from bigquery_sql import SqlTable, config
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connectors.bigquery.lanes import Lane, Rotation, first_pending
+from connectors.bigquery.rows import Admitted
 from connectors.bigquery.sealed import SealedBatch
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -93,6 +95,31 @@ def test_any_other_failure_is_raised(table):
     threads.work[0][0].set_exception(ConnectError("for good"))
     with pytest.raises(ConnectError, match="for good"):
         advance(lane, threads, 0.0)
+
+
+class Sized:
+    """Rows that count how often somebody asks for their size."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __len__(self) -> int:
+        return 1
+
+    @property
+    def nbytes(self) -> int:
+        self.asked += 1
+        return 100
+
+
+def test_the_size_of_what_is_gathered_is_counted_as_it_comes(table):
+    lane, rows = lane_of(table, rows=10**6), [Sized() for _ in range(50)]
+    for offset, one in enumerate(rows):
+        lane.take(ZERO, Admitted(one, pa.array([offset], pa.int64()), {}), 0.0)  # type: ignore[arg-type]
+        assert (lane.due_in_s(0.0), lane.held_bytes) == (60.0, 100 * (offset + 1))
+    assert {one.asked for one in rows} == {1}
+    lane.seal()
+    assert (lane.held_bytes, lane.due_in_s(0.0)) == (5000, None)
 
 
 def test_rows_of_a_revoked_partition_are_forgotten(table):
