@@ -251,6 +251,28 @@ class BigQuerySinkConfig(DedupSettings):
         yield from self._append_problems()
         yield from problems_of(self.originals)
 
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Where a record can be a row twice, and where a search costs more than it has to."""
+        if self.dedup_mode == "insert_id":
+            yield ConfigProblem(
+                "dedup.mode",
+                "dedup.mode=insert_id drops what comes again within about a minute, as well as BigQuery can. "
+                "dedup.mode=merge keeps one row per key for ever.",
+            )
+        elif not (self.merges or self.captures or self.views or self.exactly_once):
+            yield ConfigProblem(
+                "append.exactly.once",
+                "A crash or a lost reply can add a record twice. append.exactly.once=true adds each once; dedup.fields "
+                "keeps one row for each value of the fields that it names.",
+            )
+        if self.merges and self.dedup_keep == Keep.LATEST and self.dedup_window.lower() == "none":
+            yield ConfigProblem(
+                "dedup.window",
+                "Each merge searches the whole table, and is billed for it. dedup.window with "
+                "timestampPartitionFieldName searches the partitions of that time alone; dedup.keep=first and a larger "
+                "dedup.merge.interval.ms cost less, too.",
+            )
+
     def _append_problems(self) -> Iterator[ConfigProblem]:
         ways = {
             "useStorageWriteApi": self.use_storage_api,

@@ -86,6 +86,16 @@ def test_a_request_that_takes_too_long_is_given_up_and_made_again(dataset, proxy
     assert [row["id"] for row in dataset.rows("orders")] == [1, 2]
 
 
+def test_a_limit_of_one_merge_is_kept_by_several(dataset, proxy):
+    """As that of the partitions which one statement may change: no row is at fault."""
+    proxy.add(QUERY, times=1, status=400, reason="invalidQuery")
+    with Life(settings_of(dataset, proxy)) as life:
+        write(life, proxy)
+    assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, "x"), (2, "newer")]
+    assert life.context.rejected == []
+    assert not [name for name in dataset.tables() if "_tmp_" in name]
+
+
 def test_missing_rights_end_the_task_with_the_roles_to_give(dataset, proxy):
     proxy.add(UPLOAD, times=9, status=403, reason="accessDenied")
     with Life(settings_of(dataset, proxy)) as life, pytest.raises(ConfigError, match="BigQuery Data Editor"):

@@ -211,6 +211,18 @@ def test_exactly_once_is_a_way_of_its_own():
     ]  # fmt: skip
 
 
+def test_what_a_configuration_weakens_is_noted_with_the_key_that_helps():
+    def notes(**others: str) -> dict[str, str]:
+        return {note.key: note.message for note in parse(**others).notes()}
+
+    assert "append.exactly.once=true" in notes(dedup__fields="")["append.exactly.once"]
+    assert notes(dedup__fields="", append__exactly__once="true") == {}
+    assert "about a minute" in notes(dedup__mode="insert_id")["dedup.mode"]
+    assert "dedup.keep=first" in notes()["dedup.window"]
+    assert notes(dedup__window="3d", timestampPartitionFieldName="at") == {}
+    assert notes(dedup__mode="view") == notes(dedup__mode="cdc") == notes(dedup__keep="first") == {}
+
+
 def test_the_readme_has_the_settings_as_they_are_declared():
     assert _between("config") == "\n".join(
         [
