@@ -25,8 +25,8 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connectors.bigquery.config_checks import notes_of, problems_between
 from connectors.bigquery.config_dedup import DedupSettings, size_or_off
-from connectors.bigquery.dedup import Deletes, Keep, NullKey
 from connectors.bigquery.extras import Extras
 from connectors.bigquery.java_keys import KNOWN, problems_of, with_new_names
 from connectors.bigquery.names import FieldNames, TableNames, is_table_name
@@ -36,9 +36,6 @@ from connectors.bigquery.types import TypeRules
 TARGET, TABLES, LIMITS = "BigQuery", "Tables", "Limits"
 TASKS_KEY: Final = "bigquery.tasks"
 """In the configuration of a task: how many there are."""
-
-_OF_GOOGLE: Final = re.compile(r"(https://)?([a-z0-9-]+\.)+googleapis\.com(:443)?/?", re.IGNORECASE)
-
 
 _LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}")
@@ -244,123 +241,12 @@ class BigQuerySinkConfig(DedupSettings):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys."""
-        if len(self.clustering) > 4:
-            yield ConfigProblem("clusteringPartitionFieldNames", "BigQuery clusters by at most 4 columns.")
-        yield from self._credential_problems()
-        yield from self._dedup_problems()
-        yield from self._append_problems()
+        yield from problems_between(self)
         yield from problems_of(self.originals)
 
     def notes(self) -> Iterable[ConfigProblem]:
         """Where a record can be a row twice, and where a search costs more than it has to."""
-        if self.dedup_mode == "insert_id":
-            yield ConfigProblem(
-                "dedup.mode",
-                "dedup.mode=insert_id drops what comes again within about a minute, as well as BigQuery can. "
-                "dedup.mode=merge keeps one row per key for ever.",
-            )
-        elif not (self.merges or self.captures or self.views or self.exactly_once):
-            yield ConfigProblem(
-                "append.exactly.once",
-                "A crash or a lost reply can add a record twice. append.exactly.once=true adds each once; dedup.fields "
-                "keeps one row for each value of the fields that it names.",
-            )
-        if self.merges and self.dedup_keep == Keep.LATEST and self.dedup_window.lower() == "none":
-            yield ConfigProblem(
-                "dedup.window",
-                "Each merge searches the whole table, and is billed for it. dedup.window with "
-                "timestampPartitionFieldName searches the partitions of that time alone; dedup.keep=first and a larger "
-                "dedup.merge.interval.ms cost less, too.",
-            )
-
-    def _append_problems(self) -> Iterator[ConfigProblem]:
-        ways = {
-            "useStorageWriteApi": self.use_storage_api,
-            "enableBatchLoad": bool(self.batch_load),
-            "enableBatchMode": self.batch_mode,
-            "append.exactly.once": self.exactly_once,
-        }
-        for name, is_set in ways.items():
-            if is_set and (self.merges or self.captures or self.dedup_mode == "insert_id"):
-                mode = "merge" if self.merges else self.dedup_mode
-                yield ConfigProblem(
-                    name,
-                    f"{name} says how rows are added one by one, and dedup.mode={mode} has its own way. Leave it out, "
-                    "or set dedup.mode=view.",
-                )
-        if self.exactly_once and (self.batch_load or self.batch_mode):
-            yield ConfigProblem(
-                "append.exactly.once",
-                "append.exactly.once adds rows by streams: leave enableBatchLoad and enableBatchMode out, or set "
-                "dedup.fields=__topic,__partition,__offset and dedup.keep=first, which goes by load jobs.",
-            )
-        if self.insecure and (self.use_storage_api or self.exactly_once or self.captures) and not self.storage_endpoint:
-            yield ConfigProblem("bigquery.storage.endpoint", "bigquery.insecure=true needs bigquery.storage.endpoint.")
-
-    def _credential_problems(self) -> Iterator[ConfigProblem]:
-        has_key = bool(self.keyfile.get_secret_value())
-        if self.key_source.upper() == "APPLICATION_DEFAULT" and has_key:
-            yield ConfigProblem("keyfile", "keyfile must be left out with keySource=APPLICATION_DEFAULT.")
-        if self.key_source.upper() == "JSON" and not has_key:
-            yield ConfigProblem("keyfile", "keySource=JSON needs the key in keyfile.")
-        if self.insecure and not self.endpoint:
-            yield ConfigProblem("bigquery.insecure", "bigquery.insecure=true needs bigquery.endpoint.")
-        # Whoever receives a request with a token may use the token.
-        sends_the_workers_own = not self.insecure and self.key_source.upper() != "JSON"
-        endpoints = {"bigquery.endpoint": self.endpoint, "bigquery.storage.endpoint": self.storage_endpoint}
-        for name, endpoint in endpoints.items():
-            if sends_the_workers_own and endpoint and not _OF_GOOGLE.fullmatch(endpoint):
-                yield ConfigProblem(
-                    name,
-                    f"{name}={endpoint} is no address of Google's, and the worker's own credentials go to those alone: "
-                    "give the key in keyfile with keySource=JSON, or set bigquery.insecure=true for an emulator.",
-                )
-
-    def _dedup_problems(self) -> Iterator[ConfigProblem]:
-        if self.dedup_keep == Keep.FIRST and "dedup.delete" in self.originals and self.dedup_delete != Deletes.IGNORE:
-            yield ConfigProblem(
-                "dedup.delete", "dedup.keep=first never changes a row, so it takes dedup.delete=ignore alone."
-            )
-        needs_fields = self.dedup_mode in {"insert_id", "cdc", "view"} or (self.dedup_mode == "merge")
-        needs_fields = needs_fields and not (self.upsert and self.dedup_mode != "insert_id")
-        if needs_fields and not self.dedup_fields:
-            yield ConfigProblem("dedup.fields", f"dedup.mode={self.dedup_mode} needs dedup.fields.")
-        if self.delete and not self.upsert:
-            yield ConfigProblem(
-                "deleteEnabled",
-                "deleteEnabled=true without upsertEnabled=true is not supported: each record would be a row, and a "
-                "tombstone would delete all rows of its key. Set upsertEnabled=true, or dedup.fields.",
-            )
-        if self.dedup_window.lower() != "none" and not self.partition_field:
-            yield ConfigProblem(
-                "dedup.window",
-                "dedup.window needs timestampPartitionFieldName, the column whose time says in which partition the row "
-                "of a record is.",
-            )
-        if "dedup.late" in self.originals and self.dedup_window.lower() == "none":
-            yield ConfigProblem("dedup.late", "dedup.late is for records older than dedup.window, which is none.")
-        if self.dedup_window.lower() != "none" and (self.captures or self.views):
-            yield ConfigProblem("dedup.window", f"dedup.mode={self.dedup_mode} knows no dedup.window: leave it out.")
-        if self.captures:
-            yield from self._capture_problems()
-        if not self.dedup_order:
-            yield ConfigProblem("dedup.order.by", "dedup.order.by is empty: leave it out, or name a field.")
-
-    def _capture_problems(self) -> Iterator[ConfigProblem]:
-        """What BigQuery's change data capture cannot do."""
-        instead = "Change it, or set dedup.mode=merge."
-        if self.dedup_keep == Keep.FIRST:
-            yield ConfigProblem("dedup.keep", f"With dedup.mode=cdc the latest record stays. {instead}")
-        if self.dedup_delete == Deletes.SOFT:
-            yield ConfigProblem("dedup.delete", f"dedup.mode=cdc replaces rows, so it takes no soft delete. {instead}")
-        if self.dedup_null_key == NullKey.APPEND:
-            yield ConfigProblem("dedup.null.key", f"With dedup.mode=cdc every row has a primary key. {instead}")
-        if self.primary_key and set(self.primary_key) != set(self.dedup_fields):
-            yield ConfigProblem("table.primary.key", "With dedup.mode=cdc it is the dedup.fields: leave it out.")
-        if len(self.dedup_order) > 1:
-            yield ConfigProblem(
-                "dedup.order.by", f"dedup.mode=cdc orders by one field, then partition and offset. {instead}"
-            )
+        return notes_of(self)
 
     @property
     def extras(self) -> Extras:
