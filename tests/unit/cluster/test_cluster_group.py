@@ -6,6 +6,7 @@ from concurrent.futures import wait
 
 import pytest
 from cluster_fakes import World, eventually
+from structlog.testing import capture_logs
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
@@ -247,6 +248,22 @@ def test_a_new_leader_starts_nothing_twice(cluster, pair):
     moved = sum(1 for m in cluster.world.started()[starts:] if isinstance(m, StartTask))
     assert moved <= 2
     assert cluster.world.configs.keys().count("commit-c") == 1
+
+
+def test_who_leads_and_which_worker_is_lost_is_told_in_one_line_each(cluster, pair):
+    with capture_logs() as lines:
+        first, second = pair
+        cluster.deal("a", "revoked", {0})
+        eventually(lambda: not first.view.leads)
+        cluster.deal("b", "assigned", {0})
+        eventually(lambda: second.view.leads)
+        eventually(lambda: any(line["event"] == "leadership_taken" for line in lines))
+        cluster.deal("b", "assigned", {1, 2})  # the group took them from a, which is dead
+        eventually(lambda: any(line["event"] == "worker_lost" for line in lines))
+    told = [line for line in lines if line["event"] in {"leadership_lost", "leadership_taken", "worker_lost"}]
+    assert [line["event"] for line in told] == ["leadership_lost", "leadership_taken", "worker_lost"]
+    assert (told[1]["workers"], told[2]["worker"], told[2]["left"]) == (["a:1", "b:1"], "a:1", 1)
+    assert {line["log_level"] for line in told} == {"info"}
 
 
 def test_brokers_away_for_a_moment_change_nothing(cluster, pair):
