@@ -1,5 +1,6 @@
 import pytest
 from cluster_fakes import MemoryTopic
+from structlog.testing import capture_logs
 
 from connect.api.deadline import Deadline
 from connect.cluster.config_store import ConfigStore
@@ -65,10 +66,13 @@ def test_a_move_takes_two_steps_with_the_stop_between_them(bench):
     assert bench.settle(PAIR) == placed
 
     bench.now_s += SETTLED_S
-    kept = bench.settle(PAIR)
-    leaving = placed.keys() - kept.keys()
-    assert len(leaving) == 2
-    assert bench.settle(PAIR) == kept
+    with capture_logs() as lines:
+        kept = bench.settle(PAIR)
+        leaving = placed.keys() - kept.keys()
+        assert len(leaving) == 2
+        assert bench.settle(PAIR) == kept
+    named = [f"c-{number}" for number in sorted(leaving)]
+    assert lines == [{"event": "tasks_moving", "tasks": named, "log_level": "info"}], "told once"
 
     for number in leaving:
         bench.report(number, State.UNASSIGNED, "a")
