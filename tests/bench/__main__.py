@@ -2,7 +2,7 @@
 
 Throughput goes to a table and bench.json, that of SQL servers to bench-sql.json, the figures of a cluster of two
 workers to bench-cluster.json, those of database logs to bench-log.json,
-duplicates in BigQuery, and merges, to bench-bigquery.json.
+duplicates in BigQuery, and merges, to bench-bigquery.json, bulk reads of a table to bench-backfill.json.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from connect.services import KafkaService
+from tests.bench.backfill_bench import ROWS as BACKFILL_ROWS
+from tests.bench.backfill_bench import measure_backfill
 from tests.bench.bigquery_duplicates import duplicates_table, measure_duplicates
 from tests.bench.bigquery_merge import measure_merges, merges_table
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
@@ -28,7 +30,7 @@ from tests.bench.s3_files import ROWS_PER_OBJECT
 from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
-PARTS = ("throughput", "sql", "cluster", "log", "bigquery")
+PARTS = ("throughput", "sql", "cluster", "log", "bigquery", "backfill")
 ROWS, SQL_ROWS = 1_000_000, 2_000_000
 ORDINARY_BROKER = (
     "-Xms1024m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
@@ -47,7 +49,10 @@ CONSOLE = Console(width=200)
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
-        "--rows", type=int, help=f"rows each job moves, n x 100,000: else {ROWS:,}, of SQL servers {SQL_ROWS:,}"
+        "--rows",
+        type=int,
+        help=f"rows each job moves, n x 100,000: else {ROWS:,}, of SQL servers {SQL_ROWS:,}, "
+        f"of backfills {BACKFILL_ROWS:,}",
     )
     parser.add_argument("--only", choices=PARTS, help="run one part")
     parser.add_argument("--java-s3-plugin", type=Path, help="folder of plug-ins with Aiven's S3 sink, for the S3 rows")
@@ -86,6 +91,9 @@ def main() -> int:
             )
             CONSOLE.print(duplicates_table(duplicates))
             CONSOLE.print(merges_table(merges))
+        if options.only in {None, "backfill"}:
+            backfills = measure_backfill(replace(bench, rows=options.rows or BACKFILL_ROWS))
+            throughput(backfills, options.out.with_name(f"{options.out.stem}-backfill.json"))
         if options.only in {None, "cluster"}:
             found = cluster_entries(kafka, folder, lambda topic: new_topic(kafka, topic), CONSOLE.print)
             out = options.out.with_name(f"{options.out.stem}-cluster.json")

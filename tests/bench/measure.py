@@ -18,7 +18,8 @@ first make single runs slower by a third, whoever runs.
 class Figure:
     """What one process did: `cpu_s` is its own user and system time, librdkafka's threads included.
 
-    `profile`: where it went, in CPU seconds per million rows (see `cpu_profile`).
+    `profile`: where it went, in CPU seconds per million rows (see `cpu_profile`). `start_s`: what an engine took to be
+    up, which is no part of `wall_s`.
     """
 
     rows: int
@@ -26,6 +27,7 @@ class Figure:
     cpu_s: float
     max_rss_mb: float
     profile: Mapping[str, float] = field(default_factory=dict)
+    start_s: float = 0.0
 
     @property
     def rows_per_s(self) -> float:
