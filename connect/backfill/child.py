@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -20,12 +21,23 @@ Work = Literal["run", "verify", "write_offsets"]
 _STARTING: Final = 30.0
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class _Order:
+    """What a process has to do; `worker` may hold secrets."""
+
+    work: Work
+    worker: dict[str, str]
+    worker_id: str
+    spec: dict[str, Any]
+
+
 class BackfillChildren:
     """Starts such processes, and remembers those that run. May be used from any thread."""
 
-    def __init__(self, worker: Mapping[str, str]) -> None:
-        """`worker`: its properties, which may hold secrets."""
+    def __init__(self, worker: Mapping[str, str], worker_id: str = "") -> None:
+        """`worker`: its properties, which may hold secrets. `worker_id`: its `host:port`."""
         self._worker = dict(worker)
+        self.worker_id = worker_id
         # Children die with the thread that starts them, so that is one that lives as long as the worker.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="backfill-children")
         self._running: dict[str, SpawnProcess] = {}
@@ -57,8 +69,19 @@ class BackfillChildren:
             process = self._running.get(name)
         return process is not None and process.is_alive()
 
+    @property
+    def has_died(self) -> bool:
+        """One that ran a job was killed: none that ended by itself has another exit code than 0."""
+        with self._lock:
+            return any(process.exitcode not in {None, 0} for process in self._running.values())
+
+    def forget_ended(self) -> None:
+        """Of those that have ended nothing more is to be done."""
+        with self._lock:
+            self._running = {name: process for name, process in self._running.items() if process.exitcode is None}
+
     def close(self) -> None:
-        """End them all; their jobs go on when somebody resumes them."""
+        """End them all; their jobs go on in another worker of the cluster, or when somebody resumes them."""
         self._starter.shutdown(wait=True)
         with self._lock:
             for process in self._running.values():
@@ -69,7 +92,9 @@ class BackfillChildren:
         receiving, sending = context.Pipe(duplex=False)
         # No daemon: engine local has children of its own.
         process = context.Process(
-            target=_main, args=(work, self._worker, spec, sending, os.getpid()), name=f"backfill-{spec['name']}"
+            target=_main,
+            args=(_Order(work, self._worker, self.worker_id, spec), sending, os.getpid()),
+            name=f"backfill-{spec['name']}",
         )
         process.start()
         sending.close()
@@ -79,7 +104,7 @@ class BackfillChildren:
         return process, receiving
 
 
-def _main(work: Work, worker: dict[str, str], given: dict[str, Any], answers: Connection, parent: int) -> None:
+def _main(order: _Order, answers: Connection, parent: int) -> None:
     from connect.backfill.connectors import connectors_of
     from connect.backfill.driver import Driver
     from connect.backfill.spec import BackfillSpec
@@ -87,11 +112,11 @@ def _main(work: Work, worker: dict[str, str], given: dict[str, Any], answers: Co
 
     die_with_parent(parent)
     try:
-        spec, config = BackfillSpec.model_validate(given), WorkerConfig.parse(worker)
+        spec, config = BackfillSpec.model_validate(order.spec), WorkerConfig.parse(order.worker)
         found = connectors_of(spec, Path(), config, None)
-        with Driver(spec, config, found.connector, found.target) as driver:
-            answers.send(("done", _done(work, driver)))
-            if work == "run":
+        with Driver(spec, config, found.connector, found.target, by_worker=order.worker_id) as driver:
+            answers.send(("done", _done(order.work, driver)))
+            if order.work == "run":
                 driver.run()
     except ConfigError as error:
         answers.send(("refused", str(error)))

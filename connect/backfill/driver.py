@@ -69,13 +69,16 @@ class Driver:
         worker: WorkerConfig,
         connector: Mapping[str, str],
         target: Mapping[str, str] | None = None,
+        *,
+        by_worker: str = "",
     ) -> None:
         """`connector`: the configuration of the connector that goes on, the sink's for kind sink and else the source's.
-        `target`: for kind copy, the sink's. Connects to nothing.
+        `target`: for kind copy, the sink's. `by_worker`: the id of the worker that runs the job. Connects to nothing.
         """
         self.spec = spec
         self.connectors = _connectors(spec, dict(worker.originals), connector, target or {})
         self.store = JobStore(worker, state_topics(spec))
+        self._by_worker = by_worker
         self._stack = ExitStack()
         self._producer: BatchProducer | None = None
         self._job: Job | None = None
@@ -130,7 +133,7 @@ class Driver:
         if job.state in _ENDED:
             return job
         run = secrets.token_hex(6)
-        job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run)
+        job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run, worker=self._by_worker)
         job = self._say(job, JobState.RUNNING)
         try:
             tasks = self._tasks(self._splits, run)
@@ -187,6 +190,7 @@ class Driver:
             warnings=plan.warnings,
             created_ms=now_ms,
             updated_ms=now_ms,
+            worker=self._by_worker,
         )
         # The job last: one whose driver died before has no plan, and is planned anew.
         for record in plan_records(plan.splits):

@@ -29,7 +29,9 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the driver writes. run: the id of the run that owns the job; error: why it failed, without secrets."""
+    """What the driver writes. run: the id of the run that owns the job; error: why it failed, without secrets.
+    worker: the `host:port` of the worker that runs it, which another one takes the place of; empty: a command runs it.
+    """
 
     spec: Mapping[str, Any]
     state: JobState
@@ -43,6 +45,12 @@ class Job:
     created_ms: int
     updated_ms: int
     error: str | None = None
+    worker: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        """Somebody runs it, or did until he died."""
+        return self.state in {JobState.PLANNED, JobState.RUNNING}
 
     @property
     def name(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from typing import Any, Final
@@ -22,12 +23,14 @@ from connect.backfill.progress import Watch
 from connect.backfill.spec import BackfillSpec, State, kind_mistakes
 from connect.runtime.worker_config import WorkerConfig
 
+_log = logging.getLogger(__name__)
 _KAFKA_S: Final = 30.0
 _BY_FILE_ALONE: Final = {
     ("engine", "conf"): "runs code of its author's choice",
     ("engine", "packages"): "runs code of its author's choice",
     ("engine", "jars"): "runs code of its author's choice",
     ("engine", "master"): "names another machine",
+    ("engine", "python_env"): "runs code of its author's choice",
     ("source", "config"): "names a file of the worker",
     ("target", "config"): "names a file of the worker",
 }
@@ -74,6 +77,31 @@ class BackfillService:
     def resume(self, name: str, timeout_s: float) -> None:
         """Go on with it in a process of this worker, which takes it over where another one runs it."""
         self._children.answer("run", runnable(self._job(name).settings), timeout_s)
+
+    def adopt(self, alive: Collection[str] | None, timeout_s: float) -> list[str]:
+        """Run here what workers ran that are no longer `alive` (None: leave those of others alone), and what a process
+        of this worker ran that has died.
+
+        Names of these jobs. A job whose owner wants it to pause stays as it is. ConnectError: one cannot go on.
+        """
+        jobs = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon())
+        me = self._children.worker_id
+        left = [
+            job.name for job in jobs.jobs.values()
+            if job.is_running and job.worker and jobs.wishes.get(job.name, Wish.GO_ON) is Wish.GO_ON
+            and not self._children.is_running(job.name)
+            and (job.worker == me or (alive is not None and job.worker not in alive))
+        ]  # fmt: skip
+        self._children.forget_ended()
+        for name in left:
+            _log.warning("Backfill %s goes on here: worker %s no longer runs it.", name, jobs.jobs[name].worker)
+            self.resume(name, timeout_s)
+        return left
+
+    @property
+    def has_died(self) -> bool:
+        """A process of this worker was killed, or could not say how it ended."""
+        return self._children.has_died
 
     def pause(self, name: str) -> None:
         """Let its lanes end behind their chunks."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from aiohttp import web
 
+from connect.api.deadline import Deadline
 from connect.cluster.operations import NotFoundError, Operations, RequestError, TargetState
+from connect.kafka.settings import admin_settings
+from connect.kafka.topics import TopicAdmin
 from connect.rest.answers import empty_answer, json_answer
+from connect.rest.backfill_watch import BackfillWatch
 from connect.rest.context import CONTEXT, context_of, remaining_s
 from connect.rest.json_body import read_json
 from connect.rest.routing import Route, name_of
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from connect.backfill.service import BackfillService
 
 T = TypeVar("T")
+_ADOPT_S: Final = 120.0
+_KAFKA_S: Final = 30.0
 
 
 async def get_backfills(request: web.Request) -> web.Response:
@@ -98,8 +104,9 @@ class _OwnCluster:
 class _Service:
     """Made with the first request for it: most workers run no backfill, and start without its modules."""
 
-    def __init__(self, worker: WorkerConfig) -> None:
+    def __init__(self, worker: WorkerConfig, worker_id: str) -> None:
         self._worker = worker
+        self._worker_id = worker_id
         self._made: BackfillService | None = None
         self._making = threading.Lock()  # requests are answered on several threads
 
@@ -112,6 +119,20 @@ class _Service:
         except NoSuchBackfillError as error:
             raise RequestError(404, str(error)) from error
 
+    def adopt(self, alive: Collection[str] | None) -> None:
+        """Go on with what others of the cluster no longer do; see `BackfillService.adopt`."""
+        from connect.backfill.spec import State
+
+        jobs = State().jobs_topic
+        admin = TopicAdmin(admin_settings(self._worker.originals, {}, "connect-backfill-watch").properties)
+        if admin.partition_counts([jobs], Deadline.after(_KAFKA_S)):
+            self._service().adopt(alive, _ADOPT_S)
+
+    @property
+    def has_died(self) -> bool:
+        """A process of this worker has ended that was not at the end of its job."""
+        return self._made is not None and self._made.has_died
+
     def close(self) -> None:
         """End its processes."""
         if self._made is not None:
@@ -123,7 +144,7 @@ class _Service:
 
         with self._making:
             if self._made is None:
-                self._made = BackfillService(self._worker, BackfillChildren(self._worker.originals))
+                self._made = BackfillService(self._worker, BackfillChildren(self._worker.originals, self._worker_id))
         return self._made
 
 
@@ -131,10 +152,15 @@ BACKFILLS: Final = web.AppKey("backfills", _Service)
 
 
 async def backfill_service(app: web.Application) -> AsyncIterator[None]:
-    """The service as long as the application is served."""
-    app[BACKFILLS] = _Service(app[CONTEXT].worker)
+    """The service as long as the application is served; it goes on with the jobs of workers that have died."""
+    context = app[CONTEXT]
+    service = app[BACKFILLS] = _Service(context.worker, context.worker_id)
+    watch = BackfillWatch(context.operations, service.adopt, lambda: service.has_died)
+    watching = asyncio.create_task(watch.run())
     yield
-    await asyncio.to_thread(app[BACKFILLS].close)
+    watching.cancel()
+    await asyncio.wait([watching])
+    await asyncio.to_thread(service.close)
 
 
 async def _asked(request: web.Request, ask: Callable[[BackfillService], T]) -> T:

@@ -75,6 +75,7 @@ _BACKFILL: Final[dict[str, Any]] = {
     "created_ms": _INT,
     "updated_ms": _INT,
     "error": _TEXT_OR_NULL,
+    "worker": {**_TEXT, "description": "Which worker runs it, or ran it last; empty: a command."},
     "runs_here": {**_BOOL, "description": "A process of the worker that answers runs it."},
 }
 _NUMBER_OR_NULL: Final = {"type": ["number", "null"]}

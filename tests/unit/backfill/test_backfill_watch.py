@@ -1,0 +1,82 @@
+"""When a worker looks for backfills that nobody runs: the leader after a change, any worker after a killed child."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+import pytest
+
+from connect.api.errors import ConnectError
+from connect.cluster.operations import NotLeaderError, Rebalance
+from connect.rest import backfill_watch
+from connect.rest.backfill_watch import BackfillWatch
+
+
+class Workers:
+    """As much of a cluster as the watch asks."""
+
+    def __init__(self) -> None:
+        self.leads = True
+        self.found: list[Rebalance] = []
+
+    def change(self, *workers: str) -> None:
+        self.found.append(Rebalance(len(self.found), 1, workers[0], workers, 0))
+
+    def rebalances(self) -> list[Rebalance]:
+        return self.found
+
+    def require_leader(self) -> None:
+        if not self.leads:
+            raise NotLeaderError(None)
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch):
+    """Runs the watch for a while; whom it took for alive each time it looked."""
+    monkeypatch.setattr(backfill_watch, "_LOOK_S", 0.001)
+    monkeypatch.setattr(backfill_watch, "_AGAIN_S", 0.001)
+
+    def run(
+        workers: Workers, *, has_died: bool = False, fails: int = 0, steps: int = 1
+    ) -> list[Collection[str] | None]:
+        seen: list[Collection[str] | None] = []
+
+        def adopt(alive: Collection[str] | None) -> None:
+            seen.append(alive)
+            if len(seen) <= fails:
+                raise ConnectError("no broker answers")
+            if len(seen) < steps:
+                workers.change("a", "c")
+
+        async def watched() -> None:
+            watch = BackfillWatch(workers, adopt, lambda: has_died and not seen)  # type: ignore[arg-type]
+            task = asyncio.create_task(watch.run())
+            await asyncio.sleep(0.05)
+            task.cancel()
+
+        asyncio.run(watched())
+        return seen
+
+    return run
+
+
+def test_the_leader_looks_once_after_each_change_of_workers(looked):
+    workers = Workers()
+    workers.change("a", "b")
+    assert looked(workers, steps=2) == [("a", "b"), ("a", "c")]
+    assert looked(Workers()) == []
+
+
+def test_who_does_not_lead_leaves_the_jobs_of_others_alone(looked):
+    workers = Workers()
+    workers.change("a", "b")
+    workers.leads = False
+    assert looked(workers) == []
+    assert looked(workers, has_died=True) == [None]
+
+
+def test_what_cannot_go_on_yet_is_tried_again(looked):
+    workers = Workers()
+    workers.change("a")
+    assert looked(workers, fails=2) == [("a",)] * 3
