@@ -10,6 +10,7 @@ from typing import Any
 import pymysql
 import pytest
 from jdbc_drivers import WAIVERS, IncrementingDriver, LogDriver, TimestampedDriver, started
+from keyed_source import KeyedSourceSuite
 from server_relay import ServerRelay
 
 from connect.api.deadline import Deadline
@@ -62,7 +63,7 @@ def mariadb() -> Iterator[MariaDb]:
         yield MariaDb(endpoint, relay)
 
 
-class TestIncrementing(SourceSuite):
+class TestIncrementing(KeyedSourceSuite):
     plugin = SOURCE
     waivers = WAIVERS
 
@@ -71,7 +72,7 @@ class TestIncrementing(SourceSuite):
         return IncrementingDriver(mariadb)
 
 
-class TestTimestampIncrementing(SourceSuite):
+class TestTimestampIncrementing(KeyedSourceSuite):
     plugin = SOURCE
     waivers = WAIVERS
 

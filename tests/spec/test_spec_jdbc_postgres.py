@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from jdbc_drivers import WAIVERS, IncrementingDriver, LogDriver, TimestampedDriver, started
+from keyed_source import KeyedSourceSuite
 from server_relay import ServerRelay
 
 from connect.api.deadline import Deadline
@@ -63,7 +64,7 @@ def postgres() -> Iterator[Postgres]:
         yield Postgres(endpoint, relay)
 
 
-class TestIncrementing(SourceSuite):
+class TestIncrementing(KeyedSourceSuite):
     plugin = SOURCE
     waivers = WAIVERS
 
@@ -72,7 +73,7 @@ class TestIncrementing(SourceSuite):
         return IncrementingDriver(postgres)
 
 
-class TestTimestampIncrementing(SourceSuite):
+class TestTimestampIncrementing(KeyedSourceSuite):
     plugin = SOURCE
     waivers = WAIVERS
 

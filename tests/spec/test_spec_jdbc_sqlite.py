@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keyed_source import KeyedSourceSuite
 
 from connect.api.records import Record
 from connect.testing.drivers import Row
-from connect.testing.source import SourceSuite
 from connectors.jdbc.plugin import SOURCE
 
 COLUMNS = "id INTEGER PRIMARY KEY, tie BIGINT NOT NULL, text TEXT, whole BIGINT, number DOUBLE"
@@ -115,7 +115,7 @@ class TimestampedSqliteDriver(SqliteDriver):
         self._run(sql, [self._timed(row) for row in rows])
 
 
-class TestJdbcIncrementing(SourceSuite):
+class TestJdbcIncrementing(KeyedSourceSuite):
     plugin = SOURCE
     waivers = WAIVERS
 
@@ -124,7 +124,7 @@ class TestJdbcIncrementing(SourceSuite):
         return LockedSqliteDriver(tmp_path)
 
 
-class TestJdbcTimestampIncrementing(SourceSuite):
+class TestJdbcTimestampIncrementing(KeyedSourceSuite):
     plugin = SOURCE
     waivers = WAIVERS
 
