@@ -25,6 +25,11 @@ class EachPath:
         self._most_bytes = math.inf if rules.size_bytes is None else rules.size_bytes
         self._next_end_ms: int | None = None
 
+    @property
+    def ends_by_poll(self) -> bool:
+        """partitioner.max.open.files counts files behind each poll."""
+        return self._rules.max_paths is not None
+
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:  # noqa: ARG002
         """The number of the file of each row; files that are full end."""
         work = _Part(part, files, at_ms)

@@ -10,6 +10,7 @@ file end: records, the clock, memory, or another life of the task.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connectors.s3.ended import EndedFile
 from connectors.s3.formats import Format
-from connectors.s3.intake import Admitted
+from connectors.s3.intake import Admitted, joined_rows
 from connectors.s3.layout import Extent, Place
 from connectors.s3.open_files import OpenFile, OpenFiles
 from connectors.s3.rotation import Rotation
@@ -31,6 +32,9 @@ from connectors.s3.spool import Rows, Spool
 
 _ENDED_SHARE: Final = 8
 """Files are encoded at once where one in so many has ended; where there are more, many of them together cost less."""
+_HELD_ROWS_PER_FILE: Final = 16
+_HELD_BYTES: Final = 8 * 2**20
+"""Polls are held together until they have so many rows for each open file, or so many bytes."""
 _REACHES_MAX: Final = 20_000
 """Of paths with neither open nor waiting files, this many are remembered by how far their objects reach."""
 
@@ -48,10 +52,19 @@ class PartitionFiles:
         self.topic_id = topic_id
         self._poll: list[Admitted] = []
         self._polled_ms = 0
+        self._held: list[Sequence[Admitted]] = []
+        self._held_rows = 0
+        self._held_bytes = 0
+        self._group: list[Admitted] = []
+        self._worked_ms = 0
+        self._next_due_ms = math.inf
+        self._undated_ms: int | None = None
         self._open = OpenFiles(partition)
         self._spools: dict[str, Spool] = {}
         self._ended: dict[Place, deque[EndedFile]] = {}
         self._reach: dict[Place, int] = {}
+        self._reach_max = 0
+        self._known: dict[str, set[str]] = {}
         self._agreed: set[Place] = set()
         self._began: int | None = None
         self._taken_end: int | None = None
@@ -71,30 +84,37 @@ class PartitionFiles:
     @property
     def open_bytes(self) -> int:
         """Bytes of what is not encoded to its end."""
-        return sum(spool.size_bytes for spool in self._spools.values())
+        return self._held_bytes + sum(spool.size_bytes for spool in self._spools.values())
 
     def unknown_places(self, parts: Sequence[Admitted]) -> set[Place]:
         """Where these rows go, as far as it was not told yet how far the objects there reach."""
-        places = (Place(part.topic, name) for part in parts for name in part.facts.names)
-        return {place for place in places if place not in self._reach}
+        return {
+            Place(part.topic, name)
+            for part in parts
+            for name in set(part.facts.names).difference(self._known.get(part.topic, ()))
+        }
 
     def learn(self, place: Place, reach: int) -> None:
         """The objects of a place hold all its rows before this offset."""
         self._reach[place] = max(reach, self._reach.get(place, 0))
+        self._reach_max = max(self._reach_max, reach)
+        self._known.setdefault(place.topic, set()).add(place.path)
 
     def take(self, admitted: Admitted, now_ms: int) -> None:
         """Buffer rows; files end where the rules say.
 
         Transforms can split what was polled at once into batches that share `next_offset` and whose offsets
-        interleave; only when the last of them is here may a file end. So a poll waits for the next one, or `settle`.
+        interleave; only when the last of them is here may a file end. So a poll waits for the next one, `end_poll` or
+        `settle`.
         """
         if self._poll and self._poll[0].consumed.next_offset != admitted.consumed.next_offset:
-            self.settle()
+            self.end_poll()
         self._poll.append(admitted)
         self._polled_ms = now_ms
 
-    def settle(self) -> None:
-        """Work on what was polled last. Call it before `encode`, `end_due`, `end_largest` and `durable_offset`."""
+    def end_poll(self) -> None:
+        """All of what was polled last is here. Where it has few rows for each open file, some polls are held together:
+        what is done once per file and poll would cost more than all else."""
         poll, self._poll = self._poll, []
         if not poll:
             return
@@ -103,9 +123,30 @@ class PartitionFiles:
         self._check_order(parts)
         if parts and self._began is None:
             self._began = parts[0].consumed.offsets[0].as_py()
-        is_consecutive = _are_consecutive(parts)
-        for part in parts:
-            self._take_by_schema(part, is_consecutive=is_consecutive)
+        self._undated_ms = self._polled_ms if self._undated_ms is None else self._undated_ms
+        self._worked_ms = self._polled_ms
+        self._held.append(parts)
+        self._held_rows += sum(part.facts.length for part in parts)
+        self._held_bytes += sum(part.prepared.rows.nbytes for part in parts)
+        holds = not self._rotation.ends_by_poll and self._held_rows < _HELD_ROWS_PER_FILE * len(self._open)
+        if not holds or self._held_bytes >= _HELD_BYTES:
+            self._work()
+
+    def settle(self) -> None:
+        """Work on all that was polled. Call it before `encode`, `end_largest` and `durable_offset`."""
+        self.end_poll()
+        self._work()
+
+    def _work(self) -> None:
+        """Give the rows that are held to their files."""
+        held, self._held, self._held_rows, self._held_bytes = self._held, [], 0, 0
+        if not held:
+            return
+        for parts in held:
+            is_consecutive = _are_consecutive(parts)
+            for part in parts:
+                self._take_by_schema(part, is_consecutive=is_consecutive)
+        self._assign_group()
         self._rotation.settle(self._open)
         self._forget_reaches()
         many_ended = len(self._open.ended) * _ENDED_SHARE >= len(self._open)
@@ -114,8 +155,16 @@ class PartitionFiles:
 
     def end_due(self, schedule: Schedule, now_ms: int) -> None:
         """End the files that the clock ends."""
-        due = [f for f in self._open.by_place.values() if schedule.is_due(f.opened_ms, f.last_row_ms, now_ms)]
-        self._end(due)
+        if self._undated_ms is not None:
+            self._next_due_ms = min(self._next_due_ms, schedule.due_at(self._undated_ms, self._undated_ms))
+            self._undated_ms = None
+        if now_ms < self._next_due_ms:
+            return
+        self._work()
+        files = self._open.by_place.values()
+        self._end([f for f in files if schedule.due_at(f.opened_ms, f.last_row_ms) <= now_ms])
+        dues = (schedule.due_at(opened, last) for opened, last in {(f.opened_ms, f.last_row_ms) for f in files})
+        self._next_due_ms = min(dues, default=math.inf)
 
     def end_all(self) -> None:
         """End all files."""
@@ -222,6 +271,8 @@ class PartitionFiles:
 
     def _take_by_schema(self, part: Admitted, *, is_consecutive: bool) -> None:
         spool = self._spools.setdefault(part.topic, Spool())
+        if self._group and not (is_consecutive and self._goes_with_group(part, spool)):
+            self._assign_group()
         if not spool.widen(part.prepared):
             if part.prepared.is_inferred and part.facts.length > 1:
                 # Files end before the very row that does not fit, wherever its batch began.
@@ -233,11 +284,29 @@ class PartitionFiles:
             spool.widen(part.prepared)
         new = self._not_in_objects(part)
         if new is not None:
-            numbers = self._rotation.assign(new, self._open, self._polled_ms, is_consecutive=is_consecutive)
-            for file in self._open.take_begun():
-                spool.open(file.number, self._format.encoder())
-            offsets, times = new.consumed.offsets.to_numpy(), new.timestamps_ms.to_numpy()
-            spool.add(Rows(new.prepared.rows, offsets, times), numbers)
+            self._group.append(new)
+            if not is_consecutive:
+                self._assign_group(is_consecutive=False)
+
+    def _goes_with_group(self, part: Admitted, spool: Spool) -> bool:
+        """Rows of one topic and schema are assigned together."""
+        schema = part.prepared.schema
+        same = schema is None if spool.schema is None else schema is not None and spool.schema.equals(schema)
+        return same and self._group[0].topic == part.topic
+
+    def _assign_group(self, *, is_consecutive: bool = True) -> None:
+        group, self._group = self._group, []
+        if not group:
+            return
+        spool, whole = self._spools[group[0].topic], joined_rows(group)
+        numbers = self._rotation.assign(whole, self._open, self._worked_ms, is_consecutive=is_consecutive)
+        for file in self._open.take_begun():
+            spool.open(file.number, self._format.encoder())
+        at = 0
+        for part in group:
+            offsets, times = part.consumed.offsets.to_numpy(), part.timestamps_ms.to_numpy()
+            spool.add(Rows(part.prepared.rows, offsets, times), numbers[at : at + part.facts.length])
+            at += part.facts.length
 
     def _not_in_objects(self, part: Admitted) -> Admitted | None:
         """The rows that the objects of their place do not reach; None when there are none."""
@@ -245,6 +314,8 @@ class PartitionFiles:
         self._taken_end = (
             int(offsets[-1]) + 1 if self._taken_end is None else max(self._taken_end, int(offsets[-1]) + 1)
         )
+        if self._reach_max <= offsets[0]:
+            return part
         reach = np.array([self._reach.get(Place(part.topic, name), 0) for name in names], np.int64)
         if reach.max() <= offsets[0]:
             return part
@@ -257,6 +328,9 @@ class PartitionFiles:
         if len(self._reach) > _REACHES_MAX and self._position is not None:
             kept = {*self._open.by_place, *self._ended}
             self._reach = {p: end for p, end in self._reach.items() if p in kept or end > self._position}
+            self._known = {}
+            for place in self._reach:
+                self._known.setdefault(place.topic, set()).add(place.path)
 
     def _check_order(self, parts: Sequence[Admitted]) -> None:
         first = parts[0].consumed.offsets[0].as_py() if parts else None

@@ -18,7 +18,7 @@ from connectors.s3.formats import Format, Prepared
 from connectors.s3.inferred import nullable
 from connectors.s3.layout import Layout, Place
 from connectors.s3.partitioners import Partitioner, Paths
-from connectors.s3.rotation import Facts
+from connectors.s3.rotation import Facts, joined_facts
 from connectors.s3.shape import Shape
 from connectors.s3.sizes import row_sizes
 from connectors.s3.timestamps import TimestampExtractor
@@ -63,6 +63,18 @@ class Admitted:
         prepared = self.prepared.narrowed(start, stop)
         times = self.timestamps_ms.slice(start, stop - start)
         return Admitted(self.topic, consumed, prepared, self.facts.part(start, stop), times)
+
+
+def joined_rows(parts: Sequence[Admitted]) -> Admitted:
+    """What rotation asks of parts of one topic, as if they had come as one; their rows stay apart."""
+    import pyarrow as pa
+
+    if len(parts) == 1:
+        return parts[0]
+    offsets = pa.concat_arrays([part.consumed.offsets for part in parts])
+    consumed = Consumed(parts[0].consumed.topic_partition, offsets, parts[-1].consumed.next_offset)
+    times = pa.concat_arrays([part.timestamps_ms for part in parts])
+    return Admitted(parts[0].topic, consumed, parts[0].prepared, joined_facts([p.facts for p in parts]), times)
 
 
 @dataclass(frozen=True, slots=True)

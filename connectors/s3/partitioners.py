@@ -61,20 +61,21 @@ class FieldPartitioner:
 
     def paths(self, batch: Batch) -> Paths:
         """Field by field, each distinct value turned into its directory once."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        parts = [self._directories(batch, name) for name in self.fields]
+        shown = [self._directories(batch, name) for name in self.fields]
+        if len(shown) == 1 and len(set(shown[0].names)) == len(shown[0].names):
+            return shown[0]
+        parts = [pa.array(own.names, pa.string()).take(own.codes) for own in shown]
         joined = pc.binary_join_element_wise(*parts, self.delimiter) if len(parts) > 1 else parts[0]
         encoded = joined.dictionary_encode()
         return Paths(encoded.dictionary.to_pylist(), encoded.indices)
 
     @staticmethod
-    def _directories(batch: Batch, name: str) -> pa.StringArray:
-        import pyarrow as pa
-
+    def _directories(batch: Batch, name: str) -> Paths:
         encoded = _text(batch, name).dictionary_encode(null_encoding="encode")
-        shown = [_directory(name, value) for value in encoded.dictionary.to_pylist()]
-        return pa.array(shown, pa.string()).take(encoded.indices)
+        return Paths([_directory(name, value) for value in encoded.dictionary.to_pylist()], encoded.indices)
 
 
 @dataclass(frozen=True, slots=True)

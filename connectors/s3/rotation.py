@@ -79,6 +79,30 @@ class Facts:
         return self.sizes_end[stop - 1] - (self.sizes_end[start - 1] if start else 0)
 
 
+def joined_facts(parts: Sequence[Facts]) -> Facts:
+    """The facts of the rows of all parts."""
+    import numpy as np
+    import pyarrow as pa
+
+    places: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        known = np.array([places.setdefault(name, len(places)) for name in part.names], np.int32)
+        codes.append(np.repeat(known, part.length) if part.codes is None else known[part.codes.to_numpy()])
+    sizes: list[int] | None = None
+    if parts[0].sizes_end is not None:
+        rows = (part.size_bytes(row, row + 1) for part in parts for row in range(part.length))
+        sizes = list(accumulate(rows))
+    epochs = [part.epoch_ms for part in parts if part.epoch_ms is not None]
+    return Facts(
+        sum(part.length for part in parts),
+        list(places),
+        pa.array(np.concatenate(codes)),
+        pa.concat_arrays(epochs) if epochs else None,
+        sizes,
+    )
+
+
 @dataclass(slots=True)
 class Group:
     """The rows since the last rotation of a topic partition, over all its open files."""
@@ -174,6 +198,10 @@ def _places_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int
 
 class Rotation(Protocol):
     """Which file each row goes to, when files end, and what that lets be committed. Owned by the task thread."""
+
+    @property
+    def ends_by_poll(self) -> bool:
+        """What is open behind each poll matters, so polls are not held together."""
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> NDArray[np.int64]:
         """The number of the file of each row of a part, which has some; files that are full end.

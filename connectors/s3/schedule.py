@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zoneinfo
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,8 +26,8 @@ class Schedule:
         shift_ms = 0 if offset is None else int(offset.total_seconds() * 1000)
         return ((opened_ms + shift_ms) // self.interval_ms + 1) * self.interval_ms - shift_ms
 
-    def is_due(self, opened_ms: int, last_row_ms: int, now_ms: int) -> bool:
-        """A file that was opened then, and had its last row then, ends now."""
-        due = self.due_ms(opened_ms)
-        is_idle = self.idle_ms is not None and now_ms - last_row_ms >= self.idle_ms
-        return is_idle or (due is not None and now_ms >= due)
+    def due_at(self, opened_ms: int, last_row_ms: int) -> float:
+        """When a file ends that was opened then, and had its last row then; infinite: never."""
+        due_ms = self.due_ms(opened_ms)
+        idle_at = math.inf if self.idle_ms is None else last_row_ms + self.idle_ms
+        return idle_at if due_ms is None else min(due_ms, idle_at)

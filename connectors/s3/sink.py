@@ -113,7 +113,7 @@ class S3SinkTask:
         for other, known in self._files.items():
             if other != partition:
                 # What was polled at once comes at once: no more of theirs is on its way.
-                known.settle()
+                known.end_poll()
         if files.topic_id is not None and self._plan.bucket.conditional_writes:
             self._reaches.learn(files, [part for part in admission.parts if part.facts.length], deadline)
         for part in admission.parts:

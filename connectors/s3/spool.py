@@ -83,10 +83,11 @@ class _File:
 
 
 class _Run:
-    """Rows sorted by their file; `spans` says where each file's begin and end."""
+    """Rows sorted by their file; `spans` says where each file's begin and end. Arrow counts bytes slowly, so once."""
 
     def __init__(self, rows: Rows, spans: dict[int, tuple[int, int]]) -> None:
         self.rows = rows
+        self.size_bytes = rows.size_bytes
         self._spans = spans
         self._gone = 0
 
@@ -103,6 +104,7 @@ class _Run:
         spans = sorted(self._spans.items(), key=lambda item: item[1])
         places = [np.arange(start, stop) for _, (start, stop) in spans]
         self.rows = self.rows.picked(np.concatenate(places) if places else np.arange(0))
+        self.size_bytes = self.rows.size_bytes
         self._gone, at = 0, 0
         for number, (start, stop) in spans:
             self._spans[number] = (at, at + stop - start)
@@ -118,14 +120,15 @@ class Spool:
         self._staged_rows = 0
         self._staged_bytes = 0
         self._files: dict[int, _File] = {}
+        self._encoding: dict[int, _File] = {}
         self._runs: list[_Run] = []
 
     @property
     def size_bytes(self) -> int:
         """Memory held for all files."""
         self._runs = [run for run in self._runs if len(run.rows.offsets)]
-        encoded = sum(file.encoder.size_bytes for file in self._files.values())
-        return self._staged_bytes + sum(run.rows.size_bytes for run in self._runs) + encoded
+        encoded = sum(file.encoder.size_bytes for file in self._encoding.values())
+        return self._staged_bytes + sum(run.size_bytes for run in self._runs) + encoded
 
     @property
     def is_due(self) -> bool:
@@ -197,6 +200,7 @@ class Spool:
     def end(self, number: int) -> Written:
         """End a file, all of whose rows were sorted."""
         file = self._files.pop(number)
+        self._encoding.pop(number, None)
         parts = [run.take_out(number) for run in file.runs]
         if parts:
             # In one piece: encoding has a cost per piece, too.
@@ -221,6 +225,7 @@ class Spool:
                 self._encode(file, number)
 
     def _encode(self, file: _File, number: int) -> None:
+        self._encoding[number] = file
         for run in file.runs:
             rows = run.take_out(number)
             # A copy: what an encoder keeps must not keep the rows of all other files.

@@ -29,6 +29,8 @@ class Together:
         self._is_full = False
         self._durable: int | None = None
 
+    ends_by_poll = True
+
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:
         """The number of the file of each row; when one is full, all end."""
         facts, start = part.facts, 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -186,8 +187,8 @@ def test_a_schedule_counts_from_local_midnight():
     hour = 3_600_000
     opened = int(datetime(2024, 7, 1, 21, 30, tzinfo=UTC).timestamp() * 1000)  # 23:30 in Berlin
     assert Schedule(24 * hour, None, "Europe/Berlin").due_ms(opened) == opened + hour // 2
-    assert Schedule(None, 500, "UTC").is_due(0, opened, opened + 500)
-    assert not Schedule(None, None, "UTC").is_due(0, 0, opened + 10**9)
+    assert Schedule(None, 500, "UTC").due_at(0, opened) == opened + 500
+    assert Schedule(None, None, "UTC").due_at(0, 0) == math.inf
 
 
 def test_keys_bear_the_topic_that_was_read_below_the_topic_it_was_routed_to():
