@@ -174,17 +174,15 @@ def runnable(spec: BackfillSpec) -> dict[str, Any]:
 
     Any connector may have written the record: it chooses no more than a request does.
     """
-    engine = spec.engine
-    chosen = {
-        "conf": engine.conf, "packages": engine.packages, "jars": engine.jars,
-        "master": not engine.master.startswith("local["),
-    }  # fmt: skip
+    chosen = spec.engine.model_dump(exclude_defaults=True)
+    if spec.engine.master.startswith("local["):
+        chosen.pop("master", None)  # this machine, on any number of cores
     problems = [
         ConfigProblem(
             f"engine.{key}", f"engine.{key} of job {spec.name}: it {why}; go on with it by `connect backfill`."
         )
         for (part, key), why in _BY_FILE_ALONE.items()
-        if part == "engine" and chosen[key]
+        if part == "engine" and key in chosen
     ]
     if problems:
         raise ConfigError(problems)
