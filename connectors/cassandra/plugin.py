@@ -8,6 +8,7 @@ from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.dedup.config import CassandraDedupConfig
+from connectors.cassandra.envelope_config import EnvelopeConfig
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
 
 SOURCE: Final = Plugin(
@@ -42,9 +43,17 @@ DEDUP: Final = Plugin(
     doc="Reads the topics of the replicas' agents and writes each change once.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
 )
+ENVELOPE: Final = Plugin(
+    kind=PluginKind.TRANSFORMATION,
+    name="connect.cassandra.DebeziumEnvelope",
+    factory="connectors.cassandra.envelope:DebeziumEnvelope",
+    config=EnvelopeConfig,
+    version=__version__,
+    doc="Change events of Cassandra in Debezium's form: before, after, source, op.",
+)
 
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """The plug-ins of this package."""
-    return [SOURCE, AGENT, DEDUP]
+    return [SOURCE, AGENT, DEDUP, ENVELOPE]

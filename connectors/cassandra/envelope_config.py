@@ -1,0 +1,17 @@
+"""The settings of the view in Debezium's form. No Arrow: it is read wherever plug-ins are listed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from connect.api.config import Config, String, key, one_of
+
+CELLS: Final = "cells"
+
+
+class EnvelopeConfig(Config):
+    """How columns are shown."""
+
+    columns: Annotated[String, one_of(CELLS, "values")] = key(
+        "columns", CELLS, doc="cells: value, deletion_ts and set of each column; values: the value alone."
+    )  # fmt: skip
