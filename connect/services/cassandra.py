@@ -1,6 +1,7 @@
 """Apache Cassandra: one node with change data capture, on a loopback address."""
 
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import ClassVar, Final
 
 import yaml
 
+from connect.services.errors import ServiceError
 from connect.services.ivy import Artifact, fetch
 from connect.services.java import find_java
 from connect.services.ports import LOOPBACK, accepts_connections
@@ -87,6 +89,25 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         self._seed = seed
         self._version = version
         self._heap_mib = heap_mib
+
+    def nodetool(self, *arguments: str, timeout_s: float = 300.0) -> str:
+        """Ask the running node as an operator does, by its own tool; what the tool says. ServiceError: it failed."""
+        jars = _jars(self._version)
+        command = [
+            *(str(find_java().launcher), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *("-Djava.security.manager=allow", "-Dcom.sun.jndi.rmiURLParsing=legacy"),
+            *(word for package in _EXPORTS for word in ("--add-exports", f"{package}=ALL-UNNAMED")),
+            *(word for package in _OPENS for word in ("--add-opens", f"{package}=ALL-UNNAMED")),
+            *("-cp", f"{jars}{os.sep}*", "org.apache.cassandra.tools.NodeTool"),
+            *("-h", LOOPBACK, "-p", str(self._ports["jmx"]), *arguments),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603
+        if done.returncode:
+            raise ServiceError(
+                f"nodetool {' '.join(arguments)} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}",
+                fix=f"See the node's log, {self.log_path}.",
+            )
+        return done.stdout
 
     def prepare(self) -> None:
         find_java()

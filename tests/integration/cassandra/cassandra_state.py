@@ -80,6 +80,16 @@ class TableState:
                 found[self.key_of(full)] = full
         return found
 
+    def writetimes(self, column: str) -> dict[str, int]:
+        """When a column of one cell was written, of each row that has a value in it, by the rows' keys."""
+        rows, found = self.rows(), {}
+        for (partition, clustering), row in self._rows.items():
+            key = self.key_of({**json.loads(partition), **json.loads(clustering or "{}")}) if clustering else ""
+            cell = row.cells.get((column, ""))
+            if cell is not None and rows.get(key, {}).get(column) is not None:
+                found[key] = cell.order[0]
+        return found
+
     def key_of(self, row: Mapping[str, Any]) -> str:
         return json.dumps({name: row[name] for name in (*self._partition_key, *self._clustering)}, sort_keys=True)
 
