@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
+    from connect.backfill.driver import Driver
     from connect.backfill.spec import BackfillSpec
 
 CONNECTOR_CLASS: Final = "connect.cassandra.CassandraSourceConnector"
@@ -30,32 +31,42 @@ def cassandra() -> None:
 @click.option("--keyspace", help="Instead of the file's.")
 @click.option("--tables", help="Comma-separated, instead of the file's; all of the keyspace where neither names any.")
 @click.option("--topic-prefix", help="Instead of the file's.")
+@click.option(
+    "--since", metavar="MOMENT", help="Only rows written since, as 2024-05-01 00:00:00Z; by their writetimes."
+)
+@click.option(
+    "--delete-missing",
+    is_flag=True,
+    help="Then write tombstones for keys that the topics have and the tables have no more.",
+)
 @click.option("--job", help="Name of the restore; the same name goes on with one that was broken off.")
 @click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True)
 @click.option("--lanes", default=4, show_default=True, type=click.IntRange(1, 1000), help="Ranges read at a time.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Read the topics again and count.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of FILE; repeatable.")
 def restore(  # noqa: PLR0917 - click calls it by name
-    file: Path, worker_file: Path, keyspace: str | None, tables: str | None, topic_prefix: str | None, job: str | None,
-    engine: str, lanes: int, verify: bool, overrides: tuple[str, ...],
+    file: Path, worker_file: Path, keyspace: str | None, tables: str | None, topic_prefix: str | None,
+    since: str | None, delete_missing: bool, job: str | None, engine: str, lanes: int, verify: bool,
+    overrides: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Bring every row of a keyspace's tables into their topics, once.
 
     FILE is the configuration of a Cassandra source, as for POST /connectors. What was written is committed range by
-    range, so the same command goes on after a crash.
+    range, so the same command goes on after a crash. Agents may send changes meanwhile.
     """
     from connect.api.errors import ConnectError
     from connect.backfill.driver import Driver
     from connect.backfill.job import JobState
-    from connect.backfill.verify import verify as verified
     from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
 
-    given = {"keyspace": keyspace, "tables": tables, "topic.prefix": topic_prefix}
+    given = {"keyspace": keyspace, "tables": tables, "topic.prefix": topic_prefix, "written.since": since}
     try:
         config = connector_config(file, given, overrides)
+        if delete_missing:
+            check_deletes(config, verify=verify)
         worker = worker_config(read_worker_file(worker_file).properties, Catalog.installed())
-        spec = restore_spec(job or f"restore-{config['keyspace']}", engine, lanes)
+        spec = restore_spec(job or job_name(config), engine, lanes)
         with Driver(spec, worker, config) as driver:
             begun = driver.begin()
             click.echo(f"restore {begun.name}: {begun.chunks} ranges of about {begun.rows:,} partitions")
@@ -67,13 +78,28 @@ def restore(  # noqa: PLR0917 - click calls it by name
             click.echo(f"restore {done.name} is {done.state}")
             if done.state not in {JobState.COPIED, JobState.DONE}:
                 sys.exit(3)
-            if verify:
-                verdict = verified(driver)
-                for line in verdict.lines():
-                    click.echo(line)
-                sys.exit(0 if verdict.is_good else 1)
+            if verify and not _is_good(driver):
+                sys.exit(1)
+            if delete_missing:
+                _delete_missing(driver)
     except ConnectError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _is_good(driver: Driver) -> bool:
+    from connect.backfill.verify import verify
+
+    verdict = verify(driver)
+    for line in verdict.lines():
+        click.echo(line)
+    return verdict.is_good
+
+
+def _delete_missing(driver: Driver) -> None:
+    from connect.backfill.missing import delete_missing
+
+    for topic, keys in delete_missing(driver).items():
+        click.echo(f"{topic}: {keys:,} keys were gone, and have tombstones now")
 
 
 def connector_config(file: Path, given: Mapping[str, str | None], overrides: tuple[str, ...]) -> dict[str, str]:
@@ -97,6 +123,31 @@ def connector_config(file: Path, given: Mapping[str, str | None], overrides: tup
     if not made.get("keyspace"):
         raise ConfigError("No keyspace is named.", key="keyspace", fix="Use --keyspace.")
     return made
+
+
+def job_name(config: Mapping[str, str]) -> str:
+    """Named after the keyspace, and after the moment where there is one: it brings other rows."""
+    since = "".join(c for c in config.get("written.since", "") if c.isalnum())
+    return f"restore-{config['keyspace']}{f'-since-{since}' if since else ''}"
+
+
+def check_deletes(config: Mapping[str, str], *, verify: bool) -> None:
+    """ConfigError: a key without a record of this restore may be there all the same."""
+    from connect.api.errors import ConfigError
+
+    reasons = {
+        "written.since": ("--since", bool(config.get("written.since"))),
+        "verify": ("--no-verify", not verify),
+        "output": ("output=events, whose records are no rows and whose deletes the agents send",
+                   config.get("output", "rows") != "rows"),
+        "mode": (f"mode={config.get('mode')}", config.get("mode", "snapshot") != "snapshot"),
+    }  # fmt: skip
+    for key, (what, is_said) in reasons.items():
+        if is_said:
+            raise ConfigError(
+                f"--delete-missing cannot go with {what}: not every row that is there would be known.", key=key,
+                fix="Restore all rows first, with output=rows and verified.",
+            )  # fmt: skip
 
 
 def restore_spec(name: str, engine: str, lanes: int) -> BackfillSpec:

@@ -25,6 +25,10 @@ def _check_moment(value: str) -> str:
     return value
 
 
+def _check_moment_or_none(value: str) -> str:
+    return _check_moment(value) if value else value
+
+
 class CassandraSourceConfig(ContactKeys):
     """Everything a user may say about reading tables."""
 
@@ -48,6 +52,15 @@ class CassandraSourceConfig(ContactKeys):
     )  # fmt: skip
     table_columns: ListOf = key(
         "table.columns", (), group=READ, doc="table:column|column for tables of which not all columns are wanted."
+    )  # fmt: skip
+    max_rows_per_second: Annotated[Long, at_least(0)] = key(
+        "max.rows.per.second", 0, importance="low", group=READ,
+        doc="How many rows each task reads at most in a second, to spare the cluster; 0: as many as come.",
+    )  # fmt: skip
+    written_since: Annotated[String, AfterValidator(_check_moment_or_none)] = key(
+        "written.since", "", group=READ,
+        doc="Only rows of which something was written since this moment, as 2024-05-01 00:00:00Z; empty: all. The "
+        "whole table is read all the same, and a row whose time the server does not tell counts as new.",
     )  # fmt: skip
     mode: Annotated[String, one_of(*MODES)] = key(
         "mode", "snapshot", importance="high", group=READ,
@@ -139,6 +152,11 @@ class CassandraSourceConfig(ContactKeys):
             if wanted is None
             else [self._column(table, n, "table.columns") for n in wanted.split("|")]
         )
+
+    @property
+    def written_since_us(self) -> int | None:
+        """Rows without a newer writetime are left out; None: all count."""
+        return moment_ms(self.written_since) * 1000 if self.written_since else None
 
     def time_column_of(self, table: Table) -> TableColumn | None:
         """The column that says when a row came; None: every row counts. ConfigError: it is not there, or no time."""

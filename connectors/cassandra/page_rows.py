@@ -11,6 +11,7 @@ from connectors.cassandra.log.events import Node
 from connectors.cassandra.rows import PageRows, TableRows
 from connectors.cassandra.snapshot_events import SnapshotEvents
 from connectors.cassandra.tables import Table
+from connectors.cassandra.written_since import WrittenSince
 
 
 class Rows(Protocol):
@@ -22,19 +23,25 @@ class Rows(Protocol):
 
 def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Rows) -> dict[Table, PageRows]:
     """By table. ConfigError: a column that is wanted is not there. RetriableError: no node answers."""
-    if config.output == "rows":
+    since_us = config.written_since_us
+    if config.output == "rows" and since_us is None:
         return {table: TableRows(table, config) for table in tables}
     # The fence: what is written from here on is in the commit log, whatever is read from here on.
     fence_us = time.time_ns() // 1000
     ((cluster, datacenter, release),) = database.rows(
         "SELECT cluster_name, data_center, release_version FROM system.local", doing="asking for the cluster's name"
     )
-    node = Node(cluster, datacenter, "")
     element_times = int(release.partition(".")[0]) >= 5
+    if config.output == "rows" and since_us is not None:
+        return {
+            table: TableRows(table, config, WrittenSince(table, since_us, element_times=element_times))
+            for table in tables
+        }
+    node = Node(cluster, datacenter, "")
     return {
         table: SnapshotEvents(
             table, config.topic_of(table), node,
-            element_times=element_times, fence_us=fence_us, now_s=lambda: int(time.time()),
+            element_times=element_times, fence_us=fence_us, now_s=lambda: int(time.time()), since_us=since_us,
         )
         for table in tables
     }  # fmt: skip

@@ -18,6 +18,7 @@ from connectors.cassandra.schemas import columns_schema, key_schema
 from connectors.cassandra.splits import Progress, Split
 from connectors.cassandra.sweeps import Sweep
 from connectors.cassandra.tables import Table
+from connectors.cassandra.written_since import WrittenSince
 
 _TOKEN: Final = CqlType("bigint")
 
@@ -35,10 +36,10 @@ class PageRows(Protocol):
 class TableRows:
     """Rows as `SELECT *` gives them."""
 
-    more: str = ""
-
-    def __init__(self, table: Table, config: CassandraSourceConfig) -> None:
-        """ConfigError: a column that is wanted is not there."""
+    def __init__(self, table: Table, config: CassandraSourceConfig, since: WrittenSince | None = None) -> None:
+        """`since` None: rows of any writetime. ConfigError: a column that is wanted is not there."""
+        self._since = since
+        self.more = "" if since is None else since.more
         self._table = table
         self._topic = config.topic_of(table)
         self._time = config.time_column_of(table)
@@ -62,6 +63,9 @@ class TableRows:
             chosen = np.flatnonzero((at_ms > sweep.window.after_ms) & (at_ms <= sweep.window.upto_ms))
             cells = [column.take(chosen) for column in cells]
         columns = self._table.columns
+        if self._since is not None:
+            chosen = self._since.rows(cells[len(columns) :], len(cells[0].sizes))
+            cells = [column.take(chosen) for column in cells[: len(columns)]]
         needed = {*range(len(self._table.primary_key)), *self._wanted}
         arrays = {place: decode_column(cells[place], columns[place].type, columns[place].name) for place in needed}
         position = None

@@ -7,13 +7,14 @@ What the server does not tell stands at `fence_us`, when the reading began; ever
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
 from connect.api.records import Batch, SourcePosition
 from connectors.cassandra.cql_types import CqlType
 from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events import Events, EventShape, Node
+from connectors.cassandra.log.events import Events, EventShape, Node, newest_us
 from connectors.cassandra.log.mutation import Cell, ComplexColumn, Liveness, PartitionUpdate, Row
 from connectors.cassandra.pages import Cells, Page, split_columns
 from connectors.cassandra.rows import behind
@@ -34,9 +35,20 @@ class SnapshotEvents:
     """Makes batches of events of a table's pages. Owned by the task thread."""
 
     def __init__(
-        self, table: Table, topic: str, node: Node, *, element_times: bool, fence_us: int, now_s: Callable[[], int]
+        self,
+        table: Table,
+        topic: str,
+        node: Node,
+        *,
+        element_times: bool,
+        fence_us: int,
+        now_s: Callable[[], int],
+        since_us: int | None = None,
     ) -> None:
-        """`element_times`: the server tells the times of elements, as Cassandra 5.0 does and 4.x does not."""
+        """`element_times`: the server tells the times of elements, as Cassandra 5.0 does and 4.x does not. `since_us`:
+        only what has a newer writetime counts.
+        """
+        self._since_us = since_us
         self._table = table
         self._topic = topic
         self._node = node
@@ -58,13 +70,22 @@ class SnapshotEvents:
         times = {column.name: (timed[2 * i], timed[2 * i + 1]) for i, column in enumerate(self._timed)}
         events = Events(self._shape, self._node, row_op=SNAPSHOT)
         for number in range(page.rows):
-            events.add(self._update(number, by_name, times), 0, 0)
+            events.add(self._written(self._update(number, by_name, times)), 0, 0)
         progress = Progress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
         keys, values = events.columns()
         position = None
         if progress is not None:
             position = SourcePosition(split.partition, {**progress.offset, **sweep.offset})
         return Batch(self._topic, values, keys=keys, position=position)
+
+    def _written(self, update: PartitionUpdate) -> PartitionUpdate:
+        """The update without the rows that are too old."""
+        since_us = self._since_us
+        if since_us is None:
+            return update
+        static = update.static if update.static is not None and newest_us(update.static) >= since_us else None
+        rows = [row for row in update.rows if isinstance(row, Row) and newest_us(row) >= since_us]
+        return replace(update, static=static, rows=rows)
 
     def _update(self, number: int, cells: dict[str, Cells], times: dict[str, tuple[Cells, Cells]]) -> PartitionUpdate:
         table = self._table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections import Counter
@@ -11,7 +10,6 @@ from pathlib import Path
 
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_node import Node
-from click.testing import CliRunner
 from topic_reading import json_records
 
 from connect.api.bulk import SplitSize
@@ -23,7 +21,6 @@ from connect.backfill.job import JobState
 from connect.backfill.lane import LaneTask, run_lane
 from connect.backfill.spec import BackfillSpec
 from connect.backfill.verify import verify
-from connect.cli import main
 from connect.runtime.worker_config import WorkerConfig
 from connect.services import KafkaEndpoint
 from connect.testing.fakes import FakeSourceContext, OffsetStore
@@ -117,27 +114,3 @@ def test_a_table_is_cut_by_what_the_node_says_of_its_size(cassandra_node: Node, 
     assert (len(by_rows.splits), by_rows.splits[0].rows) == (40, 100)
     by_bytes = source.plan_bulk(SplitSize(rows=10**6, size_bytes=50_000), Deadline.after(10))
     assert (len(by_bytes.splits), by_bytes.splits[0].size_bytes) == (4, 50_000)
-
-
-def test_one_command_rebuilds_the_topics_of_a_keyspace(
-    cassandra_node: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
-) -> None:
-    node = cassandra_node
-    node.keyspace(unique)
-    for name in ("one", "two"):
-        node.run(f"CREATE TABLE {name} (k int PRIMARY KEY, v text)")
-        insert = node.session.prepare(f"INSERT INTO {name} (k, v) VALUES (?, ?)")
-        execute_concurrent_with_args(node.session, insert, [(k, name) for k in range(200)])
-    source, worker = tmp_path / "source.json", tmp_path / "worker.properties"
-    source.write_text(json.dumps({"name": "x", "config": {**node.contact, "table.splits": "4"}}))
-    worker.write_text("".join(f"{key}={value}\n" for key, value in worker_properties(kafka, unique).items()))
-    command = ["cassandra", "restore", str(source), "--worker", str(worker), "--keyspace", unique, "--lanes", "2",
-               "--topic-prefix", f"{unique}."]  # fmt: skip
-    for outcome in ("8 ranges", "It was done before"):
-        ran = CliRunner().invoke(main, command)
-        assert ran.exit_code == 0, ran.output
-        assert outcome in ran.output
-        assert "good: 0 missing, 0 twice" in ran.output
-        for name in ("one", "two"):
-            records = json_records(kafka, f"{unique}.{unique}.{name}")
-            assert sorted((r.value["k"], r.value["v"]) for r in records) == [(k, name) for k in range(200)]
