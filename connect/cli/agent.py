@@ -21,33 +21,47 @@ if TYPE_CHECKING:
     help="A worker's settings, for Kafka, converters and the offsets topic.",
 )  # fmt: skip
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of FILE; repeatable.")
+@click.option("--metrics", metavar="[HOST:]PORT", help="Serve figures there at /metrics, in Prometheus' text format.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), default="INFO")
 def agent(  # noqa: PLR0917 - click calls it by name
-    name: str, file: Path, worker_file: Path, overrides: tuple[str, ...], log_format: str, log_level: str
+    name: str,
+    file: Path,
+    worker_file: Path,
+    overrides: tuple[str, ...],
+    metrics: str | None,
+    log_format: str,
+    log_level: str,
 ) -> None:
     """Run AGENT (cassandra) until it is told to stop, with the settings of FILE: JSON as POST /connectors takes it.
 
     Each database node has its agent, with a name of its own.
     """
+    from connect import __version__
     from connect.api.errors import ConnectError
     from connect.cli.stop_signals import StopSignals
     from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
     from connect.runtime.agent import Agent, agent_plugin
+    from connect.runtime.agent_metrics import AgentMetrics, MetricsAddress
     from connect.telemetry.logs import set_up_logs
 
     set_up_logs("json" if log_format == "json" else "text", log_level)
     catalog = Catalog.installed()
     try:
         worker = worker_config(read_worker_file(worker_file).properties, catalog)
-        run = Agent(agent_plugin(catalog, name), worker, catalog, read_agent_file(file, overrides))
+        plugin = agent_plugin(catalog, name)
+        run = Agent(plugin, worker, catalog, read_agent_file(file, overrides))
+        served = AgentMetrics(run.now, {"version": __version__, "agent": plugin.name, "group_id": worker.group_id})
+        if metrics is not None:
+            served.serve(MetricsAddress.parse(metrics))
     except ConnectError as error:
         raise click.ClickException(str(error)) from error
     StopSignals(run.stop).listen()
     try:
         ended_well = run.run()
     finally:
+        served.close()
         run.close()
     sys.exit(0 if ended_well else 1)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +19,7 @@ from connect.api.plugin import Plugin, PluginKind
 from connect.kafka.settings import admin_settings
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
+from connect.runtime.agent_metrics import AgentFigures
 from connect.runtime.backoff import delays_s
 from connect.runtime.clients import Clients
 from connect.runtime.messages import StartTask, State, TaskState, ToWorker
@@ -58,6 +59,12 @@ class Agent:
         self._clients = Clients(worker, Catalog(sources))
         self._events: queue.SimpleQueue[TaskState | None] = queue.SimpleQueue()
         self._stopping = False
+        self._state = "restarting"
+        self._figures: Callable[[], Mapping[str, float]] = dict
+
+    def now(self) -> AgentFigures:
+        """State and figures now; from any thread."""
+        return AgentFigures(self._config["name"], self._state, self._figures())
 
     def stop(self) -> None:
         """End soon."""
@@ -72,7 +79,9 @@ class Agent:
             started_s = time.monotonic()
             failure = self._run_once(number)
             if failure is None:
+                self._state = "stopped"
                 return True
+            self._state = "restarting" if failure.retriable else "failed"
             if not failure.retriable:
                 log.error("The agent ends: %s", failure.trace)
                 return False
@@ -96,9 +105,12 @@ class Agent:
             retriable = isinstance(error, RetriableError)
             return TaskState(name, 0, number, State.FAILED, str(error), retriable)
         run = TaskRun(StartTask(name, 0, number, "source", self._config, self._config), self._clients, self._take)
+        self._figures = run.figures.snapshot
         run.start()
         while True:
             event = self._next(FIGURES_S)
+            if event is not None and event.state is State.RUNNING:
+                self._state = "running"
             if event is not None and event.state in {State.FAILED, None}:
                 return event if event.state is State.FAILED else None
             if self._stopping:

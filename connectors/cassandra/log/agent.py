@@ -126,6 +126,7 @@ class CassandraCdcTask:
         self._context.gauge("cdc_raw_bytes", self._disk.size_bytes)
         if self._disk.limit is not None:
             self._context.gauge("cdc_raw_limit_bytes", self._disk.limit.size_bytes)
+            self._context.gauge("cdc_raw_alarm", self._disk.alarm)
 
     def _read(self) -> bool:
         """Read some mutations; False: there is nothing new."""

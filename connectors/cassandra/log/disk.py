@@ -63,6 +63,11 @@ class DiskWatch:
         self._share = 0.0
         self._next_s = 0.0
 
+    @property
+    def alarm(self) -> int:
+        """0: there is room; 1: half of it is taken; 2: four fifths, and soon the node does what its limit says."""
+        return (self._share >= WARN_SHARE) + (self._share >= ALARM_SHARE)
+
     def look(self) -> None:
         """Measure once a second."""
         if time.monotonic() < self._next_s:

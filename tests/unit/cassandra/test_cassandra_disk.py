@@ -32,10 +32,13 @@ def test_each_level_is_said_when_it_is_reached(
     size = 0
     watch = DiskWatch(lambda: size, Limit(100, blocks_writes=False))
     said: list[list[str]] = []
+    alarms: list[int] = []
     for size in (10, 49, 50, 60, 80, 99, 85, 60, 40, 90):  # noqa: B007 - what the folder holds
         caplog.clear()
         with caplog.at_level(logging.INFO):
             watch.look()
+        alarms.append(watch.alarm)
         said.append([record.levelname for record in caplog.records])
     assert said == [[], [], ["WARNING"], [], ["ERROR"], [], [], [], ["INFO"], ["ERROR"]]
+    assert alarms == [0, 0, 1, 1, 2, 2, 2, 1, 0, 2]
     assert "cdc_raw holds 90 of 100 bytes (90 %): when it is full the node deletes what was not read." in caplog.text

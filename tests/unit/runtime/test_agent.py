@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from connect.api.plugin import Plugin, PluginKind
 from connect.cli.agent import read_agent_file
 from connect.plugins import CONNECTORS, Catalog
 from connect.runtime.agent import Agent, agent_plugin
+from connect.runtime.agent_metrics import AgentFigures, AgentMetrics, MetricsAddress
 from connect.runtime.worker_config import WorkerConfig
 
 
@@ -62,3 +65,43 @@ def test_an_agents_file_is_what_a_connectors_is(tmp_path: Path) -> None:
         file.write_text(wrong)
         with pytest.raises(ConfigError, match=r"agent\.json .*config"):
             read_agent_file(file)
+
+
+def scraped(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
+def test_an_agent_tells_its_figures_under_a_workers_names() -> None:
+    figures = {"polled_rows_total": 3.0, "cdc_raw_alarm": 2.0}
+    metrics = AgentMetrics(lambda: AgentFigures("node-1", "running", figures), {"version": "1"})
+    port = metrics.serve(MetricsAddress("127.0.0.1", 0))
+    try:
+        text = scraped(port)
+        assert 'kafka_connect_task_polled_rows_total{connector="node-1",task="0"} 3.0' in text
+        assert 'kafka_connect_task_gauge{connector="node-1",name="cdc_raw_alarm",task="0"} 2.0' in text
+        assert 'kafka_connect_connector_status{connector="node-1",status="running"} 1.0' in text
+        assert "process_resident_memory_bytes" in text
+        figures["polled_rows_total"] = 4.0
+        assert "polled_rows_total{" in scraped(port)
+        assert 'task="0"} 4.0' in scraped(port)
+        with pytest.raises(ConfigError, match=f"cannot be served at 127.0.0.1:{port}"):
+            AgentMetrics(lambda: AgentFigures("n", "running", {}), {}).serve(MetricsAddress("127.0.0.1", port))
+    finally:
+        metrics.close()
+    with pytest.raises(urllib.error.URLError):
+        scraped(port)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("9404", ("127.0.0.1", 9404)), ("0.0.0.0:9404", ("0.0.0.0", 9404)), ("[::1]:9404", ("::1", 9404))],
+)
+def test_an_address_of_metrics(text: str, address: tuple[str, int]) -> None:
+    assert MetricsAddress.parse(text) == address
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", "1:99999", "1:-1"])
+def test_what_is_no_address_is_said(text: str) -> None:
+    with pytest.raises(ConfigError, match="is no address"):
+        MetricsAddress.parse(text)

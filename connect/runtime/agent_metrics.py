@@ -1,0 +1,80 @@
+"""An agent's figures over HTTP, in Prometheus' text format and under the names that a worker's have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from connect.api.errors import ConfigError
+from connect.telemetry.metrics import ConnectorStates, WorkerFigures, families
+
+
+class MetricsAddress(NamedTuple):
+    """Where the figures are served."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> MetricsAddress:
+        """HOST:PORT, or a port of this machine alone. ConfigError: it is neither."""
+        host, _, port = text.rpartition(":")
+        if not port.isdecimal() or not 0 <= int(port) <= 65_535:
+            raise ConfigError(f"{text!r} is no address.", key="metrics", fix="Write a port, or HOST:PORT.")
+        return cls(host.strip("[]") or "127.0.0.1", int(port))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFigures:
+    """An agent as a scrape sees it. `state`: running, restarting, failed or stopped."""
+
+    name: str
+    state: str
+    figures: Mapping[str, float]
+
+
+class AgentMetrics(Collector):
+    """Asks the agent at each scrape; `now` is called on the server's thread."""
+
+    def __init__(self, now: Callable[[], AgentFigures], about: Mapping[str, str]) -> None:
+        """`about`: the labels of kafka_connect_app_info."""
+        self._now = now
+        self._about = about
+        self._close: Callable[[], None] = lambda: None
+
+    def collect(self) -> Iterator[Metric]:
+        """All families."""
+        now = self._now()
+        states = ConnectorStates(now.state, Counter([now.state]), here=True)
+        return families(WorkerFigures(self._about, {(now.name, "0"): now.figures}, {now.name: states}))
+
+    def serve(self, address: MetricsAddress) -> int:
+        """Begin to answer, on a thread of its own; the port. ConfigError: the address cannot be had."""
+        registry = CollectorRegistry()
+        registry.register(self)
+        ProcessCollector(registry=registry)
+        try:
+            server, thread = start_http_server(address.port, address.host, registry)
+        except OSError as error:
+            raise ConfigError(
+                f"Metrics cannot be served at {address.host}:{address.port}: {error.strerror or error}.", key="metrics"
+            ) from error
+
+        def close() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        self._close = close
+        return int(server.server_port)
+
+    def close(self) -> None:
+        """End answering. May be called twice."""
+        close, self._close = self._close, lambda: None
+        close()
