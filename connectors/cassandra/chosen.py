@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 from connect.api.errors import ConfigError
 from connectors.cassandra.config import CassandraSourceConfig
@@ -15,9 +16,7 @@ log = logging.getLogger(__name__)
 def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table]:
     """The tables to read, by name. ConfigError: one that is named is not there; or there is none."""
     found = schemas.of_keyspace(config.keyspace)
-    broken = {
-        name.partition(".")[2]: why for name, why in schemas.broken.items() if name.startswith(f"{config.keyspace}.")
-    }
+    broken = {name.partition(".")[2] for name in schemas.broken if name.startswith(f"{config.keyspace}.")}
     missing = [name for name in config.tables if name not in found and name not in broken]
     if missing:
         raise ConfigError(
@@ -26,7 +25,15 @@ def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table
         )  # fmt: skip
     if not found:
         raise ConfigError(f"There is no keyspace {config.keyspace} with tables that can be read.", key="keyspace")
-    for name, why in broken.items():
-        if name in config.tables or not config.tables:
-            log.error("Table %s.%s is left aside: %s", config.keyspace, name, why)
+    for title, why in unreadable(schemas, config).items():
+        log.error("Table %s is left aside: %s", title, why)
     return [table for name, table in sorted(found.items()) if name in config.tables or not config.tables]
+
+
+def unreadable(schemas: Schemas, config: CassandraSourceConfig) -> Mapping[str, str]:
+    """The tables that are wanted and have no form, by keyspace and name, and why."""
+    return {
+        title: why
+        for title, why in schemas.broken.items()
+        if title.startswith(f"{config.keyspace}.") and (not config.tables or title.partition(".")[2] in config.tables)
+    }

@@ -16,18 +16,21 @@ from connectors.cassandra.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns."""
+    """A statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns.
+
+    `token`: a token of what is read, whose replica is asked first; None: any node is.
+    """
 
     text: str
     parameters: Sequence[bytes]
+    token: int | None = None
 
 
 def range_query(split: Split, after: int, more: str = "") -> Query:
     """The rows of a split whose tokens are above one. `more`: what is selected behind the columns."""
     token = _token(split.table)
-    return Query(
-        f"{_select(split.table, more)} WHERE {token} > ? AND {token} <= ?", [as_long(after), as_long(split.upto)]
-    )
+    text = f"{_select(split.table, more)} WHERE {token} > ? AND {token} <= ?"
+    return Query(text, [as_long(after), as_long(split.upto)], after)
 
 
 def count_query(split: Split) -> Query:
@@ -36,7 +39,7 @@ def count_query(split: Split) -> Query:
     # Partitions that have static values alone are left out where none of these is asked for.
     static = f", {quoted(split.table.static[0].name)}" if split.table.static else ""
     text = f"SELECT {token}{static} FROM {_name(split.table)} WHERE {token} > ? AND {token} <= ?"  # noqa: S608
-    return Query(text, [as_long(split.after), as_long(split.upto)])
+    return Query(text, [as_long(split.after), as_long(split.upto)], split.after)
 
 
 def rest_of_partition(table: Table, progress: Progress, more: str = "") -> list[Query]:
@@ -58,7 +61,7 @@ def keys_of_token(table: Table, token: int) -> Query:
     """The partition keys of a token: nearly always one."""
     keys = ", ".join(quoted(column.name) for column in table.partition_key)
     text = f"SELECT DISTINCT {_token(table)}, {keys} FROM {_name(table)} WHERE {_token(table)} = ?"  # noqa: S608
-    return Query(text, [as_long(token)])
+    return Query(text, [as_long(token)], token)
 
 
 def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query:

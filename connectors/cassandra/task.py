@@ -13,7 +13,7 @@ from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
-from connectors.cassandra.chosen import chosen_tables
+from connectors.cassandra.chosen import chosen_tables, unreadable
 from connectors.cassandra.config import CassandraTaskConfig
 from connectors.cassandra.page_rows import page_rows
 from connectors.cassandra.page_size import PageSize
@@ -54,11 +54,17 @@ class CassandraSourceTask:
         self._rows: dict[Table, PageRows] = {}
         self._sizes: dict[Table, PageSize] = {}
         self._context: SourceContext | None = None
+        self._paced_s = 0.0
+        """Before this time no more rows are asked for, on the monotonic clock."""
+        self._aside: dict[str, str] = {}
 
     def open(self, ctx: SourceContext) -> None:
         """Connect, and find where each split stands."""
         self._context = ctx
-        tables = chosen_tables(read_schemas(self._database), self._config)
+        schemas = read_schemas(self._database)
+        tables = chosen_tables(schemas, self._config)
+        self._aside = dict(unreadable(schemas, self._config))
+        self._explain()
         self._rows = page_rows(tables, self._config, self._database)
         for table in tables:
             self._sizes[table] = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
@@ -75,7 +81,7 @@ class CassandraSourceTask:
     def poll(self, deadline: Deadline) -> Batch | None:
         """The rows of one page. A batch without rows tells that a split has ended."""
         while not deadline.expired:
-            reading = self._current()
+            reading = self._current() if time.monotonic() >= self._paced_s else None
             if reading is None:
                 deadline.wait(self._idle_s())
                 continue
@@ -84,6 +90,7 @@ class CassandraSourceTask:
                 page = reader.next(deadline)
                 if page is None:
                     return None
+                self._pace(page.rows)
                 batch = self._rows[reader.split.table].batch(reader.split, page, sweep, is_last=reader.finished)
             except RetriableError:
                 raise
@@ -127,14 +134,28 @@ class CassandraSourceTask:
         if self._mode.next(done, _now_ms()) is not None:
             self._waiting.append(_Work(split, Progress(split.after), time.monotonic() + pause_s, done=done))
 
+    def _pace(self, rows: int) -> None:
+        if self._config.max_rows_per_second:
+            self._paced_s = max(self._paced_s, time.monotonic()) + rows / self._config.max_rows_per_second
+
     def _idle_s(self) -> float:
+        paced_s = self._paced_s - time.monotonic()
+        if paced_s > 0:
+            return min(IDLE_S, paced_s)
         return min(IDLE_S, max(0.0, self._waiting[0].due_s - time.monotonic())) if self._waiting else IDLE_S
 
     def _leave_aside(self, table: Table, error: ConnectError) -> None:
         """A table that is gone, or may not be read, does not keep the others from being read."""
         log.error("Table %s is left aside from here on: %s", table.title, error)
+        self._aside[table.title] = str(error)
+        self._explain()
         self._reading = None
         self._waiting = deque(work for work in self._waiting if work.split.table != table)
+
+    def _explain(self) -> None:
+        assert self._context is not None
+        said = "; ".join(f"table {name} is left aside: {why}" for name, why in sorted(self._aside.items()))
+        self._context.explain(" ".join(said.split()) or None)
 
 
 def _now_ms() -> int:

@@ -119,6 +119,8 @@ def test_a_table_that_may_not_be_read_is_named_and_the_other_one_is_read(
     assert topics == ["shop.open"]
     assert caplog.text.count("Table shop.closed is left aside from here on: ") == 1
     assert "Grant the user SELECT on it." in caplog.text
+    assert context.explained is not None, "its status says it too"
+    assert context.explained.startswith("table shop.closed is left aside: ")
 
 
 def test_a_wrong_password_names_its_key_and_is_not_shown(settings: dict[str, str]) -> None:

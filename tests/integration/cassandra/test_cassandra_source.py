@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,30 @@ def test_a_node_that_goes_down_while_a_table_is_read_costs_no_row_and_repeats_no
     task.close()
     assert failures > 0
     assert sorted(rows) == list(range(40))
+
+
+def test_a_task_reads_no_more_rows_in_a_second_than_it_may(cassandra_node: Node) -> None:
+    filled(cassandra_node, "source_slow", "t")
+    settings = {"fetch.size": "4", "max.rows.per.second": "20"}
+    (task,) = tasks(cassandra_node, 1, keyspace="source_slow", tables="t", **settings)
+    began_s, rows = time.monotonic(), 0
+    for batch in batches(task, OffsetStore()):
+        rows += len(batch)
+        # The first page is free, and each later one waits for the rows before it.
+        assert rows <= 20 * (time.monotonic() - began_s) + 4 + 0.5
+    assert rows == 40
+    assert time.monotonic() - began_s > 1.5
+
+
+def test_partitions_of_tombstones_alone_are_read_over(cassandra_node: Node) -> None:
+    node = cassandra_node
+    node.keyspace("source_tombstones")
+    node.run("CREATE TABLE t (k int, c int, v text, PRIMARY KEY (k, c))")
+    insert = node.session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, 'v')")
+    delete = node.session.prepare("DELETE FROM t WHERE k = ? AND c = ?")
+    rows = [(k, c) for k in range(4) for c in range(3000)]
+    execute_concurrent_with_args(node.session, insert, [row for row in rows if row[1] % 1000 == 0])
+    execute_concurrent_with_args(node.session, delete, [row for row in rows if row[1] % 1000], concurrency=200)
+    (task,) = tasks(node, 1, keyspace="source_tombstones", tables="t", **{"fetch.size": "500"})
+    found = [(row["k"], row["c"]) for batch in batches(task, OffsetStore()) for row in batch.values.rows()]
+    assert sorted(found) == [(k, c) for k in range(4) for c in (0, 1000, 2000)]
