@@ -56,7 +56,6 @@ def restore(  # noqa: PLR0917 - click calls it by name
     """
     from connect.api.errors import ConnectError
     from connect.backfill.driver import Driver
-    from connect.backfill.job import JobState
     from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
 
@@ -68,15 +67,7 @@ def restore(  # noqa: PLR0917 - click calls it by name
         worker = worker_config(read_worker_file(worker_file).properties, Catalog.installed())
         spec = restore_spec(job or job_name(config), engine, lanes)
         with Driver(spec, worker, config) as driver:
-            begun = driver.begin()
-            click.echo(f"restore {begun.name}: {begun.chunks} ranges of about {begun.rows:,} partitions")
-            if begun.state in {JobState.COPIED, JobState.DONE}:
-                click.echo("It was done before. To bring the tables again name another one by --job.")
-            for warning in begun.warnings:
-                click.echo(warning)
-            done = driver.run()
-            click.echo(f"restore {done.name} is {done.state}")
-            if done.state not in {JobState.COPIED, JobState.DONE}:
+            if not _is_done(driver):
                 sys.exit(3)
             if verify and not _is_good(driver):
                 sys.exit(1)
@@ -84,6 +75,21 @@ def restore(  # noqa: PLR0917 - click calls it by name
                 _delete_missing(driver)
     except ConnectError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _is_done(driver: Driver) -> bool:
+    """Run the job to its end."""
+    from connect.backfill.job import JobState
+
+    begun = driver.begin()
+    click.echo(f"restore {begun.name}: {begun.chunks} ranges of about {begun.rows:,} partitions")
+    if begun.state in {JobState.COPIED, JobState.DONE}:
+        click.echo("It was done before. To bring the tables again name another one by --job.")
+    for warning in begun.warnings:
+        click.echo(warning)
+    done = driver.run()
+    click.echo(f"restore {done.name} is {done.state}")
+    return done.state in {JobState.COPIED, JobState.DONE}
 
 
 def _is_good(driver: Driver) -> bool:

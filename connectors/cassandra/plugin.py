@@ -10,6 +10,7 @@ from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.dedup.config import CassandraDedupConfig
 from connectors.cassandra.envelope_config import EnvelopeConfig
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
+from connectors.cassandra.sink.config import CassandraSinkConfig
 
 SOURCE: Final = Plugin(
     kind=PluginKind.SOURCE,
@@ -43,6 +44,15 @@ DEDUP: Final = Plugin(
     doc="Reads the topics of the replicas' agents and writes each change once.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
 )
+SINK: Final = Plugin(
+    kind=PluginKind.SINK,
+    name="connect.cassandra.CassandraSinkConnector",
+    factory="connectors.cassandra.sink.sink:CassandraSinkConnector",
+    config=CassandraSinkConfig,
+    version=__version__,
+    doc="Writes rows into tables by their primary keys, and takes whole tables in backfills.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.DELETES, Capability.UPDATES}),
+)
 ENVELOPE: Final = Plugin(
     kind=PluginKind.TRANSFORMATION,
     name="connect.cassandra.DebeziumEnvelope",
@@ -56,4 +66,4 @@ ENVELOPE: Final = Plugin(
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """The plug-ins of this package."""
-    return [SOURCE, AGENT, DEDUP, ENVELOPE]
+    return [SOURCE, AGENT, DEDUP, SINK, ENVELOPE]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import struct
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -120,6 +121,7 @@ class Database:
         self._rows: Session | None = None
         self._pages: Session | None = None
         self._statements: dict[str, PreparedStatement] = {}
+        self._written: dict[str, PreparedStatement] = {}
         self._near = DCAwareRoundRobinPolicy(config.local_datacenter)
         self._ring: Any = None
         self._tokens: list[int] = []
@@ -145,6 +147,21 @@ class Database:
             bound.target_host = self._replica(query.token)
             return PageAnswer(session.execute_async(bound, paging_state=state), doing)
 
+    def begin_write(self, text: str, values: Sequence[object], done: threading.Semaphore) -> PendingWrite:
+        """Begin to write a row, in the driver's Python types; `done` is released once it is known how it ended."""
+        doing = f"writing by {text}"
+        with translated(doing):
+            if self._rows is None:
+                self._rows = self._connected().connect()
+            if text not in self._written:
+                self._written[text] = self._rows.prepare(text)
+            bound = self._written[text].bind(tuple(values))
+            # The writetime is a part of it, so that it may be sent twice.
+            bound.is_idempotent = True
+            future = self._rows.execute_async(bound)
+        future.add_callbacks(lambda _: done.release(), lambda _: done.release())
+        return PendingWrite(future, doing)
+
     def keys(self, query: Query) -> list[tuple[bytes, ...]]:
         """The partition keys that a query gives behind their tokens."""
         page = self.ask(query, _KEYS).page()
@@ -156,6 +173,7 @@ class Database:
         cluster, self._cluster = self._cluster, None
         self._rows = self._pages = None
         self._statements.clear()
+        self._written.clear()
         if cluster is not None:
             cluster.shutdown()
 
@@ -242,3 +260,16 @@ class PageAnswer:
         (page,) = result.current_rows
         assert isinstance(page, Page)
         return replace(page, next=result.paging_state)
+
+
+class PendingWrite:
+    """A row that is on its way."""
+
+    def __init__(self, future: ResponseFuture, doing: str) -> None:
+        self._future = future
+        self._doing = doing
+
+    def result(self) -> None:
+        """Wait for it. RetriableError: it may be there or not."""
+        with translated(self._doing):
+            self._future.result()

@@ -1,7 +1,7 @@
 """`make bench`: ours beside its peers, on one embedded broker.
 
 Throughput goes to a table and bench.json, that of SQL servers to bench-sql.json, the figures of a cluster of two
-workers to bench-cluster.json, those of database logs to bench-log.json,
+workers to bench-cluster.json, those of database logs to bench-log.json, those of Cassandra to bench-cassandra.json,
 duplicates in BigQuery, and merges, to bench-bigquery.json, bulk reads of a table to bench-backfill.json.
 """
 
@@ -23,6 +23,7 @@ from tests.bench.backfill_bench import ROWS as BACKFILL_ROWS
 from tests.bench.backfill_bench import measure_backfill
 from tests.bench.bigquery_duplicates import duplicates_table, measure_duplicates
 from tests.bench.bigquery_merge import measure_merges, merges_table
+from tests.bench.cassandra.cassandra_report import cassandra_entries
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.profile_table import profile_table
@@ -30,7 +31,7 @@ from tests.bench.s3_files import ROWS_PER_OBJECT
 from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
-PARTS = ("throughput", "sql", "cluster", "log", "bigquery", "backfill")
+PARTS = ("throughput", "sql", "cluster", "log", "cassandra", "bigquery", "backfill")
 ROWS, SQL_ROWS = 1_000_000, 2_000_000
 ORDINARY_BROKER = (
     "-Xms1024m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
@@ -84,6 +85,12 @@ def main() -> int:
             options.out.with_name(f"{options.out.stem}-log.json").write_text(json.dumps(logs, indent=1) + "\n")
             CONSOLE.print(log_table(logs))
             CONSOLE.print(profile_table(logs))
+        if options.only in {None, "cassandra"}:
+            cassandra = cassandra_entries(kafka, CONSOLE.print)
+            out = options.out.with_name(f"{options.out.stem}-cassandra.json")
+            out.write_text(json.dumps(cassandra, indent=1) + "\n")
+            CONSOLE.print(log_table(cassandra))
+            CONSOLE.print(profile_table(cassandra))
         if options.only in {None, "bigquery"}:
             duplicates, merges = measure_duplicates(), measure_merges()
             options.out.with_name(f"{options.out.stem}-bigquery.json").write_text(

@@ -14,6 +14,7 @@ from pathlib import Path
 from confluent_kafka import Consumer
 
 from connect.api.deadline import Deadline
+from connect.api.plugin import PluginKind
 from connect.kafka.settings import admin_settings
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
@@ -23,6 +24,7 @@ from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, Ta
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
 from tests.bench import backfill_jobs, memory_source, null_sink, sql_jobs
+from tests.bench.cassandra import cassandra_jobs
 from tests.bench.cpu_profile import CpuProfile
 from tests.bench.measure import Figure, as_dict, measure
 from tests.bench.producing import new_producer, produce, produce_again
@@ -59,7 +61,10 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
     """
     worker = _worker(settings)
     connector = {**connector, **_chosen(settings)}
-    catalog = Catalog([*Catalog.installed().plugins(), memory_source.PLUGIN, null_sink.PLUGIN])
+    # An agent is a source to its task.
+    installed = [replace(p, kind=PluginKind.SOURCE) if p.kind is PluginKind.AGENT else p
+                 for p in Catalog.installed().plugins()]  # fmt: skip
+    catalog = Catalog([*installed, memory_source.PLUGIN, null_sink.PLUGIN])
     clients = Clients(worker, catalog)
     admin = TopicAdmin(admin_settings(worker.originals, {}, "bench").properties)
     admin.create("bench-offsets", partitions=5, configs={"cleanup.policy": "compact"}, deadline=Deadline.after(30.0))
@@ -285,6 +290,7 @@ JOBS: dict[str, Callable[[Settings], Figure]] = {
         naive_sqlite,
         make_database,
         sql_to_kafka,
+        cassandra_jobs.driver_scan,
         sql_jobs.make_sql_table,
         sql_jobs.naive_sql,
         sql_jobs.copy_out,

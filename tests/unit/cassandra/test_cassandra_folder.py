@@ -148,6 +148,31 @@ def test_a_segment_that_vanishes_before_its_end_is_an_alarm(folder: Folder, capl
     assert "CommitLog-8-1.log was deleted before all of its changes were read" in caplog.text
 
 
+def test_an_index_that_is_ahead_of_its_segment_gives_no_more_than_is_written(folder: Folder) -> None:
+    folder.write(1, b"a", completed=False)
+    (folder.path / "CommitLog-8-1_cdc.idx").write_text("1000000")
+    segments = begun(folder)
+    assert read(segments) == [b"a"]
+    place = segments.place()
+    assert place is not None
+    assert not place.finished, "what the node writes later is waited for"
+    folder.write(1, b"a", b"b")
+    assert read(segments) == [b"b"]
+
+
+def test_an_index_that_is_gone_while_its_segment_is_read_is_an_alarm_and_the_next_is_read(
+    folder: Folder, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder.write(1, b"a", completed=False)
+    segments = begun(folder)
+    assert read(segments) == [b"a"]
+    (folder.path / "CommitLog-8-1_cdc.idx").unlink()
+    folder.write(2, b"b")
+    with caplog.at_level(logging.ERROR):
+        assert read(segments) == [b"b"]
+    assert "CommitLog-8-1.log was deleted before all of its changes were read" in caplog.text
+
+
 def test_a_damaged_segment_is_read_up_to_the_damage_named_and_kept(
     folder: Folder, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,0 +1,40 @@
+"""The settings of the sink. No driver, no I/O."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from connect.api.config import Int, ListOf, String, between, key, non_empty, one_of
+from connectors.cassandra.contact import ContactKeys
+
+WRITE = "Writing"
+
+
+class CassandraSinkConfig(ContactKeys):
+    """Everything a user may say about writing tables."""
+
+    keyspace: Annotated[String, non_empty] = key(
+        "keyspace", importance="high", group=WRITE, doc="The keyspace whose tables are written."
+    )  # fmt: skip
+    topic_tables: ListOf = key(
+        "topic.tables", (), importance="high", group=WRITE,
+        doc="topic:table pairs. The table of any other topic is named as the last part of the topic, behind its dots.",
+    )  # fmt: skip
+    nulls: Annotated[String, one_of("write", "skip")] = key(
+        "nulls", "write", group=WRITE,
+        doc="What a null, or a field that a row lacks, does to its column: write removes what was there, at the cost "
+        "of a tombstone; skip leaves it.",
+    )  # fmt: skip
+    chunk_column: String = key(
+        "chunk.column", "", group=WRITE,
+        doc="A column of type text that every table has and that backfills fill with the chunk's name, by which they "
+        "count the rows of each chunk.",
+    )  # fmt: skip
+    max_in_flight: Annotated[Int, between(1, 10_000)] = key(
+        "max.in.flight", 128, group=WRITE, importance="low", doc="How many rows each task writes at a time."
+    )  # fmt: skip
+
+    def table_of(self, topic: str) -> str:
+        """The name of the table that a topic's rows go to."""
+        pairs = dict(pair.rpartition(":")[::2] for pair in self.topic_tables)
+        return pairs.get(topic) or topic.rpartition(".")[2]

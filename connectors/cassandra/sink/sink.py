@@ -1,0 +1,131 @@
+"""The sink connector: rows of topics into tables by their primary keys, and backfills in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
+from connect.api.config import ConnectorConfig
+from connect.api.connector import SinkContext
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, RejectedRowsError
+from connect.api.records import Batch, TopicPartition
+from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.sink.writer import TableWriter, Writetimes
+from connectors.cassandra.statements import quoted
+
+
+class CassandraSinkConnector:
+    """Plans the tasks of one sink. Connects only in `check`."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        assert isinstance(config, CassandraSinkConfig)
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """Connect, and find the keyspace. ConfigError."""
+        del deadline
+        writer = TableWriter(self._config)
+        try:
+            if not writer.tables():
+                raise ConfigError(f"There is no keyspace {self._config.keyspace} with tables.", key="keyspace")
+        finally:
+            writer.close()
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """All alike: Kafka shares out the partitions."""
+        return [dict(self._config.originals)] * max_tasks
+
+    def task(self, config: Mapping[str, str]) -> CassandraSinkTask:
+        """A task, not yet connected."""
+        return CassandraSinkTask(CassandraSinkConfig.parse(config))
+
+    def bulk_writer(self, ctx: BulkSinkContext) -> CassandraBulkWriter:
+        """Writes chunks of a backfill."""
+        return CassandraBulkWriter(self._config, ctx)
+
+
+class CassandraSinkTask:
+    """Each row is in its table when `put` returns. Owned by the task thread."""
+
+    def __init__(self, config: CassandraSinkConfig) -> None:
+        self._writer = TableWriter(config)
+        self._writetimes = Writetimes()
+        self._next: dict[TopicPartition, int] = {}
+
+    def open(self, ctx: SinkContext) -> None:
+        """Connects with the first rows."""
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Nothing is kept of them."""
+
+    def put(self, batch: Batch, deadline: Deadline) -> None:
+        """Write the rows; the same batch once more leaves the same rows."""
+        assert batch.consumed is not None
+        bad = self._writer.write(batch, self._writetimes, deadline) if len(batch) else {}
+        self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
+        if bad:
+            raise RejectedRowsError(bad)
+
+    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """All that was put."""
+        del deadline
+        return dict(self._next)
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """They are another task's now."""
+        for partition in partitions:
+            self._next.pop(partition, None)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._writer.close()
+
+
+class CassandraBulkWriter:
+    """Rows are there once by their primary keys. A chunk that is written again has later writetimes, so that of two
+    writers of it the later one's rows stay. Owned by one thread.
+    """
+
+    def __init__(self, config: CassandraSinkConfig, ctx: BulkSinkContext) -> None:
+        """ConfigError: no column tells the chunks, so that nobody could see whether their rows are there."""
+        if not config.chunk_column:
+            raise ConfigError(
+                "A backfill counts the rows of its chunks in the tables, by a column that names the chunk.",
+                key="chunk.column",
+                fix="Add a column of type text to the tables, name it here, and drop it once the backfill is verified.",
+            )
+        self._config = config
+        self._ctx = ctx
+        self._writer = TableWriter(config)
+
+    def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
+        """Write the rows; see `BulkWriter`."""
+        writetimes, rows = Writetimes(), 0
+        for batch in batches:
+            bad = self._writer.write(batch, writetimes, deadline, _mark(chunk)) if len(batch) else {}
+            if bad:
+                self._ctx.reject(batch, bad)
+            rows += len(batch) - len(bad)
+        return WrittenChunk(rows, 0)
+
+    def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
+        """Counted in all tables that have the column, one page after the other."""
+        del deadline  # each page has its own
+        column, marks = self._config.chunk_column, {_mark(chunk): chunk.id for chunk in chunks}
+        rows = dict.fromkeys(marks.values(), 0)
+        for table in self._writer.tables():
+            if any(one.name == column for one in table.columns):
+                text = f"SELECT {quoted(column)} FROM {quoted(table.keyspace)}.{quoted(table.name)}"  # noqa: S608
+                for (mark,) in self._writer.database.rows(text, doing=f"counting rows of {table.title}"):
+                    if mark in marks:
+                        rows[marks[mark]] += 1
+        return rows
+
+    def close(self) -> None:
+        """Close the connections. May be called twice."""
+        self._writer.close()
+
+
+def _mark(chunk: BulkChunk) -> str:
+    return f"{chunk.job}/{chunk.id}"

@@ -1,0 +1,131 @@
+"""Records -> statements of one table: a row written, or deleted, by its primary key. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from connect.api.errors import ConfigError, SchemaError
+from connect.api.records import Record
+from connect.api.schema import Schema
+from connectors.cassandra.sink.values import Bind, bind_of
+from connectors.cassandra.statements import quoted
+from connectors.cassandra.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A statement and what is bound to it, but for the writetime, which stands at a place of its own among them."""
+
+    text: str
+    values: Sequence[Any]
+    writetime_at: int
+
+    def bound(self, writetime_us: int) -> list[Any]:
+        """All that is bound, in order."""
+        return [*self.values[: self.writetime_at], writetime_us, *self.values[self.writetime_at :]]
+
+
+class TableRows:
+    """The statements of a table's rows. Owned by the task thread."""
+
+    def __init__(self, table: Table, *, skip_nulls: bool, chunk_column: str = "") -> None:
+        """`chunk_column`: see `chunk` of `write`; empty: none. ConfigError: the table cannot be written so."""
+        if any(column.type.name == "counter" for column in table.regular):
+            raise ConfigError(
+                f"Table {table.title} holds counters, which only count and cannot be set.", key="topic.tables",
+                fix="Leave its topic out of topics.",
+            )  # fmt: skip
+        if chunk_column and chunk_column not in {c.name for c in table.regular if c.type.name in {"text", "ascii"}}:
+            raise ConfigError(
+                f"Table {table.title} has no column {chunk_column} of type text.", key="chunk.column",
+                fix=f"ALTER TABLE {table.title} ADD {chunk_column} text.",
+            )  # fmt: skip
+        self._table = table
+        self._skip_nulls = skip_nulls
+        self._chunk_column = chunk_column
+        self._keys = [column.name for column in table.primary_key]
+        others = [c.name for c in (*table.static, *table.regular) if c.name != chunk_column]
+        self._columns = [*self._keys, *others]
+        self._static_row = {column.name for column in (*table.partition_key, *table.static)}
+        self._types = {column.name: column.type for column in table.columns}
+        self._binds: dict[tuple[str, str | None], Bind] = {}
+
+    def write(self, record: Record, chunk: str | None = None) -> Write:
+        """The statement of a record. `chunk`: what the chunk column gets.
+
+        SchemaError: the row has fields that the table has not, no key, or a value without a form.
+        """
+        if record.value is None:
+            return self._delete(record)
+        values = self._members(record.value, "value")
+        unknown = [name for name in values if name not in self._types]
+        if unknown:
+            raise SchemaError(
+                f"Table {self._table.title} has no column {', '.join(unknown)}.",
+                fix="Leave the field out by the transform ReplaceField, or add the column.",
+            )
+        keys = record.key if isinstance(record.key, Mapping) else {}
+        found = {name: self._bound(name, values, keys, record) for name in self._columns}
+        if self._is_static_alone(found):
+            found = {name: value for name, value in found.items() if name in self._static_row}
+        self._require_keys(found)
+        if self._skip_nulls:
+            found = {name: value for name, value in found.items() if value is not None}
+        if chunk is not None:
+            found[self._chunk_column] = chunk
+        names = ", ".join(map(quoted, found))
+        marks = ", ".join("?" * len(found))
+        text = f"INSERT INTO {self._name} ({names}) VALUES ({marks}) USING TIMESTAMP ?"  # noqa: S608 - names are quoted
+        return Write(text, [*found.values()], len(found))
+
+    def _delete(self, record: Record) -> Write:
+        if not isinstance(record.key, Mapping):
+            raise SchemaError(
+                f"A tombstone has no key of fields by which a row of {self._table.title} could be deleted.",
+                fix=f"Give records a key with {', '.join(self._keys)}.",
+            )
+        found = {name: self._bound(name, {}, record.key, record) for name in self._keys}
+        self._require_keys(found)
+        conditions = " AND ".join(f"{quoted(name)} = ?" for name in self._keys)
+        text = f"DELETE FROM {self._name} USING TIMESTAMP ? WHERE {conditions}"  # noqa: S608 - names are quoted
+        return Write(text, [*found.values()], 0)
+
+    def _is_static_alone(self, found: Mapping[str, Any]) -> bool:
+        """The row is of a partition that has nothing but static values: its clustering columns are null."""
+        clustering = [column.name for column in self._table.clustering]
+        statics = [column.name for column in self._table.static]
+        return bool(clustering) and all(found[name] is None for name in clustering) and any(
+            found.get(name) is not None for name in statics
+        )  # fmt: skip
+
+    @property
+    def _name(self) -> str:
+        return f"{quoted(self._table.keyspace)}.{quoted(self._table.name)}"
+
+    def _bound(self, name: str, values: Mapping[str, Any], keys: Mapping[str, Any], record: Record) -> Any:
+        inside, schema = (values, record.value_schema) if name in values else (keys, record.key_schema)
+        logical = _logical(schema, name)
+        bind = self._binds.get((name, logical))
+        if bind is None:
+            bind = self._binds[name, logical] = bind_of(self._types[name], name, logical)
+        # A field of the key counts for a column of the primary key alone.
+        return bind(inside.get(name)) if name in values or name in self._keys else None
+
+    def _members(self, value: object, what: str) -> Mapping[str, Any]:
+        if not isinstance(value, Mapping):
+            raise SchemaError(f"The {what} is a {type(value).__name__}, and no row of {self._table.title}.")
+        return value
+
+    def _require_keys(self, found: Mapping[str, Any]) -> None:
+        missing = [name for name in self._keys if name in found and found[name] is None]
+        if missing:
+            raise SchemaError(
+                f"The row has no {', '.join(missing)}, which the primary key of {self._table.title} needs."
+            )
+
+
+def _logical(schema: Schema | None, name: str) -> str | None:
+    field = None if schema is None else schema.field(name)
+    return None if field is None else field.name

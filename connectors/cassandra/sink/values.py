@@ -1,0 +1,193 @@
+"""Values of rows -> what the driver binds to a column. Pure.
+
+The forms are those that the source gives (see `schemas`), and those of other sources for the same: numbers of Connect's
+and Debezium's types of times, Decimals, texts.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from datetime import time as clock_time
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from cassandra.util import Date, Duration, Time
+
+from connect.api.errors import SchemaError
+from connectors.cassandra.cql_types import CqlType
+
+Bind = Callable[[Any], Any]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_NS_PER_DAY: Final = 86_400_000_000_000
+# Nanoseconds of one of each type's units.
+_UNITS: Final = {
+    "io.debezium.time.Timestamp": 1_000_000, "io.debezium.time.MicroTimestamp": 1000,
+    "io.debezium.time.NanoTimestamp": 1, "io.debezium.time.Time": 1_000_000, "io.debezium.time.MicroTime": 1000,
+    "io.debezium.time.NanoTime": 1,
+}  # fmt: skip
+_INTEGERS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}
+
+
+def bind_of(cql: CqlType, field: str, logical: str | None = None) -> Bind:
+    """What makes a column's values of a row's. `logical`: the name of the row's own schema.
+
+    What it returns raises SchemaError, naming the field, for a value that has no lossless form.
+    """
+    bind = _bind(cql, logical)
+
+    def checked(value: Any) -> Any:
+        if value is None:
+            return None
+        try:
+            return bind(value)
+        except SchemaError as error:
+            raise SchemaError(error.message, field=field) from error
+        except (ValueError, TypeError, ArithmeticError, AttributeError, KeyError) as error:
+            raise SchemaError(f"A {type(value).__name__} is no {cql.name}: {error}", field=field) from error
+
+    return checked
+
+
+def _bind(cql: CqlType, logical: str | None) -> Bind:
+    if cql.name in _INTEGERS:
+        return _integer(cql)
+    match cql.name:
+        case "timestamp" | "date" | "time":
+            return {"timestamp": _timestamp, "date": _date, "time": _time}[cql.name](_UNITS.get(logical or ""))
+        case "list" | "set" | "vector":
+            element = _inner(cql.parameters[0])
+            return lambda value: [element(one) for one in _many(value)]
+        case "map":
+            return _map(cql)
+        case "tuple":
+            return _struct(cql, tuple(f"field{i}" for i in range(1, len(cql.parameters) + 1)))
+        case "udt":
+            return _struct(cql, cql.fields)
+    return _SIMPLE[cql.name]
+
+
+def _inner(cql: CqlType) -> Bind:
+    bind = _bind(cql, None)
+    return lambda value: None if value is None else bind(value)
+
+
+def _many(value: Any) -> Any:
+    if isinstance(value, (str, bytes, Mapping)):
+        raise SchemaError(f"A {type(value).__name__} is no list of values.")
+    return value
+
+
+def _map(cql: CqlType) -> Bind:
+    key, element = _inner(cql.parameters[0]), _inner(cql.parameters[1])
+    return lambda value: {key(k): element(v) for k, v in value.items()}
+
+
+def _struct(cql: CqlType, names: tuple[str, ...]) -> Bind:
+    binds = [(name, _inner(parameter)) for name, parameter in zip(names, cql.parameters, strict=True)]
+
+    def bind(value: Mapping[str, Any]) -> tuple[Any, ...]:
+        unknown = [name for name in value if name not in names]
+        if unknown:
+            raise SchemaError(f"{cql.title or cql.name} has no field {', '.join(unknown)}.")
+        return tuple(one(value.get(name)) for name, one in binds)
+
+    return bind
+
+
+def _integer(cql: CqlType) -> Bind:
+    most = 1 << _INTEGERS[cql.name] - 1
+
+    def bind(value: Any) -> int:
+        if isinstance(value, bool) or int(value) != value:
+            raise SchemaError(f"{value!r} is no whole number.")
+        if not -most <= value < most:
+            raise SchemaError(f"{value} does not fit into {cql.name}.")
+        return int(value)
+
+    return bind
+
+
+def _timestamp(unit_ns: int | None) -> Bind:
+    def bind(value: Any) -> int:
+        if isinstance(value, datetime):
+            since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH
+            return _whole(since.days * _NS_PER_DAY + since.seconds * 10**9 + since.microseconds * 1000, 1_000_000)
+        return _whole(_number(value) * (unit_ns or 1_000_000), 1_000_000)
+
+    return bind
+
+
+def _date(_unit_ns: int | None) -> Bind:
+    return lambda value: Date(value if isinstance(value, date) else _number(value))
+
+
+def _time(unit_ns: int | None) -> Bind:
+    def bind(value: Any) -> Time:
+        if isinstance(value, clock_time):
+            return Time(value)
+        return Time(_number(value) * (unit_ns or 1))
+
+    return bind
+
+
+def _whole(value_ns: int, unit_ns: int) -> int:
+    if value_ns % unit_ns:
+        raise SchemaError("It is finer than milliseconds, which a timestamp of Cassandra holds.")
+    return value_ns // unit_ns
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SchemaError(f"A {type(value).__name__} is no number of a type of times.")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise SchemaError(f"A {type(value).__name__} is no boolean.")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise SchemaError(f"A {type(value).__name__} is no text.")
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise SchemaError(f"A {type(value).__name__} is no sequence of bytes.")
+    return bytes(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (bool, str)):
+        raise SchemaError(f"A {type(value).__name__} is no number.")
+    return float(value)
+
+
+def _duration(value: Mapping[str, int]) -> Duration:
+    return Duration(value["months"], value["days"], value["nanoseconds"])
+
+
+def _uuid(value: Any) -> UUID:
+    return value if isinstance(value, UUID) else UUID(_text(value))
+
+
+_SIMPLE: Final[Mapping[str, Bind]] = {
+    "ascii": _text, "text": _text, "inet": lambda value: str(ipaddress.ip_address(_text(value))),
+    "uuid": _uuid, "timeuuid": _uuid, "boolean": _boolean, "blob": _bytes, "empty": _bytes, "custom": _bytes,
+    "float": _float, "double": _float, "duration": _duration,
+    "decimal": lambda value: value if isinstance(value, Decimal) else Decimal(str(value)),
+    "varint": lambda value: int(value) if isinstance(value, (int, str)) and not isinstance(value, bool)
+    else _whole_decimal(value),
+}  # fmt: skip
+
+
+def _whole_decimal(value: Any) -> int:
+    if isinstance(value, Decimal) and value == int(value):
+        return int(value)
+    raise SchemaError(f"A {type(value).__name__} is no whole number.")

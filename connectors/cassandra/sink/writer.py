@@ -1,0 +1,122 @@
+"""Writes rows side by side, and returns when all of them are there."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
+from connect.api.records import Batch
+from connectors.cassandra.schema_reader import read_schemas
+from connectors.cassandra.session import Database
+from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.sink.table_rows import TableRows
+from connectors.cassandra.tables import Table
+
+_LOOK_S: Final = 0.05
+
+
+class Written(Protocol):
+    """A row that is on its way."""
+
+    def result(self) -> None:
+        """Raise what went wrong. RetriableError: it may be there or not."""
+
+
+class Writetimes:
+    """Times in microseconds, each later than the one before, so that of two rows of a key the later one wins."""
+
+    def __init__(self) -> None:
+        self._last_us = 0
+
+    def next(self) -> int:
+        """Now, or a moment later."""
+        self._last_us = max(self._last_us + 1, time.time_ns() // 1000)
+        return self._last_us
+
+
+class TableWriter:
+    """Owned by the task thread."""
+
+    def __init__(self, config: CassandraSinkConfig) -> None:
+        """Connects with the first batch."""
+        self._config = config
+        self._database = Database(config)
+        self._tables: Mapping[str, Table] = {}
+        self._rows: dict[str, TableRows] = {}
+
+    def write(
+        self, batch: Batch, writetimes: Writetimes, deadline: Deadline, chunk: str | None = None
+    ) -> Mapping[int, Exception]:
+        """Write all rows of a batch, and wait for them; those that no row can be made of, by their number.
+
+        RetriableError: not all rows are known to be there. ConfigError: there is no such table.
+        """
+        rows = self._rows_of(batch.topic, with_chunks=chunk is not None)
+        bad: dict[int, Exception] = {}
+        flying: list[Written] = []
+        room = threading.Semaphore(self._config.max_in_flight)
+        for number, record in enumerate(batch.rows()):
+            try:
+                write = rows.write(record, chunk)
+            except SchemaError as error:
+                bad[number] = error
+                continue
+            _wait(room, deadline)
+            flying.append(self._database.begin_write(write.text, write.bound(writetimes.next()), room))
+        for _ in range(self._config.max_in_flight):
+            _wait(room, deadline)
+        _raise_first(flying)
+        return bad
+
+    def tables(self) -> Sequence[Table]:
+        """The tables of the keyspace, as they are now."""
+        self._tables = read_schemas(self._database).of_keyspace(self._config.keyspace)
+        return list(self._tables.values())
+
+    @property
+    def database(self) -> Database:
+        """The connection."""
+        return self._database
+
+    def close(self) -> None:
+        """Close the connections. May be called twice."""
+        self._database.close()
+
+    def _rows_of(self, topic: str, *, with_chunks: bool) -> TableRows:
+        name = self._config.table_of(topic)
+        if name not in self._rows:
+            self.tables()
+            table = self._tables.get(name)
+            if table is None:
+                raise ConfigError(
+                    f"Keyspace {self._config.keyspace} has no table {name} for the rows of topic {topic}.",
+                    key="topic.tables", fix=f"It has: {', '.join(sorted(self._tables)) or 'none'}.",
+                )  # fmt: skip
+            self._rows[name] = TableRows(
+                table,
+                skip_nulls=self._config.nulls == "skip",
+                chunk_column=self._config.chunk_column if with_chunks else "",
+            )
+        return self._rows[name]
+
+
+def _wait(room: threading.Semaphore, deadline: Deadline) -> None:
+    while not room.acquire(timeout=max(0.001, min(_LOOK_S, deadline.remaining_s))):
+        if deadline.expired:
+            raise RetriableError("Rows were not written by the deadline.")
+
+
+def _raise_first(flying: Sequence[Written]) -> None:
+    """What cannot be mended by another try before what can."""
+    errors: list[ConnectError] = []
+    for one in flying:
+        try:
+            one.result()
+        except ConnectError as error:
+            errors.append(error)
+    if errors:
+        raise min(errors, key=lambda error: isinstance(error, RetriableError))

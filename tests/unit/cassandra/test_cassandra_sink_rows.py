@@ -1,0 +1,147 @@
+"""Rows into statements: every type, what is refused, and what is bound."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cassandra.util import Date, Duration, Time
+
+from connect.api import schema as s
+from connect.api.errors import ConfigError, SchemaError
+from connect.api.records import Record
+from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.sink.table_rows import TableRows
+from connectors.cassandra.sink.values import bind_of
+from connectors.cassandra.tables import Table, TableColumn
+
+INT, TEXT = CqlType("int"), CqlType("text")
+TABLE = Table(
+    UUID(int=1), "ks", "t", [TableColumn("k", INT)], [TableColumn("c", TEXT)], [TableColumn("s", TEXT)],
+    [TableColumn("v", INT), TableColumn("Odd", TEXT), TableColumn("chunk", TEXT)],
+)  # fmt: skip
+PLACE = user_types_of("ks", {"place": (("street", "number"), ("text", "int"))})
+ID = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.mark.parametrize(
+    ("cql", "logical", "value", "bound"),
+    [
+        ("int", None, 7, 7), ("varint", None, "12345678901234567890", 12345678901234567890),
+        ("varint", None, Decimal(7), 7), ("decimal", None, "1.50", Decimal("1.50")), ("uuid", None, ID, UUID(ID)),
+        ("timestamp", "io.debezium.time.Timestamp", 1500, 1500),
+        ("timestamp", "io.debezium.time.MicroTimestamp", 1_500_000, 1500),
+        ("timestamp", None, datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC), 1500),
+        ("date", "io.debezium.time.Date", -1, Date(-1)), ("date", None, date(1969, 12, 31), Date(-1)),
+        ("time", "io.debezium.time.NanoTime", 5, Time(5)), ("time", "io.debezium.time.MicroTime", 5, Time(5000)),
+        ("duration", None, {"months": 1, "days": 2, "nanoseconds": 3}, Duration(1, 2, 3)),
+        ("inet", None, "127.0.0.1", "127.0.0.1"), ("blob", None, b"x", b"x"), ("boolean", None, True, True),
+        ("list<int>", None, [1, None], [1, None]), ("map<text, varint>", None, {"a": "1"}, {"a": 1}),
+        ("set<uuid>", None, [ID], [UUID(ID)]), ("vector<float, 2>", None, [1, 2.5], [1.0, 2.5]),
+        ("tuple<int, text>", None, {"field1": 1, "field2": "a"}, (1, "a")),
+        ("place", None, {"street": "a"}, ("a", None)), ("int", None, None, None),
+    ],
+)  # fmt: skip
+def test_a_value_of_each_type(cql: str, logical: str | None, value: Any, bound: Any) -> None:
+    assert bind_of(parse_type(cql, PLACE), "f", logical)(value) == bound
+
+
+@pytest.mark.parametrize(
+    ("cql", "value"),
+    [
+        ("int", 2**31), ("int", 1.5), ("int", True), ("tinyint", 128), ("text", 5), ("uuid", "x"), ("decimal", "x"),
+        ("boolean", 1), ("blob", "text"), ("list<int>", "123"), ("list<int>", ["a"]), ("place", {"other": 1}),
+        ("timestamp", "2024"), ("timestamp", datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC)), ("inet", "nowhere"),
+        ("duration", {"months": 1}), ("double", "1.5"), ("varint", Decimal("1.5")), ("map<text, int>", [1]),
+        ("date", "2024-01-01"),
+    ],
+)  # fmt: skip
+def test_a_value_without_a_form_names_its_field(cql: str, value: Any) -> None:
+    with pytest.raises(SchemaError, match="'f'"):
+        bind_of(parse_type(cql, PLACE), "f")(value)
+
+
+def rows(**settings: Any) -> TableRows:
+    return TableRows(TABLE, **{"skip_nulls": False, **settings})
+
+
+def test_a_row_is_written_with_all_columns_that_it_may_have() -> None:
+    write = rows().write(Record("t", value={"k": 1, "c": "a", "v": None, "Odd": "o"}))
+    assert write.text == (
+        'INSERT INTO "ks"."t" ("k", "c", "s", "v", "Odd", "chunk") VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?'
+    )
+    assert write.bound(99) == [1, "a", None, None, "o", None, 99]
+
+
+def test_nulls_may_be_left_out_and_keys_may_come_from_the_key() -> None:
+    record = Record("t", key={"k": 1, "c": "a", "v": 5}, value={"v": 7})
+    write = rows(skip_nulls=True).write(record)
+    assert write.text == 'INSERT INTO "ks"."t" ("k", "c", "v") VALUES (?, ?, ?) USING TIMESTAMP ?'
+    assert write.bound(99) == [1, "a", 7, 99]
+
+
+def test_a_tombstone_deletes_by_the_key() -> None:
+    write = rows().write(Record("t", key={"k": 1, "c": "a"}))
+    assert write.text == 'DELETE FROM "ks"."t" USING TIMESTAMP ? WHERE "k" = ? AND "c" = ?'
+    assert write.bound(99) == [99, 1, "a"]
+
+
+def test_static_values_alone_are_written_to_their_partition() -> None:
+    write = rows(skip_nulls=True).write(Record("t", value={"k": 1, "c": None, "s": "x"}))
+    assert write.text == 'INSERT INTO "ks"."t" ("k", "s") VALUES (?, ?) USING TIMESTAMP ?'
+
+
+def test_a_chunk_marks_its_rows() -> None:
+    write = rows(chunk_column="chunk", skip_nulls=True).write(Record("t", value={"k": 1, "c": "a"}), "job/1")
+    assert write.bound(99) == [1, "a", "job/1", 99]
+
+
+@pytest.mark.parametrize(
+    ("record", "text"),
+    [
+        (Record("t", value={"k": 1, "c": "a", "other": 1}), "no column other"),
+        (Record("t", value={"c": "a"}), "has no k"),
+        (Record("t", value={"k": 1, "c": None, "v": 1}), "has no c"),
+        (Record("t", value="text"), "no row of ks.t"),
+        (Record("t", key="text"), "no key of fields"),
+        (Record("t", key={"k": 1}), "has no c"),
+        (Record("t", value={"k": 1, "c": "a", "v": "x"}), "'v'"),
+    ],
+)
+def test_a_record_that_is_no_row_says_why(record: Record, text: str) -> None:
+    with pytest.raises(SchemaError, match=text):
+        rows().write(record)
+
+
+def test_the_rows_own_schema_tells_the_unit() -> None:
+    table = dataclasses.replace(TABLE, regular=[TableColumn("v", CqlType("timestamp"))], static=())
+    micro = s.Schema(s.Type.INT64, name="io.debezium.time.MicroTimestamp")
+    schema = s.struct({"k": s.INT32, "c": s.STRING, "v": micro})
+    write = TableRows(table, skip_nulls=False).write(
+        Record("t", value={"k": 1, "c": "a", "v": 5000}, value_schema=schema)
+    )
+    assert write.values[-1] == 5
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "key"),
+    [
+        (dataclasses.replace(TABLE, regular=[TableColumn("n", CqlType("counter"))]), {}, "topic.tables"),
+        (TABLE, {"chunk_column": "nowhere"}, "chunk.column"), (TABLE, {"chunk_column": "v"}, "chunk.column"),
+    ],
+)  # fmt: skip
+def test_a_table_that_cannot_be_written_so_is_refused(table: Table, settings: dict[str, str], key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        TableRows(table, skip_nulls=False, **settings)
+    assert caught.value.key == key
+
+
+def test_the_table_of_a_topic() -> None:
+    config = CassandraSinkConfig.parse({"contact.points": "a", "keyspace": "k", "topic.tables": "x.orders:kept,a:b:c"})
+    found = [config.table_of(topic) for topic in ("x.orders", "y.shop.orders", "plain", "a:b")]
+    assert found == ["kept", "orders", "plain", "c"]
