@@ -5,6 +5,7 @@ Half of the ADBC driver's CPU time. That driver reads what has a column type not
 
 from __future__ import annotations
 
+import select
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -136,12 +137,26 @@ def _kinds(connection: psycopg.Connection[Any], sql: str, rules: PageRules) -> s
     plans = rules.format.columns
     server = connection.pgconn
     _checked(connection, server.prepare(b"", sql.encode()), pq.ExecStatus.COMMAND_OK)
-    described = _checked(connection, server.describe_prepared(b""), pq.ExecStatus.COMMAND_OK)
+    server.send_describe_prepared(b"")
+    described = _checked(connection, _answer(server), pq.ExecStatus.COMMAND_OK)
     kinds = [_KINDS.get(described.ftype(i), "") for i in range(described.nfields)]
     fits = len(kinds) == len(plans) and all(
         kind and kind in _FITTING[plan.raw] for kind, plan in zip(kinds, plans, strict=True)
     )
     return "".join(kinds) if fits else None
+
+
+def _answer(server: Any) -> Any:
+    """The result of what was sent. psycopg's own call waits for it without letting other threads run."""
+    found = None
+    while True:
+        while server.is_busy():
+            select.select([server.socket], [], [])
+            server.consume_input()
+        result = server.get_result()
+        if result is None:
+            return found
+        found = result
 
 
 def _server(connection: psycopg.Connection[Any]) -> Any:
