@@ -53,6 +53,9 @@ class Reads(Protocol):
     def fail(self, error: ConnectError) -> None:
         """Leave it for a while; others go on."""
 
+    def leave(self) -> None:
+        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+
     def abandon(self) -> None:
         """Break off what runs."""
 
@@ -154,6 +157,11 @@ class Followed:
         self.failure = error
         self._reader = self._plan = self._last_read = None
         self._retry_at_s = time.monotonic() + self._look_s
+
+    def leave(self) -> None:
+        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        if self._reader is not None:
+            self._reader.leave()
 
     def abandon(self) -> None:
         """Break off what runs."""

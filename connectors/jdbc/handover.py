@@ -116,6 +116,11 @@ class PartReader:
         self.failure, self._reader, self._last_read = error, None, None
         self._rest(self._around.look_s)
 
+    def leave(self) -> None:
+        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        if self._reader is not None:
+            self._reader.leave()
+
     def abandon(self) -> None:
         """Break off what runs."""
         if self._reader is not None:
@@ -204,6 +209,11 @@ class Handover:
         """Leave the table for a while."""
         (self._followed if self._is_over else self._own).fail(error)
         self._due_at_s = self._own.due_at_s
+
+    def leave(self) -> None:
+        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        self._followed.leave()
+        self._own.leave()
 
     def abandon(self) -> None:
         """Break off what runs."""

@@ -83,9 +83,14 @@ class Bulk:
         """A resumed pass whose remaining rows are gone is finished, too."""
         return self._end() if self._last is not None else None
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether a pass that is broken off goes on behind its last row."""
+        return bool(self._key.places)
+
     def restart(self) -> None:
         """Without a key a broken pass begins at the table's first row again."""
-        if not self._key.places:
+        if not self.can_go_on:
             self._rows = 0
 
     def _end(self) -> Offset:

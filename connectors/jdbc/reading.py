@@ -253,6 +253,12 @@ class TableReader:
         if database is not None:
             self._connections.give_back(database)
 
+    def leave(self) -> None:
+        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        mode = self._plan.mode
+        if self.is_reading and not (isinstance(mode, Bulk) and not mode.can_go_on):
+            self.abandon()
+
     def abandon(self) -> None:
         """Break the pass off; the next read goes on from what was delivered."""
         current, self._pass = self._pass, None

@@ -7,6 +7,7 @@ takes, and the next page is read while the last one is being produced.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -31,6 +32,8 @@ from connectors.jdbc.tables import Part, TableName, from_text, parts_from_text
 _log = logging.getLogger(__name__)
 MAX_OPEN_PASSES = 4
 """Tables whose statements are open at a time; each holds a connection."""
+LEAVE_S = 2.0
+"""A pass whose next page nobody wants for so long holds no transaction: tables can be altered, old rows cleaned up."""
 _SLICE_S = 0.05
 _CLOSE_S = 5.0
 
@@ -50,6 +53,7 @@ class JdbcSourceTask:
         self._progress = Progress((), 0.0)
         self._bad: list[BadRows] = []
         self._ahead: Future[Batch | None] | None = None
+        self._polled = threading.Event()
         self._failures = 0
         self._paced_s = 0.0
         self._closed = False
@@ -71,6 +75,20 @@ class JdbcSourceTask:
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """The next page of the next table in turn."""
+        self._polled.set()
+        try:
+            return self._next(deadline)
+        finally:
+            self._polled.clear()
+            if not self._closed:
+                self._thread.submit(self._leave_if_idle)
+
+    def _leave_if_idle(self) -> None:
+        if any(reader.is_reading for reader in self._readers) and not self._polled.wait(LEAVE_S):
+            for reader in self._readers:
+                reader.leave()
+
+    def _next(self, deadline: Deadline) -> Batch | None:
         deadline = deadline.sooner(self._config.poll_linger_ms / 1000)
         while True:
             pause_s = self._paced_s - time.monotonic()
@@ -105,6 +123,7 @@ class JdbcSourceTask:
         if self._closed:
             return
         self._closed = True
+        self._polled.set()
         if self._ahead is not None and not self._ahead.done():
             self._connections.interrupt()
             wait([self._ahead], timeout=_CLOSE_S)
