@@ -119,14 +119,15 @@ def test_a_dropped_table_stops_itself_only(server: Server):
         server.run(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
     store = OffsetStore()
     task = server.opened(store, **BY_ID, table__whitelist=f"{server.table},{other}")
-    until(task, store, lambda read: len(read) >= 2)
+    # A batch without rows may move a table's mark.
+    until(task, store, lambda read: len(rows(read)) >= 2)
     server.run("DROP TABLE {t}", f"INSERT INTO {other} VALUES (2)")
-    (batch,) = until(task, store, lambda read: len(read) >= 1)
+    read = until(task, store, lambda read: len(rows(read)) >= 1)
     deadline = Deadline.after(10)
     while store.gauges.get("tables_failed") != 1:
         assert deadline.wait(0.02)
         batches(task, store, at_most=1)
-    assert rows([batch]) == [{"id": 2}]
+    assert rows(read) == [{"id": 2}]
     server.run(f"DROP TABLE {other}")
     with pytest.raises(ConnectError, match=r"does not exist|doesn't exist"):
         until(task, store, lambda read: False)
