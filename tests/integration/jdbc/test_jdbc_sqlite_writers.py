@@ -84,7 +84,14 @@ def test_no_version_is_the_last_one_seen_but_the_last_one_there(file, writer, no
                 writer.execute(f"UPDATE t SET ts = {NOW[now]}, version = ? WHERE id = ?", [number, id_])
                 ended.wait(0.002)
             writer.execute("COMMIT")
+            written.append(number)
 
+    def is_enough() -> bool:
+        # A row that is written all the time is never older than its second, but for a moment at the second's end:
+        # whether a poll falls into it is chance, and a busy machine's polls seldom do.
+        return len(written) >= 200 if now == "seconds" else min(seen.values(), default=0) >= 60
+
+    written: list[int] = []
     store = OffsetStore()
     task = opened(file, store, **settings(BOTH, poll__interval__ms=1))
     thread = threading.Thread(target=write)
@@ -92,12 +99,13 @@ def test_no_version_is_the_last_one_seen_but_the_last_one_there(file, writer, no
     deadline = Deadline.after(PATIENCE_S)
     seen: dict[int, int] = {}
     try:
-        while min(seen.values(), default=0) < 60:
+        while not is_enough():
             assert not deadline.expired, f"held back: {seen}"
             seen |= versions(batches(task, store, at_most=1))
     finally:
         ended.set()
         thread.join(PATIENCE_S)
+    deadline = Deadline.after(PATIENCE_S)
     wanted = dict(writer.execute("SELECT id, version FROM t").fetchall())
     while seen != wanted:
         assert not deadline.expired, f"lost: {seen}, {wanted} is there"
