@@ -28,6 +28,7 @@ from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.profile_table import profile_table
 from tests.bench.s3_files import ROWS_PER_OBJECT
+from tests.bench.s3_paths import measure_paths, paths_table
 from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
@@ -101,6 +102,10 @@ def main() -> int:
         if options.only in {None, "backfill"}:
             backfills = measure_backfill(replace(bench, rows=options.rows or BACKFILL_ROWS))
             throughput(backfills, options.out.with_name(f"{options.out.stem}-backfill.json"))
+        if options.only in {None, "s3-paths"}:
+            found = list(measure_paths(options.rows or ROWS))
+            options.out.with_name(f"{options.out.stem}-s3-paths.json").write_text(json.dumps(found, indent=1) + "\n")
+            CONSOLE.print(paths_table(found))
         if options.only in {None, "cluster"}:
             found = cluster_entries(kafka, folder, lambda topic: new_topic(kafka, topic), CONSOLE.print)
             out = options.out.with_name(f"{options.out.stem}-cluster.json")
