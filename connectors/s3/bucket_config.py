@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import quote
 
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 from connect.api.config import (
     Boolean,
@@ -19,6 +20,7 @@ from connect.api.config import (
     Int,
     ListOf,
     Long,
+    OneOf,
     Password,
     String,
     at_least,
@@ -29,9 +31,9 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
-from connectors.s3.classes import DEFAULT_CREDENTIALS, simple_name
+from connectors.s3.classes import DEFAULT_CREDENTIALS, LOCAL_STORAGE, S3_STORAGE, STORAGES, simple_name
 from connectors.s3.credentials import ROLE, STATIC
-from connectors.s3.limits import credentials_class
+from connectors.s3.limits import any_package, credentials_class, one_class
 
 CANNED_ACLS: Final = (
     "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
@@ -59,9 +61,20 @@ def _check_tag_pairs(value: tuple[str, ...]) -> tuple[str, ...]:
 class BucketConfig(ConnectorConfig):
     """The keys of the group S3."""
 
+    storage_class: Annotated[
+        ClassName, BeforeValidator(any_package), one_class(*STORAGES), OneOf(STORAGES)
+    ] = key(
+        "storage.class", S3_STORAGE, doc="The store of the objects: S3 and what speaks its language, or a folder of "
+        "the worker's machine.", importance="low", group="S3",
+    )  # fmt: skip
+    folders: ListOf = key(
+        "s3.local.folders", (), doc="Folders below which the worker lets connectors write with LocalStorage; none "
+        "given: nowhere.", group="S3", from_worker=True,
+    )  # fmt: skip
     bucket: Annotated[String, non_empty] = key(
-        "s3.bucket.name", doc="The bucket, which must exist.", importance="high", group="S3"
-    )
+        "s3.bucket.name", doc="The bucket, which must exist; of LocalStorage the path of a folder.", importance="high",
+        group="S3",
+    )  # fmt: skip
     region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3")
     store_url: Url = key(
         "store.url",
@@ -172,8 +185,21 @@ class BucketConfig(ConnectorConfig):
             yield ConfigProblem("aws.access.key.id", f"{provider} needs aws.access.key.id.")
         if self.sse_customer_key.get_secret_value() and self.sse_name not in {"", "AES256"}:
             yield ConfigProblem("s3.ssea.name", "With s3.sse.customer.key, s3.ssea.name is AES256 or empty.")
+        yield from self._folder_problems()
         if self.wan_mode and self.store_url:
             yield ConfigProblem("s3.wan.mode", "s3.wan.mode is for Amazon's own endpoint; leave store.url out.")
+
+    def _folder_problems(self) -> Iterator[ConfigProblem]:
+        if self.storage_class != LOCAL_STORAGE:
+            return
+        # Links count as where they lead: one in an allowed folder may lead out of it.
+        real = Path(self.bucket).resolve()
+        if not any(real.is_relative_to(Path(folder).resolve()) for folder in self.folders):
+            yield ConfigProblem(
+                "s3.bucket.name",
+                f"This worker lets no connector write below {self.bucket}; its own file lists folders in "
+                "s3.local.folders.",
+            )
 
     @property
     def proxy(self) -> str:

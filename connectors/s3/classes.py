@@ -29,6 +29,9 @@ TIME_PARTITIONERS: Final = frozenset({
     TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER, FIELD_AND_TIME_PARTITIONER,
 })  # fmt: skip
 S3_STORAGE: Final = "io.confluent.connect.s3.storage.S3Storage"
+LOCAL_STORAGE: Final = "connect.s3.LocalStorage"
+STORAGES: Final = (S3_STORAGE, LOCAL_STORAGE)
+"""The second one is ours."""
 DEFAULT_CREDENTIALS: Final = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
 
 
@@ -42,5 +45,5 @@ def known_class(name: str) -> str:
 
     Forks and older versions keep the names of classes and change their packages.
     """
-    known = {simple_name(own): own for own in (*FORMATS, *PARTITIONERS, S3_STORAGE)}
+    known = {simple_name(own): own for own in (*FORMATS, *PARTITIONERS, *STORAGES)}
     return known.get(simple_name(name), name)

@@ -31,7 +31,6 @@ from connectors.s3.classes import (
     FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
     PARTITIONERS,
-    S3_STORAGE,
     TIME_PARTITIONER,
     TIME_PARTITIONERS,
 )
@@ -150,15 +149,6 @@ class S3SinkConfig(FormatConfig):
         group="Names",
     )  # fmt: skip
 
-    storage_class: Annotated[ClassName, BeforeValidator(any_package), one_class(S3_STORAGE), OneOf((S3_STORAGE,))] = (
-        key(
-            "storage.class",
-            S3_STORAGE,
-            doc="The store of the objects: S3Storage only.",
-            importance="low",
-            group="Limits",
-        )
-    )
     affix_type: Annotated[String, one_of("NONE", "PREFIX", "SUFFIX", ignore_case=True)] = key(
         "s3.schema.partition.affix.type", "NONE", doc="The name of the values' schema as a directory schema_name=NAME, "
         "before the path or behind it.", importance="low", group="Partitioner",

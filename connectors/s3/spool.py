@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
-_SORT_ROWS_PER_FILE: Final = 64
+_SORT_ROWS_PER_FILE: Final = 256
 _SORT_BYTES: Final = 16 * 2**20
 _ENCODE_BYTES: Final = 4 * 2**20
 """A file of which so much waits is encoded as far as it is, so that it is compressed before its end."""

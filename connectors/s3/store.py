@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from connect.api.deadline import Deadline
@@ -18,7 +19,9 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.s3.acl_puts import AclPuts
 from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.chain import PAGE, Chain
+from connectors.s3.classes import LOCAL_STORAGE
 from connectors.s3.credentials import Keys, provider_of
+from connectors.s3.local_folder import LocalFolder
 
 T = TypeVar("T")
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
@@ -56,6 +59,8 @@ class Bucket:
     def __init__(self, config: BucketConfig) -> None:
         self.name = config.bucket
         self._endpoint = config.store_url.shown or f"AWS, region {config.region}"
+        if config.storage_class == LOCAL_STORAGE:
+            self._endpoint = "this worker's machine"
         self._mode = "create" if config.conditional_writes else "overwrite"
         self._keys_asked = provider_of(config)
         self._store = open_store(config, self._keys_asked)
@@ -283,10 +288,12 @@ class Bucket:
 
 
 def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
-    """The client of a bucket, an `obstore.store.S3Store`; nothing is asked of it yet.
+    """The client of a bucket, an `obstore.store.S3Store` or what answers like one; nothing is asked of it yet.
 
     `keys`: from `provider_of`; None: made here where the configuration has none.
     """
+    if config.storage_class == LOCAL_STORAGE:
+        return LocalFolder(Path(config.bucket))
     from obstore.store import S3Store
 
     timeout = timedelta(milliseconds=config.request_timeout_ms)

@@ -1,0 +1,139 @@
+"""A folder of this machine as a store of objects: a file per object, its metadata in extended attributes. Linux alone.
+
+An object comes to be by one link of a file that is whole and on the disk, which the kernel refuses where there is a
+file of that name: so of two that create it one wins, and nobody sees half an object, whatever dies meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from connect.api.errors import ConfigError, ConnectError
+
+_PREFIX: Final = "user.kconnect."
+_UNFINISHED: Final = ".kconnect-unfinished-"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is asked of an object that is there."""
+
+    attributes: Mapping[str, str]
+
+
+class LocalFolder:
+    """Takes the place of the client of a bucket. Its calls work in threads, side by side."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def put_async(
+        self,
+        key: str,
+        data: Any,
+        *,
+        attributes: Mapping[str, str],
+        tags: Mapping[str, str] | None,
+        mode: str,
+        use_multipart: bool,  # noqa: ARG002 - a file has no parts
+    ) -> None:
+        """Create a file, or replace it. obstore's AlreadyExistsError: it is there."""
+        given = {**attributes, **{f"tag-{name}": value for name, value in (tags or {}).items()}}
+        await asyncio.to_thread(self._put, self._path(key), data, given, is_conditional=mode == "create")
+
+    async def get_async(self, key: str, *, options: Mapping[str, bool]) -> Found:  # noqa: ARG002 - the head alone
+        """The metadata of a file. FileNotFoundError: it is not there."""
+        return Found(await asyncio.to_thread(_attributes, self._path(key)))
+
+    async def list(
+        self, prefix: str | None = None, *, offset: str | None = None, chunk_size: int
+    ) -> AsyncIterator[Sequence[Mapping[str, str]]]:
+        """The keys below a folder that come after another one, in the order of their text, page by page."""
+        keys = await asyncio.to_thread(self._keys, prefix or "", offset or "")
+        for start in range(0, len(keys), chunk_size):
+            yield [{"path": key} for key in keys[start : start + chunk_size]]
+
+    async def list_with_delimiter_async(self, prefix: str) -> None:  # noqa: ARG002 - the folder itself is asked for
+        """ConfigError: there is no such folder."""
+        if not self._root.is_dir():
+            raise ConfigError(f"Folder {self._root} does not exist.", key="s3.bucket.name", fix="Create it.")
+
+    async def delete_async(self, key: str) -> None:
+        """Delete a file that may be there."""
+        self._path(key).unlink(missing_ok=True)
+
+    def _put(self, path: Path, data: Any, attributes: Mapping[str, str], *, is_conditional: bool) -> None:
+        from obstore.exceptions import AlreadyExistsError
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.parent / f"{_UNFINISHED}{uuid.uuid4().hex}"
+        try:
+            with unfinished.open("xb") as file:
+                file.write(data)
+                for name, value in attributes.items():
+                    _set_attribute(file.fileno(), name, value)
+                file.flush()
+                os.fsync(file.fileno())
+            if is_conditional:
+                os.link(unfinished, path)
+            else:
+                unfinished.replace(path)
+        except FileExistsError as error:
+            raise AlreadyExistsError(str(path)) from error
+        except PermissionError as error:
+            raise ConfigError(
+                f"{path.parent} may not be written by the user of this worker.", key="s3.bucket.name"
+            ) from error
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                unfinished.unlink()
+        _sync_folder(path.parent)
+
+    def _keys(self, prefix: str, offset: str) -> Sequence[str]:
+        return sorted(key for key in self._below(self._path(prefix) if prefix else self._root) if key > offset)
+
+    def _below(self, folder: Path) -> Iterator[str]:
+        for parent, _, names in os.walk(folder):
+            at = Path(parent).relative_to(self._root).as_posix()
+            yield from (name if at == "." else f"{at}/{name}" for name in names if not name.startswith(_UNFINISHED))
+
+    def _path(self, key: str) -> Path:
+        parts = key.split("/")
+        if any(part in {"", ".", ".."} for part in parts) or "\0" in key:
+            raise ConnectError(f"{key!r} is no path below {self._root}.", key="topics.dir")
+        return self._root.joinpath(*parts)
+
+
+def _set_attribute(file: int, name: str, value: str) -> None:
+    try:
+        os.setxattr(file, f"{_PREFIX}{name}", value.encode())
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        raise ConfigError(
+            "The file system keeps no extended attributes, by which a file tells the rows that it holds.",
+            key="s3.bucket.name",
+            fix="Name a folder of ext4, xfs or btrfs.",
+        ) from error
+
+
+def _attributes(path: Path) -> dict[str, str]:
+    names = (name for name in os.listxattr(path) if name.startswith(_PREFIX))
+    return {name.removeprefix(_PREFIX): os.getxattr(path, name).decode() for name in names}
+
+
+def _sync_folder(folder: Path) -> None:
+    """What was linked is there after the machine lost its power too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,173 @@
+"""A folder of this machine as the store: the same guarantee, the kernel being who refuses a second create."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from s3_http_store import TP
+from s3_task_runs import batch
+
+from connect.api import schema as s
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.records import Column
+from connect.testing.fakes import FakeSinkContext
+from connectors.s3.build import ConfluentPlan
+from connectors.s3.classes import FIELD_PARTITIONER, JSON_FORMAT, LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.local_folder import LocalFolder
+from connectors.s3.sink import S3SinkConnector, S3SinkTask
+
+ROW = s.struct({"n": s.INT64, "p": s.STRING})
+
+
+def config(folder: Path, **others: str) -> S3SinkConfig:
+    return S3SinkConfig.parse({
+        "storage.class": LOCAL_STORAGE, "s3.bucket.name": str(folder), "s3.local.folders": str(folder.parent),
+        "format.class": PARQUET_FORMAT, "flush.size": "3",
+        **{name.replace("_", "."): value for name, value in others.items()},
+    })  # fmt: skip
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    try:
+        os.setxattr(folder, "user.kconnect.probe", b"1")
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        pytest.skip("THE FILE SYSTEM OF THE TEMPORARY FOLDER KEEPS NO EXTENDED ATTRIBUTES: LocalStorage is not tested")
+    return folder
+
+
+def numbers(lake: Path) -> list[int]:
+    return sorted(
+        n for file in lake.rglob("*.parquet") for n in pq.read_table(file, partitioning=None)["n"].to_pylist()
+    )
+
+
+def test_objects_are_files_and_the_check_leaves_none(lake: Path):
+    S3SinkConnector(config(lake)).check(Deadline.after(10))
+    assert list(lake.rglob("*")) == [] or not [p for p in lake.rglob("*") if p.is_file()]
+    task = S3SinkTask(ConfluentPlan(config(lake)))
+    task.open(FakeSinkContext())
+    task.put(batch([{"n": n, "p": "a"} for n in range(7)], ROW), Deadline.after(10))
+    assert task.flush(Deadline.after(10)) == {TP: 6}
+    task.close()
+    files = [file.relative_to(lake).as_posix() for file in lake.rglob("*") if file.is_file()]
+    assert sorted(files) == [f"topics/t/partition=0/t+0+000000000{n}.snappy.parquet" for n in (0, 3)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(lake: Path, seed: int):
+    chance, clock, committed = random.Random(seed), [0], 0
+    given = config(
+        lake, flush_size="37", rotate_schedule_interval_ms="1000", partitioner_class=FIELD_PARTITIONER,
+        partition_field_name="p", store_kafka_keys="true", keys_format_class=JSON_FORMAT,
+    )  # fmt: skip
+    while committed < 300:
+        task = S3SinkTask(ConfluentPlan(given), now_ms=lambda: clock[0])
+        task.open(FakeSinkContext())
+        position = committed
+        for _ in range(chance.randint(1, 8)):
+            stop = min(300, position + chance.randint(1, 40))
+            rows = [{"n": n, "p": "abc"[n % 3]} for n in range(position, stop)]
+            keys = Column.from_rows(list(range(position, stop)), s.INT64)
+            task.put(batch(rows, ROW, first=position, keys=keys), Deadline.after(10))
+            position, clock[0] = stop, clock[0] + chance.randint(0, 600)
+        flushed = task.flush(Deadline.after(10)).get(TP, committed)
+        committed = chance.choice([committed, flushed])
+        task.close()
+    assert numbers(lake) == list(range(300))
+
+
+def test_of_ten_that_create_an_object_one_wins(lake: Path):
+    folder = LocalFolder(lake)
+
+    def create(number: int) -> bool:
+        from obstore.exceptions import AlreadyExistsError
+
+        put = folder.put_async(
+            "a/b", b"%d" % number, attributes={"who": str(number)}, tags=None, mode="create", use_multipart=False
+        )
+        try:
+            asyncio.run(put)
+        except AlreadyExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(10) as pool:
+        won = list(pool.map(create, range(10)))
+    assert won.count(True) == 1
+    found = asyncio.run(folder.get_async("a/b", options={"head": True}))
+    assert found.attributes == {"who": str(won.index(True))}
+    assert (lake / "a" / "b").read_bytes() == b"%d" % won.index(True)
+    assert [file.name for file in (lake / "a").iterdir()] == ["b"]
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_whole_objects_alone(lake: Path):
+    code = (
+        "import asyncio, sys; from pathlib import Path; from connectors.s3.local_folder import LocalFolder\n"
+        "f = LocalFolder(Path(sys.argv[1])); print('go', flush=True)\n"
+        "async def main():\n"
+        "    for n in range(10**6):\n"
+        "        await f.put_async(f'a/{n:06d}', bytes(20000), attributes={'n': str(n)}, tags=None, mode='create', "
+        "use_multipart=False)\n"
+        "        print(n, flush=True)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(lake)], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        while writer.stdout.readline().strip() != "25":
+            pass
+        writer.send_signal(signal.SIGKILL)
+    folder = LocalFolder(lake)
+
+    async def keys() -> list[str]:
+        return [one["path"] async for page in folder.list("a", chunk_size=10) for one in page]
+
+    listed = asyncio.run(keys())
+    assert listed[:26] == [f"a/{n:06d}" for n in range(26)]
+    for key in listed:
+        assert (lake / key).stat().st_size == 20000
+        assert asyncio.run(folder.get_async(key, options={"head": True})).attributes == {"n": str(int(key[2:]))}
+
+
+def test_the_worker_says_where_connectors_may_write(tmp_path: Path):
+    given = {
+        "storage.class": LOCAL_STORAGE, "s3.bucket.name": str(tmp_path / "lake"), "format.class": JSON_FORMAT,
+        "flush.size": "1", "s3.local.folders": "/",
+    }  # fmt: skip
+    mine = S3SinkConfig.with_leave(given, {})
+    with pytest.raises(ConfigError, match=r"lists folders in s3\.local\.folders"):
+        S3SinkConfig.parse(mine)
+    assert S3SinkConfig.parse(S3SinkConfig.with_leave(given, {"s3.local.folders": str(tmp_path)})).bucket
+    (tmp_path / "allowed").mkdir()
+    (tmp_path / "allowed" / "link").symlink_to("/")
+    out = {**given, "s3.bucket.name": str(tmp_path / "allowed" / "link" / "etc")}
+    with pytest.raises(ConfigError, match="lets no connector write"):
+        S3SinkConfig.parse(S3SinkConfig.with_leave(out, {"s3.local.folders": str(tmp_path / "allowed")}))
+
+
+@pytest.mark.parametrize("key", ["../out", "a/../../out", "a//b", "/etc/x", "a\0b"])
+def test_no_key_leads_out_of_the_folder(lake: Path, key: str):
+    put = LocalFolder(lake).put_async(key, b"", attributes={}, tags=None, mode="create", use_multipart=False)
+    with pytest.raises(ConnectError, match="is no path below"):
+        asyncio.run(put)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
+    with pytest.raises(ConfigError, match="does not exist"):
+        S3SinkConnector(config(tmp_path / "none")).check(Deadline.after(10))
