@@ -34,8 +34,8 @@ def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
         )
     elif not (config.merges or config.captures or config.views or config.exactly_once):
         yield ConfigProblem(
-            "append.exactly.once",
-            "A crash or a lost reply can add a record twice. append.exactly.once=true adds each once; dedup.fields "
+            "exactly.once",
+            "A crash or a lost reply can add a record twice. exactly.once=true adds each once; dedup.fields "
             "keeps one row for each value of the fields that it names.",
         )
     if config.merges and config.dedup_keep == Keep.LATEST and config.dedup_window.lower() == "none":
@@ -52,7 +52,6 @@ def _append_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
         "useStorageWriteApi": config.use_storage_api,
         "enableBatchLoad": bool(config.batch_load),
         "enableBatchMode": config.batch_mode,
-        "append.exactly.once": config.exactly_once,
     }
     for name, is_set in ways.items():
         if is_set and (config.merges or config.captures or config.dedup_mode == "insert_id"):
@@ -62,10 +61,16 @@ def _append_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
                 f"{name} says how rows are added one by one, and dedup.mode={mode} has its own way. Leave it out, "
                 "or set dedup.mode=view.",
             )
-    if config.exactly_once and (config.batch_load or config.batch_mode):
+    if config.exactly_once and config.dedup_mode == "insert_id":
         yield ConfigProblem(
-            "append.exactly.once",
-            "append.exactly.once adds rows by streams: leave enableBatchLoad and enableBatchMode out, or set "
+            "exactly.once",
+            "exactly.once=true cannot be kept by dedup.mode=insert_id, as BigQuery forgets insertIds within about a "
+            "minute. Set dedup.mode=merge.",
+        )
+    if config.exactly_once and not config.merges and (config.batch_load or config.batch_mode):
+        yield ConfigProblem(
+            "exactly.once",
+            "exactly.once adds rows by streams: leave enableBatchLoad and enableBatchMode out, or set "
             "dedup.fields=__topic,__partition,__offset and dedup.keep=first, which goes by load jobs.",
         )
     if (

@@ -145,8 +145,8 @@ class DedupSettings(ConnectorConfig):
     )  # fmt: skip
 
     exactly_once: Boolean = key(
-        "append.exactly.once", False,
-        doc="Without dedup: each record is a row exactly once, by a stream of the Storage Write API for each "
+        "exactly.once", False,
+        doc="Where rows are added: each record is a row exactly once, by a stream of the Storage Write API for each "
         "partition. The table gets columns for topic, partition and offset.", group=DEDUP,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""append.exactly.once: every record is a row once, whatever is lost, killed or read again."""
+"""exactly.once: every record is a row once, whatever is lost, killed or read again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shim(dataset) -> Iterator[WriteShim]:
 
 
 def settings_of(dataset, shim: WriteShim | None = None) -> dict[str, str]:
-    settings = dataset.settings(append__exactly__once="true", timePartitioningType="NONE")
+    settings = dataset.settings(exactly__once="true", timePartitioningType="NONE")
     del settings["dedup.fields"], settings["dedup.merge.interval.ms"]
     return settings if shim is None else {**settings, "bigquery.storage.endpoint": shim.endpoint}
 

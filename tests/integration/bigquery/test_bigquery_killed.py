@@ -76,7 +76,7 @@ def test_each_record_is_a_row_once_after_the_worker_was_killed(worker, kafka, da
     messages = [m for m in duplicates(seed=3, count=2000) if m.text is not None]
     produce(kafka, topic, messages)
     config = config_of(
-        kafka, dataset, topic, **{"append.exactly.once": "true", "consumer.override.max.poll.records": "50",
+        kafka, dataset, topic, **{"exactly.once": "true", "consumer.override.max.poll.records": "50",
                                   "timePartitioningType": "NONE", "tasks.max": "2"},
     )  # fmt: skip
     for key in [key for key in config if key.startswith("dedup.")]:

@@ -124,13 +124,14 @@ def test_figures_and_the_log_tell_what_each_merge_did(dataset, caplog):
     lines = [record.getMessage() for record in caplog.records]
     assert any("A merge into table orders reads" in line and "GiB a day" in line for line in lines)
     merged = [line.split(": ", 1)[1] for line in lines if line.startswith("Merged into table orders")]
-    assert merged == [
-        "4 rows staged, 3 inserted, 0 updated, 0 deleted, 1 dropped as duplicate or older; 0 bytes billed.",
-        "4 rows staged, 1 inserted, 1 updated, 1 deleted, 1 dropped as duplicate or older; 0 bytes billed.",
+    assert [line.split("; ")[0] for line in merged] == [
+        "4 rows staged, 3 inserted, 0 updated, 0 deleted, 1 dropped as duplicate or older",
+        "4 rows staged, 1 inserted, 1 updated, 1 deleted, 1 dropped as duplicate or older",
     ]
+    billed = sum(int(line.split("; ")[1].removesuffix(" bytes billed.")) for line in merged)  # 0 in the emulator
     gauges = life.context.gauges
     names = ("rows_staged", "rows_inserted", "rows_updated", "rows_deleted", "rows_dropped", "bytes_billed")
-    assert [gauges[f"merged_{name}_total"] for name in names] == [8, 4, 1, 1, 2, 0]
+    assert [gauges[f"merged_{name}_total"] for name in names] == [8, 4, 1, 1, 2, billed]
     assert gauges["merges_total"] == 2
 
 

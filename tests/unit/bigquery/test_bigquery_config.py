@@ -201,11 +201,11 @@ def test_types_and_labels_of_new_tables():
 
 
 def test_exactly_once_is_a_way_of_its_own():
-    told = problems(append__exactly__once="true")["append.exactly.once"]
-    assert "dedup.mode=merge has its own way" in told
-    loads = problems(append__exactly__once="true", enableBatchMode="true", dedup__fields="")
-    assert "dedup.fields=__topic,__partition,__offset" in loads["append.exactly.once"]
-    rules = parse(append__exactly__once="true", dedup__fields="").dedup
+    assert parse(exactly__once="true").merges, "one row per key is each record once, too"
+    assert "dedup.mode=merge" in problems(exactly__once="true", dedup__mode="insert_id")["exactly.once"]
+    loads = problems(exactly__once="true", enableBatchMode="true", dedup__fields="")
+    assert "dedup.fields=__topic,__partition,__offset" in loads["exactly.once"]
+    rules = parse(exactly__once="true", dedup__fields="").dedup
     assert [p.column for p in placed(rules, parse().field_names, None).order] == [
         "_kafka_partition", "_kafka_offset", "_kafka_topic"
     ]  # fmt: skip
@@ -215,8 +215,8 @@ def test_what_a_configuration_weakens_is_noted_with_the_key_that_helps():
     def notes(**others: str) -> dict[str, str]:
         return {note.key: note.message for note in parse(**others).notes()}
 
-    assert "append.exactly.once=true" in notes(dedup__fields="")["append.exactly.once"]
-    assert notes(dedup__fields="", append__exactly__once="true") == {}
+    assert "exactly.once=true" in notes(dedup__fields="")["exactly.once"]
+    assert notes(dedup__fields="", exactly__once="true") == {}
     assert "about a minute" in notes(dedup__mode="insert_id")["dedup.mode"]
     assert "dedup.keep=first" in notes()["dedup.window"]
     assert notes(dedup__window="3d", timestampPartitionFieldName="at") == {}
