@@ -149,7 +149,7 @@ class LoadJobs:
         # In a table that was made anew nothing is loaded already.
         target = f"{batch.target} {table.created_ms}"
         name = batch_id(self._connector, target, batch.ranges, memoryview(content))
-        self._warehouse.load(batch.target, columns, content, f"kafka-connect-load-{name}", appends=True)
+        self._warehouse.append(batch.target, columns, content, f"kafka-connect-load-{name}")
 
     def close(self) -> None:
         """It has no connection of its own."""

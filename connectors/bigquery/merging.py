@@ -162,7 +162,7 @@ class Merging:
         )
         known = by_name(batch.columns)
         columns = staging_columns(tuple(known[name.lower()] for name in facts.columns))
-        self._warehouse.create(
+        is_new = self._warehouse.create(
             NewTable(
                 name,
                 columns,
@@ -172,7 +172,7 @@ class Merging:
             )
         )
         with self._dropped_if_refused(name):
-            self._warehouse.load(name, columns, content, f"kafka-connect-stage-{batch_name}")
+            self._warehouse.fill(name, columns, content, f"kafka-connect-stage-{batch_name}", is_new=is_new)
         return Staged(name, facts)
 
     @contextmanager

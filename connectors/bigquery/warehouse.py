@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.deadline import Deadline
@@ -84,6 +85,18 @@ class Changed:
     billed_bytes: int = 0
 
 
+class Counts(Enum):
+    """Which jobs that were there before a submission make it done.
+
+    ALWAYS: any of the id, also of an earlier life. LOST: of this life, where the answer did not come; the table may
+    have been changed since another was done. NEVER: none.
+    """
+
+    ALWAYS = auto()
+    LOST = auto()
+    NEVER = auto()
+
+
 class Warehouse:
     """One dataset. Used by several threads of a task: Google's client allows that."""
 
@@ -97,6 +110,7 @@ class Warehouse:
         # Ids of jobs are those of a whole project, and are known for months.
         self._scope = hashlib.sha256(f"{project}.{dataset}".encode()).hexdigest()[:8]
         self._life = secrets.token_hex(8)
+        self._unanswered: set[str] = set()
         self._stop = threading.Event()
         self._calls = threading.local()
 
@@ -226,15 +240,25 @@ class Warehouse:
             for e in part["errors"]
         ]
 
-    def load(self, name: str, columns: Columns, parquet: Any, job_id: str, *, appends: bool = False) -> None:
-        """Replace a table's rows by those of a Parquet file, or add them: one job, whole or not at all."""
+    def append(self, name: str, columns: Columns, parquet: Any, job_id: str) -> None:
+        """Add the rows of a Parquet file to a table, by one job, once for its id: whole or not at all."""
+        self._load(name, columns, parquet, job_id, Counts.ALWAYS)
+
+    def fill(self, name: str, columns: Columns, parquet: Any, job_id: str, *, is_new: bool) -> None:
+        """Replace a table's rows by those of a Parquet file, by one job: whole or not at all.
+
+        `is_new`: the table was just made, so what an earlier job loaded is not in it.
+        """
+        self._load(name, columns, parquet, job_id, Counts.NEVER if is_new else Counts.LOST)
+
+    def _load(self, name: str, columns: Columns, parquet: Any, job_id: str, counts: Counts) -> None:
         from google.cloud import bigquery
 
         options: Any = bigquery.ParquetOptions()  # type: ignore[no-untyped-call]
         options.enable_list_inference = True
         config = bigquery.LoadJobConfig(
             source_format=bigquery.SourceFormat.PARQUET,
-            write_disposition="WRITE_APPEND" if appends else "WRITE_TRUNCATE",
+            write_disposition="WRITE_APPEND" if counts is Counts.ALWAYS else "WRITE_TRUNCATE",
             create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
             schema=_fields(columns),
             parquet_options=options,
@@ -253,7 +277,7 @@ class Warehouse:
                 timeout=self._limit_s,
             )
 
-        self._once(job_id, submit, f"loading into table {name}", may_repeat=not appends)
+        self._once(job_id, submit, f"loading into table {name}", counts)
 
     def run(self, sql: str, job_id: str, doing: str) -> Changed:
         """Run one statement to its end, once: see `_once`."""
@@ -294,17 +318,16 @@ class Warehouse:
             )
         return int(job.total_bytes_processed or 0)
 
-    def _once(self, job_id: str, submit: Callable[[str], Any], doing: str, *, may_repeat: bool = True) -> Any:
-        """Submit a job under an id of ours and wait for its end.
-
-        What an earlier life left under this id is waited for while it runs. With `may_repeat` it does not count, as the
-        table may have been changed since; only a job of this life does, whose answer was lost.
-        """
+    def _once(self, job_id: str, submit: Callable[[str], Any], doing: str, counts: Counts = Counts.LOST) -> Any:
+        """Submit a job under an id of ours and wait for its end. A job of this id that runs already is waited for, and
+        `counts` says whether it is then done."""
         from google.api_core.exceptions import Conflict
 
         attempt = 0
         while True:
             attempt_id = f"{job_id}-{self._scope}-{attempt}"
+            was_lost = attempt_id in self._unanswered
+            self._unanswered.add(attempt_id)
             with self._translated(doing):
                 try:
                     job = submit(attempt_id)
@@ -312,12 +335,16 @@ class Warehouse:
                     job = self._client.get_job(
                         attempt_id, location=self._location, retry=self._again, timeout=self._limit_s
                     )
-                    counts = not may_repeat or job.labels.get(LIFE_LABEL) == self._life
-                    if self._waited(job).error_result or not counts:
+                    is_lost = was_lost and job.labels.get(LIFE_LABEL) == self._life
+                    is_done = counts is Counts.ALWAYS or (counts is Counts.LOST and is_lost)
+                    self._waited(job)
+                    self._unanswered.discard(attempt_id)
+                    if job.error_result or not is_done:
                         attempt += 1
                         continue
                     return job
                 self._waited(job)
+                self._unanswered.discard(attempt_id)
             if job.error_result:
                 raise job_error(job.error_result, doing)
             return job

@@ -11,6 +11,7 @@ from google.api_core import exceptions as api
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.bigquery.errors import RefusedJobError, job_error, translated
+from connectors.bigquery.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.warehouse import LIFE_LABEL, Warehouse
 
 
@@ -105,6 +106,26 @@ def test_a_submission_that_failed_is_no_job_of_an_earlier_life():
         warehouse.run("MERGE", "mrg", "merging")
     warehouse.run("MERGE", "mrg", "merging")
     assert client.submitted == ["mrg-1"]
+
+
+def test_a_job_whose_answer_came_is_run_again():
+    client = Jobs()
+    warehouse = Warehouse(client, "p", "d", timeout_s=1)
+    for _ in range(2):
+        warehouse.run("MERGE", "mrg", "merging")
+    assert client.submitted == ["mrg-0", "mrg-1"]
+
+
+@pytest.mark.parametrize(("is_new", "loads"), [(True, ["stg-0", "stg-1"]), (False, ["stg-0"])])
+def test_a_load_whose_answer_was_lost_counts_unless_its_table_was_made_anew(is_new, loads):
+    client = Jobs(lost=1)
+    client.load_table_from_file = lambda file, table, **named: client.query("", **named)  # type: ignore[attr-defined]
+    warehouse = Warehouse(client, "p", "d", timeout_s=1)
+    columns = (ColumnSchema("id", ColumnType.INTEGER),)
+    with pytest.raises(RetriableError, match="cannot be reached"):
+        warehouse.fill("t", columns, b"rows", "stg", is_new=True)
+    warehouse.fill("t", columns, b"rows", "stg", is_new=is_new)
+    assert client.submitted == loads
 
 
 def test_jobs_of_two_datasets_have_ids_of_their_own():

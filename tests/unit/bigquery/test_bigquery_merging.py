@@ -11,6 +11,7 @@ import pytest
 from bigquery_oracle import Message, batch_of
 from bigquery_sql import SqlTable, config
 
+from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup import Deletes, Keep
 from connectors.bigquery.errors import RefusedJobError
@@ -29,6 +30,8 @@ class Tables:
         self.staged: dict[str, TableFacts] = {}
         self.sizes: dict[str, bytes] = {}
         self.merged: list[str] = []
+        self.filled: list[bool] = []
+        self.dropped_by_others = 0
         self.lock = threading.Lock()
 
     def path(self, table: str) -> str:
@@ -36,12 +39,14 @@ class Tables:
 
     def create(self, table: NewTable) -> bool:
         with self.lock:
+            is_new = table.name not in self.staged
             self.staged[table.name] = TableFacts(
                 table.name, table.columns, dict(table.labels or {}), table.description or ""
             )
-        return True
+        return is_new
 
-    def load(self, name: str, columns: Columns, parquet: Any, job_id: str) -> None:
+    def fill(self, name: str, columns: Columns, parquet: Any, job_id: str, *, is_new: bool) -> None:
+        self.filled.append(is_new)
         self.sizes[name] = parquet.to_pybytes()
 
     def table(self, name: str) -> TableFacts | None:
@@ -64,6 +69,10 @@ class Tables:
         return 10 * 2**30
 
     def run(self, sql: str, job_id: str, doing: str) -> Changed:
+        if self.dropped_by_others:
+            self.dropped_by_others -= 1
+            self.staged.clear()
+            raise RetriableError("Not found: Table")
         named = [name for name in self.staged if f"`{name}`" in sql]
         if self.refuses is not None and any(self._holds(name, self.refuses) for name in named):
             raise RefusedJobError("a partition too many")
@@ -117,6 +126,17 @@ def test_staging_tables_of_a_refused_merge_are_dropped_and_its_row_is_named(tabl
     tables = Tables(table.columns, refuses=3)
     assert list(merging(tables).land(batch(table, 0, 1, 2, 3, 4))) == [2]
     assert tables.staged == {}
+
+
+def test_a_staging_table_that_somebody_dropped_is_filled_again(table):
+    tables = Tables(table.columns)
+    tables.dropped_by_others = 1
+    one, sealed = merging(tables), batch(table, 0, 1, 2)
+    with pytest.raises(RetriableError, match="Not found"):
+        one.land(sealed)
+    one.land(sealed)
+    assert tables.filled == [True, True]
+    assert len(tables.merged) == 1
 
 
 def test_a_bad_row_of_another_task_holds_up_nobody_else(table, monkeypatch):
