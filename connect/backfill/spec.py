@@ -68,6 +68,9 @@ class Engine(Part):
     conf: dict[str, str] = Field(default_factory=dict, description="Further settings of Spark")
     packages: tuple[str, ...] = Field(default=(), description="Maven coordinates, which Spark fetches before it starts")
     jars: tuple[str, ...] = Field(default=(), description="Jar files, for machines without Maven")
+    python_env: str | None = Field(
+        default=None, description="An archive of `connect backfill package`, for executors that have nothing of ours"
+    )
     processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: one per core")
 
 

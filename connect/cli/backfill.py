@@ -179,6 +179,26 @@ def export_state(job: str, worker: Path, jobs_topic: str | None) -> None:
     click.echo(json.dumps(exported(driver.store, driver.spec.name, Deadline.after(_READ_S)), indent=1))
 
 
+@backfill.command()
+@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--extra", "extras", multiple=True, help="An extra of the product that lanes need; by default all here.")
+@click.option("--python", type=click.Path(path_type=Path), help="Python on the cluster's machines; by default as here.")
+def package(output: Path, extras: tuple[str, ...], python: Path | None) -> None:
+    """Write an archive (OUTPUT.tar.gz) of all that a lane needs, for executors that have nothing of ours.
+
+    Name it under engine.python_env. Run this with the operating system and the minor version of Python that the
+    machines of the cluster have.
+    """
+    from connect.api.errors import ConnectError
+    from connect.backfill.package import package as packed
+
+    try:
+        made = packed(output, extras=extras or None, python=python)
+    except ConnectError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{made.path}: {made.size_bytes / 1e6:,.0f} MB, {len(made.distributions)} distributions")
+
+
 def _run(driver: Driver) -> None:
     from connect.backfill.job import JobState
     from connect.cli.backfill_screen import shown_beside

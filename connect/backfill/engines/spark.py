@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,25 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_PACKED: Final = "./env/bin/python"
 _ON_ONE_MACHINE: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+_REMEDIES: Final = (
+    (r"PYTHON_VERSION_MISMATCH|Python in worker has different version",
+     ("Executors have another minor version of Python: package the environment with theirs "
+     "(`connect backfill package`), or run the driver with it.")),
+    (r"Cannot run program .*python", ("Executors have no such Python: name theirs by `connect backfill package "
+     "--python /path/of/python3.x`, and the archive under engine.python_env.")),
+    (r"ModuleNotFoundError|No module named", ("Executors lack a package: run `connect backfill package env.tar.gz` and "
+     "write engine: {python_env: env.tar.gz}.")),
+    (r"UnsupportedClassVersionError", "Spark 4 needs Java 17 or later: set JAVA_HOME to one."),
+    (r"Could not resolve|FileNotFoundException.*\.jar|ivy", ("A package or jar cannot be had: see engine.packages, "
+     "engine.jars.")),
+    (r"UnknownHostException|Connection refused|All masters are unresponsive",
+     "The master does not answer: check engine.master, and that executors reach the driver (conf: spark.driver.host)."),
+)  # fmt: skip
+"""Words of Spark's errors, and what helps."""
 
 
 class SparkEngine:
@@ -43,13 +62,14 @@ class SparkEngine:
 
     def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
         """Run each lane as a task. ConnectError: Spark did not start, or a lane failed too often."""
-        session = self._session()
+        session = self.session()
         try:
             return _collected(session, self._run, tasks)
         finally:
             session.stop()
 
-    def _session(self) -> SparkSession:
+    def session(self) -> SparkSession:
+        """The application's session, started where none is there. ConnectError: Spark did not start."""
         try:
             from pyspark.errors import PySparkRuntimeError
             from pyspark.sql import SparkSession
@@ -60,7 +80,7 @@ class SparkEngine:
                 fix="pip install 'connect-for-kafka[spark]', or use engine: {type: local}.",
             ) from error
         # Spark would take the first python3 on the path, which has neither our packages nor our drivers.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_PYTHON", _PACKED if self._spec.python_env else sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         builder = SparkSession.builder.master(self._spec.master).appName(f"backfill {self._job}")
         for key, value in spark_settings(self._spec).items():
@@ -82,6 +102,8 @@ def spark_settings(spec: EngineSpec) -> dict[str, str]:
         settings["spark.jars.packages"] = ",".join(spec.packages)
     if spec.jars:
         settings["spark.jars"] = ",".join(spec.jars)
+    if spec.python_env:
+        settings |= {"spark.archives": f"{spec.python_env}#env", "spark.pyspark.python": _PACKED}
     return {**settings, **spec.conf}
 
 
@@ -93,7 +115,9 @@ def _collected(session: SparkSession, run: RunLane, tasks: Sequence[LaneTask]) -
     try:
         rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "report binary").collect()
     except PySparkException as error:
-        raise ConnectError(f"A lane failed {_MAX_FAILURES} times, or Spark ended: {_reason(str(error))}") from error
+        raise ConnectError(
+            f"A lane failed {_MAX_FAILURES} times, or Spark ended: {_reason(str(error))}", fix=remedy(str(error))
+        ) from error
     return [pickle.loads(row.report) for row in rows]  # noqa: S301 - written by our own tasks
 
 
@@ -132,7 +156,19 @@ def _not_started(spec: EngineSpec, error: Exception) -> ConnectError:
             fix="Give the machine a way to Maven (conf: spark.jars.repositories, spark.jars.ivySettings), or put the "
             "files beside it and name them in engine.jars.",
         )
-    return ConnectError(f"Spark did not start: {error}", key="engine.master")
+    return ConnectError(
+        f"Spark did not start: {error}",
+        key="engine.master",
+        fix=remedy(str(error)) or "Its log is above. Spark 4 needs Java 17 or later: see java -version.",
+    )
+
+
+def remedy(text: str) -> str | None:
+    """What to do about a failure of Spark, by its words; None: it tells nothing that we know."""
+    for pattern, fix in _REMEDIES:
+        if re.search(pattern, text):
+            return fix
+    return None
 
 
 def _reason(text: str) -> str:

@@ -14,7 +14,10 @@ from connect.backfill.markers import HEADER_CHUNK, HEADER_JOB
 from connect.kafka.topics import TopicAdmin
 
 ROWS = 300
-AVRO = "io.confluent.connect.avro.AvroConverter"
+REGISTERED = {
+    "avro": "io.confluent.connect.avro.AvroConverter",
+    "protobuf": "io.confluent.connect.protobuf.ProtobufConverter",
+}
 TRANSFORMS = {
     "transforms": "key,mask,route,from",
     "transforms.key.type": "org.apache.kafka.connect.transforms.ExtractField$Key", "transforms.key.field": "id",
@@ -34,7 +37,7 @@ def worker(kafka, tmp_path_factory) -> Iterator[WorkerProcess]:
     process.stop()
 
 
-@pytest.mark.parametrize("form", ["json", "avro", "transformed"])
+@pytest.mark.parametrize("form", ["json", "avro", "protobuf", "transformed"])
 def test_a_backfilled_record_is_the_streamed_one(table: Table, worker: WorkerProcess, form: str, request):
     table.fill(ROWS)
     settings = table.connector() | {"key.mode": "primary_key"}
@@ -42,10 +45,10 @@ def test_a_backfilled_record_is_the_streamed_one(table: Table, worker: WorkerPro
     if form == "transformed":
         settings |= TRANSFORMS
         topic = f"{table.topic}-routed"
-    if form == "avro":
+    if form in REGISTERED:
         registry = request.getfixturevalue("registry")
         for side in ("key", "value"):
-            settings |= {f"{side}.converter": AVRO, f"{side}.converter.schema.registry.url": registry.url}
+            settings |= {f"{side}.converter": REGISTERED[form], f"{side}.converter.schema.registry.url": registry.url}
     assert worker.create(table.name, settings).status_code == 201
     wait_for(lambda: len(table.records(topic)) == ROWS, 60, "the streamed rows")
     streamed = records(table, topic)
