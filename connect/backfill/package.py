@@ -111,7 +111,10 @@ def _copy(of: Distribution, place: Path) -> None:
     for file in of.files or ():
         source = Path(str(of.locate_file(file)))
         # Scripts lie outside of site-packages; an executor runs none.
-        if ".." in file.parts or _LEFT_OUT & set(file.parts[1:]) or not source.is_file():
+        if ".." in file.parts or _LEFT_OUT & set(file.parts) or not source.is_file():
+            continue
+        # What is installed from its sources has hooks here that lead to them; its modules come by `_copy_own`.
+        if of.name == PRODUCT and not file.parts[0].endswith(".dist-info"):
             continue
         target = place / file
         target.parent.mkdir(parents=True, exist_ok=True)

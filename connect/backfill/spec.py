@@ -71,7 +71,7 @@ class Engine(Part):
     python_env: str | None = Field(
         default=None, description="An archive of `connect backfill package`, for executors that have nothing of ours"
     )
-    processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: one per core")
+    processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: two per core")
 
 
 class Source(Part):

@@ -57,8 +57,11 @@ def _ticks(progress: Callable[[], Progress], ended: threading.Event | None) -> I
 def _bar(ticks: Iterator[Progress]) -> None:
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
+    from rich.table import Column
 
-    with Bar(BarColumn(), TextColumn("{task.description}")) as bar:
+    # All of it is seen on a narrow terminal, too.
+    told = TextColumn("{task.description}", table_column=Column(ratio=1, overflow="fold", no_wrap=False))
+    with Bar(BarColumn(bar_width=20), told, expand=True) as bar:
         shown = bar.add_task("", total=1)
         for now in ticks:
             bar.update(shown, completed=now.chunks_done, total=now.chunks or 1, description=now.line())

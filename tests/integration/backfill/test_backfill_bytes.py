@@ -49,7 +49,9 @@ def test_a_backfilled_record_is_the_streamed_one(table: Table, worker: WorkerPro
         registry = request.getfixturevalue("registry")
         for side in ("key", "value"):
             settings |= {f"{side}.converter": REGISTERED[form], f"{side}.converter.schema.registry.url": registry.url}
+        settings |= {"value.converter.optional.for.nullables": "true"}  # what Protobuf needs for a null
     assert worker.create(table.name, settings).status_code == 201
+    worker.wait_for_tasks(table.name, "RUNNING")
     wait_for(lambda: len(table.records(topic)) == ROWS, 60, "the streamed rows")
     streamed = records(table, topic)
     assert worker.call("DELETE", table.name).status_code == 204

@@ -1,0 +1,101 @@
+"""How far a job is, on a real terminal of 80 columns; its driver is killed, and another process tells the same."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections import Counter
+from pathlib import Path
+
+from backfill_job import Table
+
+ROWS = 3000
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """A command on a pseudo-terminal of 80 columns."""
+
+    def __init__(self, cwd: Path, *arguments: str) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        environ = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "connect.cli", *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=environ,
+            cwd=cwd,
+        )
+        os.close(theirs)
+        self.seen = ""
+
+    def read_until(self, pattern: str, timeout_s: float = 90.0) -> re.Match[str]:
+        """What the person sees, without colours and line ends, until it has this."""
+        deadline = time.monotonic() + timeout_s
+        while (found := re.search(pattern, self.text)) is None:
+            assert time.monotonic() < deadline, self.text[-2000:]
+            if select.select([self._ours], [], [], 0.2)[0]:
+                try:
+                    self.seen += os.read(self._ours, 65536).decode()
+                except OSError:  # the command has ended
+                    break
+        found = re.search(pattern, self.text)
+        assert found, self.text[-2000:]
+        return found
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", _ESCAPES.sub("", self.seen))
+
+
+def test_rows_bytes_chunks_lanes_rate_and_rest_are_seen_and_a_dead_driver_changes_nothing(
+    table: Table, tmp_path: Path
+) -> None:
+    table.fill(ROWS)
+    worker, spec, config = (tmp_path / name for name in ("worker.properties", "job.yaml", "c.json"))
+    worker.write_text("".join(f"{key}={text}\n" for key, text in table.worker_properties().items()))
+    config.write_text(json.dumps({"name": table.name, "config": table.connector()}))
+    spec.write_text(
+        f"apiVersion: backfill/v1\nname: {table.name}\nsource: {{connector: {table.name}, config: c.json}}\n"
+        "engine: {type: local, processes: 2}\nchunking: {rows: 100, lanes: 2}\n"
+        f"state: {{jobs_topic: {table.name}-jobs}}\nlimits: {{max_rows_per_second: 150}}\n"
+    )
+    # The connector is created by its file: nothing but the file is asked for.
+    first = Terminal(tmp_path, "backfill", "run", str(spec), "--worker", str(worker), "--url", "http://127.0.0.1:9")
+    assert first.process.wait(60) == 1
+    first.read_until("127.0.0.1:9")
+
+    run = Terminal(tmp_path, "backfill", "resume", str(spec), "--worker", str(worker))
+    try:
+        whole = (
+            r"RUNNING: +\d+%, (\d+) of 30 chunks, [\d,]+ of about 3,000 rows, [\d.]+ MB, [12] lanes, "
+            r"[1-9][\d,]* rows/s, about [\d,]+ s to go"
+        )
+        run.read_until(whole)
+        assert "━" in run.seen
+    finally:
+        os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait(30)
+    call = ("--worker", str(worker), "--jobs-topic", f"{table.name}-jobs")
+    told = Terminal(tmp_path, "backfill", "status", table.name, *call).read_until(whole)
+    done = int(told[1])
+    assert 1 <= done < 30
+    again = Terminal(tmp_path, "backfill", "resume", table.name, *call)
+    again.read_until(f"backfill {table.name} is COPIED", 120)
+    assert again.process.wait(30) == 0
+    over = Terminal(tmp_path, "backfill", "status", "-f", table.name, *call)
+    over.read_until("COPIED: 100%, 30 of 30 chunks, 3,000 of about 3,000 rows")
+    assert over.process.wait(30) == 0
+    assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
