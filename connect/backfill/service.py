@@ -82,7 +82,8 @@ class BackfillService:
         """Run here what workers ran that are no longer `alive` (None: leave those of others alone), and what a process
         of this worker ran that has died.
 
-        Names of these jobs. A job whose owner wants it to pause stays as it is. ConnectError: one cannot go on.
+        Names of these jobs. A job whose owner wants it to pause stays as it is, and so does one whose spec a worker may
+        not run. ConnectError: one cannot go on now.
         """
         jobs = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon())
         me = self._children.worker_id
@@ -95,7 +96,10 @@ class BackfillService:
         self._children.forget_ended()
         for name in left:
             _log.warning("Backfill %s goes on here: worker %s no longer runs it.", name, jobs.jobs[name].worker)
-            self.resume(name, timeout_s)
+            try:
+                self.resume(name, timeout_s)
+            except ConfigError as error:
+                _log.warning("Backfill %s stays as it is: %s", name, error)
         return left
 
     @property

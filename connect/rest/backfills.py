@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _ADOPT_S: Final = 120.0
-_KAFKA_S: Final = 30.0
+_KAFKA_S: Final = 5.0
 
 
 async def get_backfills(request: web.Request) -> web.Response:

@@ -8,6 +8,7 @@ import pytest
 
 from connect.api.errors import ConfigError
 from connect.backfill import service
+from connect.backfill.chunk import Wish
 from connect.backfill.job import Job, JobState
 from connect.backfill.service import BackfillService, runnable
 from connect.backfill.spec import BackfillSpec
@@ -16,7 +17,7 @@ from connect.runtime.worker_config import WorkerConfig
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders-source"}}
 CHOSEN = {
     "conf": {"spark.driver.extraJavaOptions": "-agentpath:x.so"}, "packages": ["org.example:code:1"],
-    "jars": ["http://example.org/code.jar"], "master": "spark://example.org:7077",
+    "jars": ["http://example.org/code.jar"], "master": "spark://example.org:7077", "python_env": "code.tar.gz",
 }  # fmt: skip
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -29,8 +30,17 @@ WORKER = {
 class Children:
     """The processes of a worker, which remember what they were asked to run."""
 
+    worker_id = "me:1"
+
     def __init__(self):
         self.asked = []
+        self.running = set()
+
+    def is_running(self, name):
+        return name in self.running
+
+    def forget_ended(self):
+        pass
 
     def answer(self, work, spec, timeout_s):
         self.asked.append((work, spec))
@@ -70,6 +80,27 @@ def test_a_stored_job_names_no_file(service_of, children, act):
     [(_, spec)] = children.asked
     assert "/etc/shadow" not in str(spec)
     assert BackfillSpec.model_validate(spec) == BackfillSpec.model_validate(SPEC | {"engine": {"master": "local[2,4]"}})
+
+
+def test_a_worker_adopts_what_the_dead_ran_and_what_a_process_of_its_own_ran_that_died(children, monkeypatch):
+    def job(name, worker, state=JobState.RUNNING, **engine):
+        spec = SPEC | {"name": name, "engine": {"type": "local", **engine}}
+        return Job(spec, state, "r", 1, 1, 1, (), (), (), 0, 0, worker=worker)
+
+    found = [
+        job("of-the-dead", "gone:1"), job("mine-and-died", "me:1"), job("mine", "me:1"), job("of-a-living", "you:1"),
+        job("by-a-command", ""), job("paused", "gone:1", JobState.PAUSED), job("to-be-paused", "gone:1"),
+        job("forged", "gone:1", jars=["http://example.org/code.jar"]), job("planned", "gone:1", JobState.PLANNED),
+    ]  # fmt: skip
+    jobs = SimpleNamespace(jobs={one.name: one for one in found}, wishes={"to-be-paused": Wish.PAUSE})
+    monkeypatch.setattr(service, "JobStore", lambda *_: SimpleNamespace(jobs=lambda deadline: jobs))
+    children.running = {"mine"}
+    backfills = BackfillService(WorkerConfig.parse(WORKER), children)
+    backfills.adopt({"me:1", "you:1"}, 1.0)
+    assert [spec["name"] for _, spec in children.asked] == ["of-the-dead", "mine-and-died", "planned"]
+    children.asked.clear()
+    backfills.adopt(None, 1.0)
+    assert [spec["name"] for _, spec in children.asked] == ["mine-and-died"], "others are the leader's to give out"
 
 
 def test_a_handover_is_of_the_same_spec():
