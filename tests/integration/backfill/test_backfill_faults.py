@@ -66,9 +66,8 @@ def test_a_job_whose_markers_are_lost_stops_before_it_writes_a_row_again(table: 
     # Brokers refuse it as long as the topic is compacted; somebody has changed that.
     entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
     changed = ConfigResource(ResourceType.TOPIC, markers.topic, incremental_configs=[entry])
-    for done in (
-        AdminClient({"bootstrap.servers": table.kafka.bootstrap_servers}).incremental_alter_configs([changed]).values()
-    ):
+    client = AdminClient({"bootstrap.servers": table.kafka.bootstrap_servers})
+    for done in client.incremental_alter_configs([changed]).values():
         done.result(30)
     admin(table).delete_records({markers: ends[markers]}, Deadline.after(30))
     with table.driver() as driver, pytest.raises(ConnectError, match=r"has lost its first records.*another name"):
