@@ -30,6 +30,7 @@ _BY_FILE_ALONE: Final = {
     ("engine", "packages"): "runs code of its author's choice",
     ("engine", "jars"): "runs code of its author's choice",
     ("engine", "master"): "names another machine",
+    ("engine", "remote"): "names another machine",
     ("engine", "python_env"): "runs code of its author's choice",
     ("source", "config"): "names a file of the worker",
     ("target", "config"): "names a file of the worker",

@@ -65,13 +65,16 @@ class Engine(Part):
     master: Annotated[str, AfterValidator(_master)] = Field(
         default="local[*,4]", description="Spark's master. A local one needs its second number: tries per task"
     )
+    remote: str | None = Field(
+        default=None, pattern=r"sc://.+", description="A Spark Connect server, as sc://host:15002, instead of a master"
+    )
     conf: dict[str, str] = Field(default_factory=dict, description="Further settings of Spark")
     packages: tuple[str, ...] = Field(default=(), description="Maven coordinates, which Spark fetches before it starts")
     jars: tuple[str, ...] = Field(default=(), description="Jar files, for machines without Maven")
     python_env: str | None = Field(
         default=None, description="An archive of `connect backfill package`, for executors that have nothing of ours"
     )
-    processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: two per core")
+    processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: one per core")
 
 
 class Source(Part):

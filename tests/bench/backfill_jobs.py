@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Settings = Mapping[str, str]
 PARTITIONS = 4
 LANES = 4
-"""Twice the cores: a lane waits for the database and the brokers half of its time."""
+"""All at once, on any number of cores: Spark counts a lane that waits as one that works."""
 SPARK_PARTS = 8
 FETCH_ROWS = 10_000
 _SET_CHILD_SUBREAPER = 36

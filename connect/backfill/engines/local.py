@@ -17,7 +17,6 @@ from connect.backfill.lane import LaneTask, RunLane, run_lane
 from connect.runtime.parent_death import die_with_parent
 
 _log = logging.getLogger(__name__)
-_PER_CORE = 2
 
 
 @dataclass(slots=True)
@@ -30,15 +29,13 @@ class _Process:
 
 
 class LocalEngine:
-    """Two processes per core, each of which runs one lane after the other: a lane waits about half of its time, for
-    the database and the brokers. Owned by the driver's thread.
-    """
+    """One process per core, each of which runs one lane after the other. Owned by the driver's thread."""
 
     def __init__(self, processes: int, retries: int, run: RunLane = run_lane) -> None:
-        """`processes` 0: two per core. `retries`: how often a lane whose process died is run again. `run`: what a
+        """`processes` 0: one per core. `retries`: how often a lane whose process died is run again. `run`: what a
         process does with its lane.
         """
-        self._processes = processes or _PER_CORE * (os.cpu_count() or 1)
+        self._processes = processes or os.cpu_count() or 1
         self._retries = retries
         self._run = run
         self._context: SpawnContext = multiprocessing.get_context("spawn")

@@ -6,10 +6,12 @@ import os
 import pickle
 import re
 import shutil
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport
@@ -29,6 +31,8 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_CONNECT_PORT: Final = 15002
+_ANSWERS_S: Final = 10.0
 _PACKED: Final = "./env/bin/python"
 _ON_ONE_MACHINE: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
@@ -54,11 +58,12 @@ class SparkEngine:
     """A Spark application of one job: one task per lane. Owned by the driver's thread."""
 
     def __init__(self, spec: EngineSpec, job: str, run: RunLane = run_lane) -> None:
-        """Starts nothing. `run`: what a task does with its lane. ConnectError: Java is missing."""
+        """Starts nothing. `run`: what a task does with its lane. ConnectError: Java is missing, where it is needed."""
         self._spec = spec
         self._job = job
         self._run = run
-        _require_java()
+        if spec.remote is None:
+            _require_java()
 
     def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
         """Run each lane as a task. ConnectError: Spark did not start, or a lane failed too often."""
@@ -79,6 +84,8 @@ class SparkEngine:
                 key="engine.type",
                 fix="pip install 'connect-for-kafka[spark]', or use engine: {type: local}.",
             ) from error
+        if self._spec.remote is not None:
+            return remote_session(self._spec, self._spec.remote)
         # Spark would take the first python3 on the path, which has neither our packages nor our drivers.
         os.environ.setdefault("PYSPARK_PYTHON", _PACKED if self._spec.python_env else sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -91,6 +98,37 @@ class SparkEngine:
             raise _not_started(self._spec, error) from error
         session.sparkContext.setLogLevel("ERROR")
         return session
+
+
+def remote_session(spec: EngineSpec, remote: str) -> SparkSession:
+    """A session of a Spark Connect server. ConnectError: it does not answer, or its client is not installed."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    place = urlsplit(remote)
+    try:
+        # Spark's client would try for minutes, in silence.
+        socket.create_connection((place.hostname or "", place.port or _CONNECT_PORT), _ANSWERS_S).close()
+        builder = SparkSession.builder.remote(remote)
+        for key, value in spec.conf.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        if spec.python_env:
+            session.addArtifacts(f"{spec.python_env}#env", archive=True)
+            session.conf.set("spark.sql.execution.pyspark.python", _PACKED)
+    except OSError as error:
+        raise ConnectError(
+            f"The Spark Connect server {place.netloc} does not answer: {error}.",
+            key="engine.remote",
+            fix="Start it by sbin/start-connect-server.sh of its Spark, and check host and port.",
+        ) from error
+    except PySparkException as error:
+        raise ConnectError(
+            f"The Spark Connect server {place.netloc} cannot be used: {error}",
+            key="engine.remote",
+            fix="pip install 'connect-for-kafka[spark-connect]', of the server's version of Spark.",
+        ) from error
+    return session
 
 
 def spark_settings(spec: EngineSpec) -> dict[str, str]:

@@ -18,6 +18,7 @@ SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "
 CHOSEN = {
     "conf": {"spark.driver.extraJavaOptions": "-agentpath:x.so"}, "packages": ["org.example:code:1"],
     "jars": ["http://example.org/code.jar"], "master": "spark://example.org:7077", "python_env": "code.tar.gz",
+    "remote": "sc://example.org",
 }  # fmt: skip
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
