@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,6 +18,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "dev": "Start Kafka, a schema registry, S3 and a worker on loopback, kept between runs.",
     "dlq": "Dead letters: list, show, replay, purge.",
     "demo": "Real data from a database through Kafka into S3, the worker killed half-way, every row verified.",
+    "import": "Bring connectors of a Java cluster here, with their offsets.",
     "plugins": "The plug-ins of a cluster.",
     "poc": "Does this connector fit these data? A report on the user's own source.",
     "status": "A cluster at a glance; --watch keeps looking.",
@@ -39,8 +41,9 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        name = cmd_name.replace("-", "_") + ("_" if keyword.iskeyword(cmd_name) else "")
+        module = importlib.import_module(f"{__name__}.{name}")
+        command: click.Command = getattr(module, name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

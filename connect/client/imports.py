@@ -1,0 +1,199 @@
+"""Connectors of another cluster, brought to this one: configuration, offsets, and at last the work itself.
+
+At no time do both clusters run a connector: here it is made STOPPED, and it is resumed only when the other one has
+stopped it and its offsets were read after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.secrets import HIDDEN
+from connect.client.rest import ConnectClient, RefusedError
+
+Verdict = Literal["can be copied", "copied", "moved", "refused"]
+WAIT_S: Final = 60.0
+_POLL_S: Final = 0.2
+_UNKNOWN_ROUTE: Final = (404, 405)
+_CONFLICT: Final = 409
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReport:
+    """What this cluster says of one key of a configuration; no errors: it is taken as it is."""
+
+    key: str
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What became of one connector. `reason`: why it was refused. `offsets`: how many positions were copied."""
+
+    name: str
+    verdict: Verdict
+    keys: tuple[KeyReport, ...]
+    notes: tuple[str, ...] = ()
+    offsets: int = 0
+    reason: str = ""
+
+
+class ConnectorImport:
+    """From one cluster, Java's or ours, to another one of ours."""
+
+    def __init__(self, old: ConnectClient, new: ConnectClient) -> None:
+        self._old, self._new = old, new
+        self._made: set[str] = set()
+        self._same_kafka = old.server().get("kafka_cluster_id") == new.server().get("kafka_cluster_id")
+
+    def names(self) -> Sequence[str]:
+        """The connectors of the old cluster."""
+        return sorted(self._old.connectors())
+
+    def examine(self, name: str) -> ImportReport:
+        """Whether it can be copied; nothing is changed. RefusedError: the old cluster has no such connector."""
+        config = self._old.config(name)
+        try:
+            answer = self._new.validate(config)
+        except RefusedError as error:
+            return ImportReport(name, "refused", _keys(config, {}), reason=str(error))
+        errors = {c["value"]["name"]: tuple(c["value"]["errors"]) for c in answer["configs"] if c["value"]["errors"]}
+        errors |= {
+            key: ("The old cluster shows a mask only. Create the connector here from its own file.",)
+            for key, value in config.items()
+            if HIDDEN in value
+        }
+        notes = tuple(answer.get("notes", ()))
+        reason = f"{len(errors)} of its keys are not taken here" if errors else ""
+        return ImportReport(name, "refused" if errors else "can be copied", _keys(config, errors), notes, reason=reason)
+
+    def copy(self, name: str) -> ImportReport:
+        """Make it here, STOPPED, with the offsets of now. It goes on running there."""
+        report = self.examine(name)
+        if report.verdict == "refused":
+            return report
+        return self._attempt(report, lambda: self._copied(report))
+
+    def move(self, name: str) -> ImportReport:
+        """Stop it there, make it here with its last offsets, resume it here if it ran there.
+
+        When this cluster does not take it, it is resumed there.
+        """
+        report = self.examine(name)
+        if report.verdict == "refused":
+            return report
+        before = self._old.status(name)["connector"]["state"]
+        if before == "STOPPED" and self._runs_here(name):
+            return replace(report, verdict="moved", notes=(*report.notes, "It was moved before."))
+        return self._attempt(report, lambda: self._moved(report, before), lambda: self._give_back(name, before))
+
+    def _attempt(
+        self, report: ImportReport, work: Callable[[], ImportReport], undo: Callable[[], None] = lambda: None
+    ) -> ImportReport:
+        try:
+            return work()
+        except ConnectError as error:
+            undo()
+            return replace(report, verdict="refused", reason=str(error))
+
+    def _copied(self, report: ImportReport) -> ImportReport:
+        self._create(report.name)
+        count, notes = self._copy_offsets(report.name, is_stopped=False)
+        return replace(report, verdict="copied", notes=(*report.notes, *notes), offsets=count)
+
+    def _moved(self, report: ImportReport, before: str) -> ImportReport:
+        name = report.name
+        try:
+            self._old.change_state(name, "stop")
+        except RefusedError as error:
+            if error.status not in _UNKNOWN_ROUTE:
+                raise
+            raise ConnectError(
+                f"{self._old.url} cannot stop a connector (Apache Kafka before 3.5).",
+                fix="Delete it there yourself; then set its offsets here (connect connectors offsets NAME --set FILE).",
+            ) from error
+        self._wait(self._old, name, "STOPPED")
+        self._create(name)
+        count, notes = self._copy_offsets(name, is_stopped=True)
+        if before != "STOPPED":
+            verb, state = ("pause", "PAUSED") if before == "PAUSED" else ("resume", "RUNNING")
+            self._new.change_state(name, verb)
+            self._wait(self._new, name, state)
+        return replace(report, verdict="moved", notes=(*report.notes, *notes), offsets=count)
+
+    def _give_back(self, name: str, before: str) -> None:
+        """Here it stays as far as it came, STOPPED; there it runs as before."""
+        if name in self._made:
+            self._new.change_state(name, "stop")
+        if before in {"RUNNING", "PAUSED"}:
+            self._old.change_state(name, "resume" if before == "RUNNING" else "pause")
+
+    def _create(self, name: str) -> None:
+        config = self._old.config(name)
+        try:
+            self._new.create(name, config, "STOPPED")
+        except RefusedError as error:
+            # Copied before, and to be moved now; one that runs here, or is another one, is left alone.
+            if error.status != _CONFLICT or not self._is_same_and_stopped(name, config):
+                raise
+        self._made.add(name)
+
+    def _runs_here(self, name: str) -> bool:
+        if name not in self._new.connectors() or not self._is_same(name, self._old.config(name)):
+            return False
+        return bool(self._new.status(name)["connector"]["state"] != "STOPPED")
+
+    def _is_same_and_stopped(self, name: str, config: Mapping[str, str]) -> bool:
+        return bool(self._new.status(name)["connector"]["state"] == "STOPPED") and self._is_same(name, config)
+
+    def _is_same(self, name: str, config: Mapping[str, str]) -> bool:
+        present = self._new.config(name)
+        return present.keys() == config.keys() and all(
+            HIDDEN in present[key] or present[key] == value for key, value in config.items()
+        )
+
+    def _copy_offsets(self, name: str, *, is_stopped: bool) -> tuple[int, tuple[str, ...]]:
+        """How many, and what is to be known of them."""
+        is_sink = self._new.connector(name).get("type") == "sink"
+        if is_sink and self._same_kafka:
+            return 0, ("Both clusters use the same Kafka: the offsets of its consumer group are there already.",)
+        try:
+            offsets = self._old.offsets(name)
+        except RefusedError as error:
+            if error.status not in _UNKNOWN_ROUTE:
+                raise
+            return 0, ("The old cluster cannot tell offsets (Apache Kafka before 3.6): set them yourself.",)
+        if not offsets:
+            return 0, ("It has no offsets yet: it begins at the beginning.",)
+        self._wait(self._new, name, "STOPPED")
+        self._new.alter_offsets(name, offsets)
+        return len(offsets), () if is_stopped else ("Its offsets are those of now; --move takes the last ones.",)
+
+    def _wait(self, client: ConnectClient, name: str, state: str) -> None:
+        """Until the connector is in this state, and where it is to be stopped has no tasks any more."""
+        deadline = Deadline.after(WAIT_S)
+        while deadline.wait(_POLL_S):
+            found = self._status(client, name)
+            if found.get("connector", {}).get("state") == state and not (state == "STOPPED" and found["tasks"]):
+                return
+            if found.get("connector", {}).get("state") == "FAILED":
+                raise ConnectError(f"{name} has failed at {client.url}: {found['connector'].get('trace', '')[:500]}")
+        raise ConnectError(f"{name} was not {state} at {client.url} within {WAIT_S:.0f} s.")
+
+    def _status(self, client: ConnectClient, name: str) -> Mapping[str, Any]:
+        try:
+            found: Mapping[str, Any] = client.status(name)
+        except RefusedError as error:  # just made: its first status is on the way
+            if error.status != _UNKNOWN_ROUTE[0]:
+                raise
+            return {}
+        return found
+
+
+def _keys(config: Mapping[str, str], errors: Mapping[str, tuple[str, ...]]) -> tuple[KeyReport, ...]:
+    """Of every key of the configuration, and of those that it lacks."""
+    return tuple(KeyReport(key, errors.get(key, ())) for key in sorted(config.keys() | errors.keys()))
