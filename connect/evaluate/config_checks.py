@@ -41,7 +41,11 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
         ]
     outcome = Outcome.WARN if notes else Outcome.PASS
     tables = (Table("What to look at", ("note",), notes),) if notes else ()
-    text = f"{len(notes)} notes on keys." if notes else "Every key is known and its value is good."
+    text = (
+        f"{len(notes)} note{'s' if len(notes) > 1 else ''} on keys."
+        if notes
+        else "Every key is known and its value is good."
+    )
     return [
         Check(*CONFIG, outcome, text, tables),
         Check(*REACH, Outcome.PASS, "The connector reached what it names, with these credentials."),

@@ -21,7 +21,13 @@ from connect.evaluate.source_evaluation import check_source
 from connect.plugins import Catalog
 from connect.runtime.build import connector_plugin
 
-_FROM_WORKER = ("key.converter", "value.converter", "header.converter", "config.providers")
+_FROM_WORKER = (
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "config.providers",
+    "connector.client.config.override",
+)
 
 
 def evaluate(
@@ -38,7 +44,7 @@ def evaluate(
     sides = _sides(manifests, plugins)
     secrecy = Secrecy(catalog, *(manifest.config for manifest in manifests), worker or {})
     say("starting a Kafka and a worker of its own")
-    with Sandbox(_converters(worker or {}), has_registry=_writes_schemas(sides, worker)) as sandbox:
+    with Sandbox(worker_settings(catalog, worker or {}), has_registry=_writes_schemas(sides, worker)) as sandbox:
         checks = run_checks(sandbox, sides, options, lambda text: say(secrecy.hide(text)), worker)
         identity = sandbox.id
     took_s = time.time() - started_s
@@ -97,8 +103,12 @@ def _writes_schemas(sides: Sides, worker: Mapping[str, str] | None) -> bool:
     return any(key.endswith(REGISTRY_KEY) for key in keys)
 
 
-def _converters(worker: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER)}
+def worker_settings(catalog: Catalog, worker: Mapping[str, str]) -> dict[str, str]:
+    """What the sandbox's worker has of the user's: converters, config providers, which client settings may be
+    overridden, and the leave that only a worker gives, such as the files that may be read. Pure.
+    """
+    leave = {one.name for plugin in catalog.plugins() for one in plugin.config.definitions() if one.from_worker}
+    return {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}
 
 
 def _environment(plugins: Sequence[Plugin]) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from connect.rest import (
     backfills,
     connector_state,
     connectors,
+    evaluations,
     history,
     internal,
     loggers,
@@ -53,6 +54,7 @@ ROUTES: tuple[Route, ...] = tuple(
         internal,
         metrics,
         backfills,
+        evaluations,
     )
     for route in resource.ROUTES
 )
@@ -65,6 +67,7 @@ def rest_app(context: RestContext) -> web.Application:
     app[NOTED] = {}
     app.cleanup_ctx.append(_forward_client)
     app.cleanup_ctx.append(backfills.backfill_service)
+    app.cleanup_ctx.append(evaluations.evaluation_jobs)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
     add_routes(app, (*served, openapi_route(served)))
     return app

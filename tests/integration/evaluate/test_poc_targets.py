@@ -67,6 +67,8 @@ def test_the_s3_sink_is_tried_with_the_users_records(sandbox, topic, worker, s3,
     }  # fmt: skip
     checks = run_checks(sandbox, Sides(sink=Manifest("lake", config, "test")), OPTIONS, lambda text: None, worker)
     found = by_name(checks)
+    noted = found.pop("Configuration")
+    assert (noted.outcome, noted.summary) == (Outcome.WARN, "1 note on keys."), "rows wait until a file is full"
     assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
     assert f"{ROWS:,} committed records" in found["Round trip"].summary
     assert "none lost, none twice" in found["Delivery under kills"].summary
@@ -97,11 +99,12 @@ def test_the_bigquery_sink_is_tried_in_a_dataset_of_its_own(sandbox, bigquery_se
         "bigquery.storage.endpoint": endpoint.storage, "bigquery.insecure": "true", "dedup.fields": "id",
         "dedup.merge.interval.ms": "500", "allowNewBigQueryFields": "true", "decimalHandlingMode": "NUMERIC",
     }  # fmt: skip
-    options = Options(sample_rows=300, budget_rows=300, duration_s=40.0, crashes=1, seed=1)
+    options = Options(sample_rows=300, budget_rows=300, duration_s=20.0, crashes=1, seed=1)
     found = by_name(run_checks(sandbox, Sides(sink=Manifest("dw", config, "test")), options, lambda text: None))
     assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
     assert "300 records are 300 rows" in found["Round trip"].summary
     client = bigquery.Client(
         project=endpoint.project, credentials=AnonymousCredentials(), client_options={"api_endpoint": endpoint.url}
     )
-    assert list(client.list_datasets()) == []
+    names = {found.dataset_id for found in client.list_datasets()}
+    assert not {name for name in names if name.startswith("real")}

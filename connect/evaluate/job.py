@@ -1,0 +1,61 @@
+"""An evaluation in a process of its own: `python -m connect.evaluate.job`.
+
+The first line on standard input is what is asked, as JSON. Each line on standard output is JSON: `said`, a sentence of
+progress; last `result` and `report`, or `error`. The end of standard input means that the owner is gone, or wants no
+more: what was made is then removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from connect.api.errors import ConnectError
+from connect.client.manifests import Manifest
+from connect.evaluate.options import Options
+
+
+def asked_options(given: Mapping[str, Any]) -> Options:
+    """The options that are named; the others are as on the command line."""
+    known = {
+        "sample_rows": int, "duration_s": float, "crashes": int, "budget_rows": int, "show_values": bool, "seed": int,
+    }  # fmt: skip
+    return Options(**{name: kind(given[name]) for name, kind in known.items() if given.get(name) is not None})
+
+
+def main() -> int:
+    """The child process."""
+    asked = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_owner, daemon=True, name="owner").start()
+    manifests = [Manifest(one["name"], one["config"], "REST") for one in asked["connectors"]]
+    try:
+        from connect.evaluate.evaluation import evaluate
+        from connect.evaluate.report import html_report
+
+        result = evaluate(manifests, asked_options(asked["options"]), lambda text: _tell(said=text), asked["worker"])
+        _tell(result=result.as_json(), report=html_report(result))
+    except ConnectError as error:
+        _tell(error=str(error))
+    except ModuleNotFoundError as error:
+        _tell(error=f"{error}. Install what it needs: pip install 'connect-for-kafka[poc]'.")
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _tell(**members: object) -> None:
+    print(json.dumps(members), flush=True)  # noqa: T201 - the protocol with the owner
+
+
+def _end_with_owner() -> None:
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""`/poc…`: does this connector fit these data? As `connect poc`, on this worker. Kafka Connect has no such resource."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final
+
+from aiohttp import web
+
+from connect.cluster.operations import RequestError
+from connect.rest.answers import json_answer
+from connect.rest.context import CONTEXT
+from connect.rest.evaluation_jobs import EvaluationJobs
+from connect.rest.json_body import NumberText, read_json
+from connect.rest.routing import Route, segment
+
+JOBS: Final = web.AppKey("evaluations", EvaluationJobs)
+NUMBERS: Final[Mapping[str, Callable[[str], float]]] = {
+    "sample_rows": int, "duration_s": float, "crashes": int, "budget_rows": int, "seed": int,
+}  # fmt: skip
+FLAGS: Final = ("show_values",)
+_USAGE: Final = 'Write {"connectors": [{"name": "…", "config": {…}}], "options": {"sample_rows": 10000}}.'
+
+
+async def start_evaluation(request: web.Request) -> web.Response:
+    """Begin an evaluation of a connector, or of a source and the sink of its topics."""
+    connectors, options = checked_body(await read_json(request))
+    job = await asyncio.to_thread(request.app[JOBS].start, connectors, options)
+    return json_answer(job.shown(), 202)
+
+
+async def get_evaluation(request: web.Request) -> web.Response:
+    """How far it is, and its result once it is over."""
+    return json_answer(request.app[JOBS].job(segment(request, 2)).shown())
+
+
+async def get_evaluation_report(request: web.Request) -> web.Response:
+    """The report as one HTML file."""
+    job = request.app[JOBS].job(segment(request, 2))
+    if job.answer is None or "report" not in job.answer:
+        raise RequestError(409, f"Evaluation {job.id} is {job.state}: there is no report.")
+    return web.Response(text=str(job.answer["report"]), content_type="text/html", charset="utf-8")
+
+
+def checked_body(body: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Connectors and options of a request. RequestError 400 names what is wrong. Pure."""
+    if not isinstance(body, dict) or not isinstance(body.get("connectors"), list) or not body["connectors"]:
+        raise RequestError(400, f"The body names no connectors. {_USAGE}")
+    options = body.get("options") or {}
+    if not isinstance(options, dict) or set(body) - {"connectors", "options"}:
+        raise RequestError(400, f"The body has other members. {_USAGE}")
+    connectors = [_connector(one) for one in body["connectors"]]
+    return connectors, dict(_option(name, value) for name, value in options.items())
+
+
+def _connector(given: Any) -> dict[str, Any]:
+    config = given.get("config") if isinstance(given, dict) else None
+    name = given.get("name") if isinstance(given, dict) else None
+    if not isinstance(config, dict) or not isinstance(name, str) or isinstance(name, NumberText):
+        raise RequestError(400, f"A connector has a name and a config. {_USAGE}")
+    return {"name": name, "config": {str(k): str(v) for k, v in config.items() if v is not None}}
+
+
+def _option(name: str, value: Any) -> tuple[str, Any]:
+    if name in FLAGS and isinstance(value, bool):
+        return name, value
+    if name in NUMBERS and isinstance(value, NumberText):
+        try:
+            number = NUMBERS[name](value)
+        except ValueError:
+            number = -1
+        if number >= 0:
+            return name, number
+    known = ", ".join((*NUMBERS, *FLAGS))
+    raise RequestError(400, f"Option {name} is unknown or has a value of another kind. Known are {known}.")
+
+
+async def evaluation_jobs(app: web.Application) -> AsyncIterator[None]:
+    """The evaluations as long as the application is served."""
+    app[JOBS] = EvaluationJobs(app[CONTEXT].worker.originals)
+    yield
+    await asyncio.to_thread(app[JOBS].close)
+
+
+ROUTES = (
+    Route("POST", "/poc", start_evaluation, needs_body=True),
+    Route("GET", "/poc/{id}", get_evaluation),
+    Route("GET", "/poc/{id}/report", get_evaluation_report, produces="text/html"),
+)
