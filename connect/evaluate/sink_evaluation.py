@@ -26,7 +26,8 @@ from connect.evaluate.throughput_check import NAME as THROUGHPUT
 from connect.evaluate.trial import SINK_PROCESS, NoTargetApartError, Trial
 from connect.runtime.connector_settings import ConnectorSettings
 
-_AFTER_SAMPLE = (ROUND_TRIP, (7, THROUGHPUT), (8, DELIVERY), SCHEMA_CHANGE)
+RUN = (7, THROUGHPUT)
+_AFTER_SAMPLE = (ROUND_TRIP, RUN, (8, DELIVERY), SCHEMA_CHANGE)
 
 
 def check_sink(
@@ -77,7 +78,10 @@ def check_sink(
         outcome = Outcome.NOT_TESTED if isinstance(target_error, NoTargetApartError) else Outcome.FAIL
         progress.note(*(Check(number, name, outcome, why) for number, name in _AFTER_SAMPLE))
         return
-    _run_checks(_Given(sandbox, settings, records, sample, options), progress)
+    try:
+        _run_checks(_Given(sandbox, settings, records, sample, options), progress)
+    except ConnectError as error:
+        progress.note(Check(*RUN, Outcome.FAIL, f"The sink could not be run to the end: {error}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +99,9 @@ def _run_checks(given: _Given, progress: Progress) -> None:
     sandbox, options, sample = given.sandbox, given.options, given.sample
     runner = SinkRunner(sandbox, given.settings, given.records.ends, options)
     peaceful = runner.run("peace")
-    progress.note(judge_round_trip(peaceful, sample), judge_sink_throughput(peaceful, given.records.count))
-    if peaceful.failure is not None:
+    came_back = judge_round_trip(peaceful, sample)
+    progress.note(came_back, judge_sink_throughput(peaceful, given.records.count))
+    if peaceful.failure is not None or "stuck" in came_back.defects:
         return
     if options.crashes:
         progress.note(check_sink_delivery(sandbox, runner, peaceful, sample, options))

@@ -41,6 +41,11 @@ class SinkRun:
     is_once: bool = False
     merges: bool = False
 
+    @property
+    def watched_s(self) -> float:
+        """How long it was looked at."""
+        return self.readings[-1].at_s if self.readings else 0.0
+
 
 def slowed(config: Mapping[str, str], rows_per_second: float) -> dict[str, str]:
     """The configuration with its rows slowed down by one more transform, a few of them at a time."""

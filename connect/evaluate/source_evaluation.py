@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from connect.api.errors import ConnectError
 from connect.client.manifests import Manifest
 from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.config_checks import check_config, with_statement_limit
@@ -16,6 +18,7 @@ from connect.evaluate.sample_checks import DISCOVER, check_sample
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.schema_change import SCHEMA_CHANGE
 from connect.evaluate.source_run import SourceRun, SourceRunner
+from connect.evaluate.throughput_check import NAME as THROUGHPUT
 from connect.evaluate.throughput_check import judge_throughput
 from connect.evaluate.timeline import rate, rate_range
 from connect.evaluate.topic_rows import TopicRows
@@ -27,6 +30,7 @@ CHUNK_ROWS: Final = 30_000
 CHUNK_BYTES: Final = 32 * 2**20
 """As `connect.backfill.spec` cuts unless told otherwise."""
 PLAN_S: Final = 20.0
+RUN: Final = (7, THROUGHPUT)
 
 
 def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progress: Progress) -> SourceRun | None:
@@ -42,6 +46,20 @@ def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progres
     progress.note(*sampled)
     if progress.outcome_of(DISCOVER[0]) is not Outcome.PASS:
         return None
+    try:
+        return _run_checks(sandbox, config, settings, options, progress)
+    except ConnectError as error:
+        progress.note(Check(*RUN, Outcome.FAIL, f"The source could not be run to the end: {error}"))
+        return None
+
+
+def _run_checks(
+    sandbox: Sandbox,
+    config: Mapping[str, str],
+    settings: ConnectorSettings,
+    options: Options,
+    progress: Progress,
+) -> SourceRun | None:
     runner = SourceRunner(sandbox, config, options)
     peaceful = runner.run("peace")
     rows = peaceful.rows(sandbox)

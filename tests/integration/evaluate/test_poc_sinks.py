@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 
 import pytest
 
@@ -65,6 +66,13 @@ def test_a_sink_that_repeats_rows_after_a_crash_is_found(checks):
     assert found["Round trip"].outcome is Outcome.PASS, found
     delivered = found["Delivery under kills"]
     assert (delivered.outcome, delivered.defects) == (Outcome.FAIL, {"duplicate"}), delivered
+
+
+def test_a_sink_that_hangs_is_said_to_within_the_time(checks):
+    began_s = time.monotonic()
+    found = checks("HangsInPut", Options(sample_rows=500, duration_s=6.0, crashes=0))["Round trip"]
+    assert (found.outcome, found.defects) == (Outcome.FAIL, {"stuck"}), found
+    assert time.monotonic() - began_s < 90
 
 
 def test_a_sink_without_a_target_apart_is_not_run(checks):

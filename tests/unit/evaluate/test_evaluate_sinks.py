@@ -17,6 +17,7 @@ from connect.evaluate.sink_checks import expected_rows, judge_round_trip
 from connect.evaluate.sink_delivery import compare_targets, judge_sink_delivery, moments_s
 from connect.evaluate.sink_records import newest_spans, wanted_topics
 from connect.evaluate.sink_run import SinkRun
+from connect.evaluate.timeline import Reading
 from connect.runtime.connector_settings import ConnectorSettings
 
 TP = TopicPartition("t", 0)
@@ -25,8 +26,8 @@ JSON = "org.apache.kafka.connect.json.JsonConverter"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 
 
-def run(rows: str, committed: int = 10, **more) -> SinkRun:
-    return SinkRun("r", {TP: committed}, Counter(rows), **more)
+def run(rows: str, committed: int = 10, put: int = 10, **more) -> SinkRun:
+    return SinkRun("r", {TP: committed}, Counter(rows), readings=[Reading(9.0, put)], **more)
 
 
 def sample(**more):
@@ -57,6 +58,7 @@ def test_only_records_before_the_committed_offset_have_to_be_there():
         (run("abc", merges=True), Outcome.PASS, set()),
         (run("", committed=0), Outcome.NOT_TESTED, set()),
         (run("", failure="it broke"), Outcome.FAIL, {"refused"}),
+        (run("", committed=0, put=0), Outcome.FAIL, {"stuck"}),
     ],
 )
 def test_every_committed_record_has_to_be_a_row(found, outcome, defects):

@@ -230,11 +230,20 @@ class RepeatsRows(CleanSink):
     task_class = RepeatsRowsTask
 
 
+class HangsInPutTask(CleanTask):
+    def put(self, batch, deadline):
+        threading.Event().wait()
+
+
+class HangsInPut(CleanSink):
+    task_class = HangsInPutTask
+
+
 class NoTargetApart(kit_sink.TableSinkConnector):
     """Offers no target beside the real one."""
 
 
-SINKS = (CleanSink, DropsARow, RepeatsRows, NoTargetApart)
+SINKS = (CleanSink, DropsARow, RepeatsRows, HangsInPut, NoTargetApart)
 CONNECTORS = (
     TableConnector, kit_source.LosesARowAtTheEdge, kit_source.RepeatsAfterARestart, Amounts, SkipsTies, InventsRows,
     Wide, KeepsASlot, HangsInOpen, HangsInPoll, Crashes, FallsBehind,
