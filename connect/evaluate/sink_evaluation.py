@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +48,13 @@ def check_sink(
     settings = ConnectorSettings(dict(sandbox.worker_properties), config)
     probe = Trial(settings, sandbox.new_name("check"))
     target_error: ConnectError | None = None
+    _remove_left(settings, progress)
     try:
-        swept = Trial.remove_left(settings)
-        if swept:
-            progress.say(f"removed {swept} targets that evaluations left behind which were killed")
         probe.make()
     except ConnectError as error:
         target_error = error
+        with suppress(ConnectError):  # what is out of reach has nothing of ours, or the next evaluation removes it
+            probe.remove()
     try:
         # Where there is a target apart, what the connector tries out to check its rights is tried out there.
         progress.note(*check_config(sandbox.rest, config if target_error else {**probe.config, "name": manifest.name}))
@@ -82,6 +83,16 @@ def check_sink(
         _run_checks(_Given(sandbox, settings, records, sample, options), progress)
     except ConnectError as error:
         progress.note(Check(*RUN, Outcome.FAIL, f"The sink could not be run to the end: {error}"))
+
+
+def _remove_left(settings: ConnectorSettings, progress: Progress) -> None:
+    try:
+        count = Trial.remove_left(settings)
+    except ConnectError as error:
+        progress.say(f"What a killed evaluation left behind cannot be removed now: {error}")
+    else:
+        if count:
+            progress.say(f"removed {count} targets that evaluations left behind which were killed")
 
 
 @dataclass(frozen=True, slots=True)
