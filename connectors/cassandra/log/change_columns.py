@@ -44,24 +44,11 @@ def spread(array: pa.Array, rows: Sequence[int], count: int) -> pa.Array:
     return array.take(pa.array(places, pa.int64(), mask=places < 0))
 
 
-class Times:
+def times_of(cells: Sequence[Cell]) -> list[pa.Array]:
     """writetime_us, ttl_s and local_deletion_s of cells."""
-
-    def __init__(self) -> None:
-        self._writetimes: list[int] = []
-        self._ttls: list[int | None] = []
-        self._locals: list[int | None] = []
-
-    def add(self, cell: Cell) -> None:
-        """One cell more."""
-        self._writetimes.append(cell.writetime_us)
-        self._ttls.append(cell.ttl_s)
-        self._locals.append(cell.local_s)
-
-    def arrays(self) -> list[pa.Array]:
-        """The three columns."""
-        kinds = ((self._writetimes, pa.int64()), (self._ttls, pa.int32()), (self._locals, pa.int64()))
-        return [pa.array(values, kind) for values, kind in kinds]
+    writetimes, _, ttls, locals_s, _ = zip(*cells, strict=True) if cells else ((),) * 5
+    kinds = ((writetimes, pa.int64()), (ttls, pa.int32()), (locals_s, pa.int64()))
+    return [pa.array(values, kind) for values, kind in kinds]
 
 
 class Change(Protocol):
@@ -82,21 +69,20 @@ class CellChange:
         self._schema = schema
         self._name = name
         self._rows: list[int] = []
-        self._values: list[bytes | None] = []
-        self._times = Times()
+        self._cells: list[Cell] = []
 
     def add(self, row: int, change: Cell | ComplexColumn) -> None:
         """One cell more."""
         assert isinstance(change, Cell)
         self._rows.append(row)
-        self._values.append(change.value)
-        self._times.add(change)
+        self._cells.append(change)
 
     def array(self, count: int) -> pa.Array:
         """Value, times, and whether it was removed."""
-        values = values_of(self._values, self._type, self._name)
-        deleted = pa.array([value is None for value in self._values], pa.bool_())
-        return spread(struct_of([values, *self._times.arrays(), deleted], self._schema), self._rows, count)
+        found = [cell.value for cell in self._cells]
+        values = values_of(found, self._type, self._name)
+        deleted = pa.array([value is None for value in found], pa.bool_())
+        return spread(struct_of([values, *times_of(self._cells), deleted], self._schema), self._rows, count)
 
 
 class ElementsChange:
@@ -133,12 +119,9 @@ class ElementsChange:
         return spread(struct_of(arrays, self._schema), self._rows, count)
 
     def _written(self) -> list[pa.Array]:
-        times = Times()
-        for cell in self._set:
-            times.add(cell)
         values = [] if self._value_type is None else [[cell.value for cell in self._set]]
         made = [values_of(found, self._value_type, self._name) for found in values if self._value_type is not None]
-        return [self._paths(self._set), *made, *times.arrays()]
+        return [self._paths(self._set), *made, *times_of(self._set)]
 
     def _gone(self) -> list[pa.Array]:
         writetimes = pa.array([cell.writetime_us for cell in self._removed], pa.int64())

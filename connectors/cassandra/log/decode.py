@@ -155,7 +155,9 @@ class MutationDecoder:
         deletion = self._deletion(cursor, stats) if flags & _ROW_DELETED else None
         present = columns if flags & _ALL_COLUMNS else _subset(cursor, columns)
         found: dict[str, Cell | ComplexColumn] = {}
-        for column in present:
+        if liveness is not None and liveness.ttl_s is None:
+            _plain_cells(cursor, present, liveness.writetime_us, found)
+        for column in present[len(found) :]:
             if column.multicell:
                 complex_deletion = self._deletion(cursor, stats) if flags & _COMPLEX_DELETED else None
                 cells = [self._cell(cursor, liveness, column, stats) for _ in range(cursor.vint())]
@@ -166,9 +168,6 @@ class MutationDecoder:
 
     def _cell(self, cursor: Cursor, row: Liveness | None, column: _Column, stats: _Stats) -> Cell:
         flags = cursor.u8()
-        if flags == _ROW_TIME and row is not None and not column.multicell:
-            # What an INSERT without TTL writes: nearly all cells there are.
-            return Cell(row.writetime_us, cursor.vbytes() if column.size is None else cursor.take(column.size))
         if flags & _ROW_TIME:
             assert row is not None
             writetime_us = row.writetime_us
@@ -208,6 +207,32 @@ class MutationDecoder:
 
     def _local(self, seconds: int) -> int:
         return seconds & 0xFFFFFFFF if self._unsigned else signed(seconds, 32)
+
+
+def _plain_cells(
+    cursor: Cursor, columns: list[_Column], writetime_us: int, found: dict[str, Cell | ComplexColumn]
+) -> None:
+    """The first cells of a row as an INSERT without TTL writes them, up to one that is anything else.
+
+    Nearly all cells there are: read without a call for each of their parts.
+    """
+    data, at = cursor.data, cursor.at
+    least = len(data) - 2
+    for name, _, size, multicell in columns:
+        if multicell or at > least or data[at] != _ROW_TIME:
+            break
+        begin = at + 1
+        if size is None:
+            size = data[begin]  # noqa: PLW2901 - of this cell
+            begin += 1
+            if size >= 0x80:
+                break
+        end = begin + size
+        if end > len(data):
+            break
+        found[name] = Cell(writetime_us, data[begin:end])
+        at = end
+    cursor.at = at
 
 
 def _columns(cursor: Cursor, table: Table) -> list[_Column]:

@@ -7,6 +7,7 @@ tombstone was taken is left out: it may be stamped anew where data is streamed.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 from uuid import UUID
@@ -44,7 +45,7 @@ class EventId:
         if row.deletion is not None:
             parts += [b"deleted", _time(row.deletion.writetime_us)]
         for name in sorted(row.columns):
-            parts.append(_sized(name.encode()))
+            parts.append(_sized_name(name))
             change = row.columns[name]
             parts += [_cell(change)] if isinstance(change, Cell) else _complex(change)
         return self._digest(parts)
@@ -68,6 +69,11 @@ def _cell(cell: Cell) -> bytes:
 
 def _clustering(values: Clustering) -> bytes:
     return b"".join(b"-" if value is None else b"+" + _sized(value) for value in values)
+
+
+@lru_cache(10_000)
+def _sized_name(name: str) -> bytes:
+    return _sized(name.encode())
 
 
 def _sized(data: bytes) -> bytes:

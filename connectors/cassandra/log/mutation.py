@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from connectors.cassandra.tables import Table
 
@@ -26,11 +27,11 @@ class Liveness:
     expires_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A value, or its removal (`value` None). `path` tells the element of a collection, or the field of a type.
 
-    `local_s`: when the value expires, or when it was removed, seconds since 1970; None for one that stays.
+    A tuple, as a segment has millions of them, which are made, and taken apart by the column. `local_s`: when the value
+    expires, or when it was removed, seconds since 1970; None for one that stays.
     """
 
     writetime_us: int
