@@ -62,7 +62,7 @@ class CassandraSinkTask:
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows; the same batch once more leaves the same rows."""
         assert batch.consumed is not None
-        bad = self._writer.write(batch, self._writetimes, deadline) if len(batch) else {}
+        bad = self._writer.write(batch, self._writetimes, deadline).bad if len(batch) else {}
         self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
         if bad:
             raise RejectedRowsError(bad)
@@ -103,10 +103,12 @@ class CassandraBulkWriter:
         """Write the rows; see `BulkWriter`."""
         writetimes, rows = Writetimes(), 0
         for batch in batches:
-            bad = self._writer.write(batch, writetimes, deadline, _mark(chunk)) if len(batch) else {}
-            if bad:
-                self._ctx.reject(batch, bad)
-            rows += len(batch) - len(bad)
+            if not len(batch):
+                continue
+            written = self._writer.write(batch, writetimes, deadline, _mark(chunk))
+            if written.bad:
+                self._ctx.reject(batch, written.bad)
+            rows += written.rows
         return WrittenChunk(rows, 0)
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:

@@ -21,6 +21,8 @@ class Write:
     text: str
     values: Sequence[Any]
     writetime_at: int
+    is_row: bool = True
+    """False: static values of a partition, or a row that is deleted."""
 
     def bound(self, writetime_us: int) -> list[Any]:
         """All that is bound, in order."""
@@ -68,17 +70,18 @@ class TableRows:
             )
         keys = record.key if isinstance(record.key, Mapping) else {}
         found = {name: self._bound(name, values, keys, record) for name in self._columns}
-        if self._is_static_alone(found):
+        is_row = not self._is_static_alone(found)
+        if not is_row:
             found = {name: value for name, value in found.items() if name in self._static_row}
         self._require_keys(found)
         if self._skip_nulls:
             found = {name: value for name, value in found.items() if value is not None}
-        if chunk is not None:
+        if chunk is not None and is_row:
             found[self._chunk_column] = chunk
         names = ", ".join(map(quoted, found))
         marks = ", ".join("?" * len(found))
         text = f"INSERT INTO {self._name} ({names}) VALUES ({marks}) USING TIMESTAMP ?"  # noqa: S608 - names are quoted
-        return Write(text, [*found.values()], len(found))
+        return Write(text, [*found.values()], len(found), is_row)
 
     def _delete(self, record: Record) -> Write:
         if not isinstance(record.key, Mapping):
@@ -90,7 +93,7 @@ class TableRows:
         self._require_keys(found)
         conditions = " AND ".join(f"{quoted(name)} = ?" for name in self._keys)
         text = f"DELETE FROM {self._name} USING TIMESTAMP ? WHERE {conditions}"  # noqa: S608 - names are quoted
-        return Write(text, [*found.values()], 0)
+        return Write(text, [*found.values()], 0, is_row=False)
 
     def _is_static_alone(self, found: Mapping[str, Any]) -> bool:
         """The row is of a partition that has nothing but static values: its clustering columns are null."""

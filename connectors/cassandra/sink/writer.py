@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
@@ -24,6 +24,15 @@ class Written(Protocol):
 
     def result(self) -> None:
         """Raise what went wrong. RetriableError: it may be there or not."""
+
+
+class Outcome(NamedTuple):
+    """What became of a batch: rows that are there, and those of which none could be made, by their number. Static
+    values of a partition without rows, and deleted rows, are neither.
+    """
+
+    rows: int
+    bad: Mapping[int, Exception]
 
 
 class Writetimes:
@@ -48,15 +57,14 @@ class TableWriter:
         self._tables: Mapping[str, Table] = {}
         self._rows: dict[str, TableRows] = {}
 
-    def write(
-        self, batch: Batch, writetimes: Writetimes, deadline: Deadline, chunk: str | None = None
-    ) -> Mapping[int, Exception]:
-        """Write all rows of a batch, and wait for them; those that no row can be made of, by their number.
+    def write(self, batch: Batch, writetimes: Writetimes, deadline: Deadline, chunk: str | None = None) -> Outcome:
+        """Write all rows of a batch, and wait for them.
 
         RetriableError: not all rows are known to be there. ConfigError: there is no such table.
         """
         rows = self._rows_of(batch.topic, with_chunks=chunk is not None)
         bad: dict[int, Exception] = {}
+        written = 0
         flying: list[Written] = []
         room = threading.Semaphore(self._config.max_in_flight)
         for number, record in enumerate(batch.rows()):
@@ -65,12 +73,13 @@ class TableWriter:
             except SchemaError as error:
                 bad[number] = error
                 continue
+            written += write.is_row
             _wait(room, deadline)
             flying.append(self._database.begin_write(write.text, write.bound(writetimes.next()), room))
         for _ in range(self._config.max_in_flight):
             _wait(room, deadline)
         _raise_first(flying)
-        return bad
+        return Outcome(written, bad)
 
     def tables(self) -> Sequence[Table]:
         """The tables of the keyspace, as they are now."""

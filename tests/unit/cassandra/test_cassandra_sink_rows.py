@@ -92,7 +92,8 @@ def test_a_tombstone_deletes_by_the_key() -> None:
 
 
 def test_static_values_alone_are_written_to_their_partition() -> None:
-    write = rows(skip_nulls=True).write(Record("t", value={"k": 1, "c": None, "s": "x"}))
+    write = rows(skip_nulls=True, chunk_column="chunk").write(Record("t", value={"k": 1, "c": None, "s": "x"}), "job/1")
+    assert not write.is_row, "there is none that a chunk could mark"
     assert write.text == 'INSERT INTO "ks"."t" ("k", "s") VALUES (?, ?) USING TIMESTAMP ?'
 
 
