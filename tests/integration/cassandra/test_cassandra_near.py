@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_node import connected
+from e2e_worker import wait_for
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
@@ -61,7 +62,15 @@ def test_pages_come_from_the_nodes_that_have_their_rows(
                 f"CREATE TABLE {unique}_{name}.t (k int PRIMARY KEY)",
             )
             insert = node.session.prepare(f"INSERT INTO {unique}_{name}.t (k) VALUES (?)")
-            execute_concurrent_with_args(node.session, insert, [(k,) for k in range(300)])
+            # A node that has not heard of the table yet refuses its rows.
+            wait_for(
+                lambda insert=insert: all(
+                    done.success
+                    for done in execute_concurrent_with_args(
+                        node.session, insert, [(k,) for k in range(300)], raise_on_first_error=False
+                    )
+                ), 60, "the rows on all nodes",
+            )  # fmt: skip
         replicas = node.session.cluster.metadata
 
         def read(name: str, **settings: str) -> tuple[list[int], FakeSourceContext, Any]:
