@@ -85,7 +85,7 @@ class S3SinkConfig(FormatConfig):
     )  # fmt: skip
     buffer_max_bytes: Annotated[Long, off_or_positive] = key(
         "buffer.max.bytes",
-        268_435_456,
+        134_217_728,
         doc="When a task's open files hold more bytes than this, the largest end early, so that "
         "memory is bounded whatever flush.size is; -1: no bound. Counts only where files that end early are still "
         "exactly-once: with enable.conditional.writes=true, or exactly.once=false.",
