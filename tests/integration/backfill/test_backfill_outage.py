@@ -13,6 +13,7 @@ from connect.backfill.chunk import LaneReport, Step
 from connect.backfill.job import JobState
 from connect.backfill.lane import LaneTask, run_lane
 from connect.services import KafkaService
+from connect.services.polling import poll_until
 from connect.services.postgres import PostgresService
 
 ROWS = 3000
@@ -70,4 +71,31 @@ def test_a_service_that_is_away_for_a_while_costs_no_row_and_repeats_none(
             assert driver.run(WithAnOutage(service, step, 2)).state is JobState.COPIED
         assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
     finally:
+        table.engine.dispose()
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("who", ["kafka", "postgres"])
+def test_a_service_that_is_away_for_a_minute_costs_no_row_and_repeats_none(
+    own_kafka: KafkaService, own_postgres: PostgresService, who: str, unique: str
+) -> None:
+    table = Table(own_postgres.endpoint, own_kafka.endpoint, unique)
+    table.fill(ROWS)
+    service = own_kafka if who == "kafka" else own_postgres
+    back = threading.Timer(60.0, service.start)
+
+    def kill_behind_the_first_chunk() -> None:
+        poll_until(table.ids, deadline_s=60, waiting_for="the first chunk", fix="")
+        service.kill()
+        back.start()
+
+    killer = threading.Thread(target=kill_behind_the_first_chunk)
+    try:
+        with table.driver(limits={"max_rows_per_second": 400}) as driver:
+            killer.start()
+            assert driver.run().state is JobState.COPIED
+        assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
+    finally:
+        killer.join()
+        back.join()
         table.engine.dispose()
