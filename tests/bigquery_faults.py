@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
-        fault = self.owner.fault_of(f"{self.command} {self.path} {body[:4000].decode('utf-8', 'replace')}")
+        fault = self.owner.fault_of(f"{self.command} {self.path} {body[:20_000].decode('utf-8', 'replace')}")
         if fault is not None and fault.delay_s:
             self.owner.stopped.wait(fault.delay_s)
         if fault is not None and fault.status:

