@@ -42,7 +42,7 @@ def agent(  # noqa: PLR0917 - click calls it by name
     from connect.cli.stop_signals import StopSignals
     from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
-    from connect.runtime.agent import Agent, agent_plugin
+    from connect.runtime.agent import Agent, agent_plugin, look_for_cycles_rarely
     from connect.runtime.agent_metrics import AgentMetrics, MetricsAddress
     from connect.telemetry.logs import set_up_logs
 
@@ -58,6 +58,7 @@ def agent(  # noqa: PLR0917 - click calls it by name
     except ConnectError as error:
         raise click.ClickException(str(error)) from error
     StopSignals(run.stop).listen()
+    look_for_cycles_rarely()
     try:
         ended_well = run.run()
     finally:

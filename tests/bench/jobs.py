@@ -18,6 +18,7 @@ from connect.api.plugin import PluginKind
 from connect.kafka.settings import admin_settings
 from connect.kafka.topics import TopicAdmin
 from connect.plugins import Catalog
+from connect.runtime.agent import look_for_cycles_rarely
 from connect.runtime.build import build_connector
 from connect.runtime.clients import Clients
 from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, TopicsUsed
@@ -181,7 +182,9 @@ def sqlite_to_kafka(settings: Settings) -> Figure:
 
 
 def source_to_kafka(settings: Settings) -> Figure:
-    """A source connector as it is given, until it has moved `rows` rows."""
+    """A source connector as it is given, until it has moved `rows` rows. With `agent` in a process as an agent's."""
+    if settings.get("agent"):
+        look_for_cycles_rarely()
     return run_connector(settings, connector_settings(settings), "source", int(settings["rows"]))
 
 

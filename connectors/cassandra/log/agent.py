@@ -29,6 +29,8 @@ from connectors.cassandra.session import Database
 
 log = logging.getLogger(__name__)
 PROTOCOL = "1"
+BATCH_BYTES = 1_048_576
+"""Mutations of a batch have so many bytes at most, or there is one: a batch in memory takes many times that."""
 
 
 class CassandraCdcAgent:
@@ -133,8 +135,12 @@ class CassandraCdcTask:
         assert self._watched is not None
         assert self._context is not None
         found: list[Located] = []
+        left_bytes = BATCH_BYTES
         for frame in islice(self._segments.frames(), self._config.max_batch_size):
             found += [Located(update, frame.segment, frame.end) for update in self._updates(frame)]
+            left_bytes -= len(frame.body)
+            if left_bytes <= 0:
+                break
         made = batches(found, self._watched, self._node, self._segments.keep) if found else []
         place, before = self._segments.place(), self._place
         self._context.gauge("unknown_mutations", self._watched.unknown_mutations)

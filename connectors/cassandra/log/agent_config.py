@@ -33,5 +33,6 @@ class CassandraAgentConfig(ContactKeys):
         "poll.interval.ms", 50, group=CAPTURE, doc="How often new changes are looked for."
     )  # fmt: skip
     max_batch_size: Annotated[Int, at_least(1)] = key(
-        "max.batch.size", 2000, group=CAPTURE, importance="low", doc="The most mutations that go into one batch."
+        "max.batch.size", 2000, group=CAPTURE, importance="low",
+        doc="The most mutations that go into one batch, of 1 MiB at most.",
     )  # fmt: skip

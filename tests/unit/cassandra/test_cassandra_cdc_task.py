@@ -13,6 +13,7 @@ from cdc_fixtures import segment_bytes, tables, updates
 from connect.api.deadline import Deadline
 from connect.api.records import Batch
 from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connectors.cassandra.log import agent
 from connectors.cassandra.log.agent import CassandraCdcTask
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
 
@@ -116,6 +117,15 @@ def test_all_changes_come_and_the_segments_go_when_their_ends_are_stored(folder:
     assert last.offset["finished"] is True
     task.stored([last])
     assert list(folder.iterdir()) == []
+    task.close()
+
+
+def test_a_batch_ends_once_it_has_so_many_bytes_of_the_log(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "BATCH_BYTES", 500)
+    task, _ = opened(folder, OffsetStore())
+    batches = polled(task)
+    assert set(changes(batches)) == expected("plain", "lz4")
+    assert max(len(batch) for batch in batches) < 100
     task.close()
 
 
