@@ -126,18 +126,19 @@ class PostgresLog:
             # Behind the snapshot that the slot exported the log begins: no change of it is in there.
             fence = self.position.fence_of(name.full).goes_on(order_of(table), last, None if exported else seen)
             after = last if fence.bounds else ()
-            self.position = replace(self.position, fences={**self.position.fences, name.full: fence})
+            # With the first rows it counts: until then the place in the position is one in the order of the last fence.
+            fences = {**self.position.fences, name.full: fence}
             for rows in self._snapshot.rows(table, after, self._session.page_rows):
                 place = replace(place, table=name.full, key=rows.last_key)
                 batch, bad, table = events.of_snapshot(table, rows, self.position, xid, clock_us)
                 if bad is not None:
                     yield bad
-                self.position = replace(self.position, snapshot=place)
+                self.position = replace(self.position, snapshot=place, fences=fences)
                 if batch is not None:
                     yield replace(batch, position=events.source_position(self.position))
                     self._session.pace(len(batch))
             place = SnapshotPlace((*place.done, name.full))
-            self.position = replace(self.position, snapshot=place, fences=ahead_of(self.position.fences, 0))
+            self.position = replace(self.position, snapshot=place, fences=ahead_of(fences, 0))
         self._snapshot.close()
         self.position = replace(self.position, snapshot=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))

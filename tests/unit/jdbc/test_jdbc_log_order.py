@@ -1,0 +1,52 @@
+"""A first read of PostgreSQL's tables that is broken off again and again while a table's order changes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from connectors.jdbc.log.fences import Seen
+from connectors.jdbc.log.pg_reader import PostgresLog
+from connectors.jdbc.log.position import LogPosition, SnapshotPlace
+from connectors.jdbc.log.segments import Fence, Segment
+from connectors.jdbc.tables import TableName
+
+TABLE = TableName("public", "orders")
+
+
+class BrokenOffError(Exception):
+    pass
+
+
+class Snapshot:
+    """A server that goes away before the first row; `after`: behind which keys it was asked for rows."""
+
+    def __init__(self):
+        self.after = []
+
+    def begin(self, exported):
+        return Seen("9:9:", 20_000), 0
+
+    def hold(self, name):
+        pass
+
+    def rows(self, table, after, page_rows):
+        self.after.append(after)
+        raise BrokenOffError
+        yield
+
+
+def test_a_key_of_the_order_before_is_never_taken_for_one_of_the_new_order():
+    database = SimpleNamespace(driver_arguments={}, border=None)
+    session = SimpleNamespace(config=None, database=database, stopping=None, tables=[TABLE], page_rows=10)
+    log = PostgresLog(session, None)
+    log._snapshot = snapshot = Snapshot()
+    first = Fence(("id",), (Segment(None),))
+    log.position = LogPosition(1, snapshot=SnapshotPlace((), TABLE.full, ("30",)), fences={TABLE.full: first})
+    ordered_anew = SimpleNamespace(events=SimpleNamespace(key=("code",)))
+    tables = SimpleNamespace(describe=lambda name: name, plan=lambda relation: ordered_anew)
+    for _ in range(3):
+        with pytest.raises(BrokenOffError):
+            list(log._tables(tables, None, None))
+    assert snapshot.after == [(), (), ()], "all rows come again, as the table has another order"
