@@ -46,8 +46,8 @@ def _check_path_format(value: str) -> str:
 
 
 class S3SinkConfig(FormatConfig):
-    """Confluent's S3 sink settings, and five of ours: rotate.size.bytes, rotate.idle.ms, buffer.max.bytes,
-    exactly.once, s3.request.timeout.ms."""
+    """Confluent's S3 sink settings, and some of ours: rotate.size.bytes, rotate.idle.ms, buffer.max.bytes,
+    exactly.once, partition.field.drop, s3.request.timeout.ms."""
 
     flush_size: Annotated[Int, at_least(1)] = key(
         "flush.size", doc="Records after which a file ends.", importance="high", group="Rotation"
