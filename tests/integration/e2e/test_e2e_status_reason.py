@@ -61,6 +61,9 @@ def test_a_sink_says_that_its_store_is_away_and_that_a_tail_waits_for_rows(worke
     away = task_of(worker, unique)
     assert away["state"] == "RUNNING"
     assert away["retrying_since"] <= away["next_attempt"]
+    about_it = [line for line in worker.log_path.read_text().splitlines() if "not reachable" in line]
+    assert about_it, worker.log_tail()
+    assert all(f"connector={unique}" in line and "task=0" in line for line in about_it), about_it
     own_s3.start()
     wait_for(lambda: task_of(worker, unique).get("waiting_for") == "rows", 120, "the tail's reason again")
     worker.call("DELETE", unique)
