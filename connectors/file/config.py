@@ -11,20 +11,22 @@ from connect.api.errors import ConfigProblem
 from connect.api.key_role import KeyRole
 
 
-def _path_problems(file: str | None, roots: tuple[str, ...]) -> Iterable[ConfigProblem]:
+def path_problems(name: str, file: str | None, roots: tuple[str, ...]) -> Iterable[ConfigProblem]:
+    """What is wrong with the path that the key `name` gives: the worker does not allow it."""
     if not file or not roots:
         return
     # Links count as where they lead: one in an allowed folder may lead out of it.
     real = Path(file).resolve()
     if not any(real.is_relative_to(Path(root).resolve()) for root in roots):
         yield ConfigProblem(
-            "file",
-            f"Invalid value {file} for configuration file: this worker allows the files and folders of its "
+            name,
+            f"Invalid value {file} for configuration {name}: this worker allows the files and folders of its "
             "file.stream.paths alone.",
         )
 
 
-def _paths_key() -> Any:
+def paths_key() -> Any:
+    """The leave that the worker gives."""
     doc = "Files, and folders with all in them, that the worker allows; none given: all."
     return key("file.stream.paths", (), doc=doc, group="", from_worker=True)
 
@@ -32,7 +34,7 @@ def _paths_key() -> Any:
 class FileStreamSourceConfig(ConnectorConfig):
     """What the source reads, and where to."""
 
-    paths: ListOf = _paths_key()
+    paths: ListOf = paths_key()
     file: String | None = key(
         "file",
         None,
@@ -52,7 +54,7 @@ class FileStreamSourceConfig(ConnectorConfig):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """The worker does not allow the file, or exactly-once delivery is asked for where no offset is kept."""
-        yield from _path_problems(self.file, self.paths)
+        yield from path_problems("file", self.file, self.paths)
         if not self.file and self.originals.get("exactly.once.support", "").strip().lower() == "required":
             yield ConfigProblem(
                 "exactly.once.support",
@@ -63,7 +65,7 @@ class FileStreamSourceConfig(ConnectorConfig):
 class FileStreamSinkConfig(ConnectorConfig):
     """Where the sink writes."""
 
-    paths: ListOf = _paths_key()
+    paths: ListOf = paths_key()
     file: String | None = key(
         "file",
         None,
@@ -74,4 +76,4 @@ class FileStreamSinkConfig(ConnectorConfig):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """The worker does not allow the file."""
-        yield from _path_problems(self.file, self.paths)
+        yield from path_problems("file", self.file, self.paths)

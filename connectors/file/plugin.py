@@ -1,4 +1,4 @@
-"""Declares the file source and the file sink. Cheap: neither Arrow nor the tasks are imported."""
+"""Declares the file connectors. Cheap: neither Arrow nor the tasks are imported."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final
 
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.file.config import FileStreamSinkConfig, FileStreamSourceConfig
+from connectors.file.data_config import DataFilesSourceConfig
 
 KAFKA_VERSION: Final = "4.1.0"
 """The Kafka release whose file connectors these stand in for."""
@@ -29,9 +30,18 @@ SINK = Plugin(
     doc="Appends the text of each value to a file, one line each.",
     capabilities=frozenset({Capability.OFFSETS_ALTERABLE}),
 )
+DATA_FILES = Plugin(
+    kind=PluginKind.SOURCE,
+    name="connect.file.DataFilesSourceConnector",
+    factory="connectors.file.data_source:DataFilesSourceConnector",
+    config=DataFilesSourceConfig,
+    version=KAFKA_VERSION,
+    doc="Reads the rows of Parquet, CSV and JSON files of a folder or a bucket, and of those that come, into a topic.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE}),
+)
 
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """The file source and the file sink."""
-    return [SOURCE, SINK]
+    """The file source, the file sink and the source of data files."""
+    return [SOURCE, SINK, DATA_FILES]

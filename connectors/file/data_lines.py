@@ -1,0 +1,245 @@
+"""Files of lines, CSV and JSON: cut anywhere, as a line belongs to the piece in which it begins."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from connect.api.errors import ConnectError, SchemaError
+from connect.api.records import Column
+from connectors.file.data_config import DataFilesSourceConfig
+from connectors.file.data_formats import BadLine, Page, Piece, cut
+from connectors.file.data_store import DataFile, DataStore
+
+_BLOCK_BYTES: Final = 4 * 2**20
+_LINE_MAX_BYTES: Final = 64 * 2**20
+_NEWLINE: Final = 10
+_QUOTE: Final = 34
+_SAMPLE_BYTES: Final = 64 * 2**10
+_ARROW_TYPES: Final = {
+    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "float32": pa.float32(),
+    "float64": pa.float64(), "boolean": pa.bool_(), "date": pa.date32(), "timestamp": pa.timestamp("ms", tz="UTC"),
+}  # fmt: skip
+
+
+class Line(NamedTuple):
+    """A line without its end, and the byte at which it begins."""
+
+    start: int
+    text: bytes
+
+
+class LineParser(Protocol):
+    """Makes rows of lines."""
+
+    def header(self, first: bytes) -> int:
+        """How many lines at the beginning of a file are no rows; `first` is its first one, which is looked at."""
+
+    def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
+        """The rows of lines, none of which is empty, and those that are none, by the byte at which each begins."""
+
+
+class LineFiles:
+    """Implements DataFormat; places are bytes."""
+
+    def __init__(self, parser: LineParser, page_rows: int, *, is_multiline: bool = False) -> None:
+        """`is_multiline`: values in quotes may hold line ends. Such a file is not cut, as only its beginning tells
+        which quotes open a value.
+        """
+        self._parser = parser
+        self._page_rows = page_rows
+        self._is_multiline = is_multiline
+
+    def pieces(self, store: DataStore, file: DataFile, rows: int, size_bytes: int) -> Sequence[Piece]:
+        """Rows are estimated from the lines at the beginning of the file."""
+        with store.open(file.path) as opened:
+            sample = opened.read(_SAMPLE_BYTES)
+        row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
+        total = -(-file.size_bytes // row_bytes)
+        parts = 1 if self._is_multiline else max(1, -(-total // rows), -(-file.size_bytes // size_bytes))
+        return [
+            Piece(start, stop, -(-(stop - start) // row_bytes), stop - start)
+            for start, stop in cut(0, file.size_bytes, parts)
+        ]
+
+    def pages(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[Page]:
+        """So many lines at a time; the last line of a file needs no end."""
+        for lines, behind in self._lines(store, path, start, stop):
+            column, bad = self._parser.rows(lines)
+            yield Page(column, behind, bad)
+
+    def count(self, store: DataStore, path: str, start: int, stop: int) -> int:
+        """All lines that are not empty."""
+        return sum(len(lines) for lines, _ in self._lines(store, path, start, stop))
+
+    def _lines(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[tuple[list[Line], int]]:
+        """Lines that begin in start..stop-1, and the byte behind them."""
+        with store.open(path) as file:
+            first = self._first_line(file, path)
+            if not first:
+                return
+            skipped = self._parser.header(first)
+            place = _line_start(file, start)
+            if place == 0 and skipped:
+                place = len(first)
+            while place < stop:
+                block = self._whole_lines(file, place, path)
+                if not block:
+                    return
+                for lines, behind in self._cut(block, place, stop):
+                    yield lines, behind
+                    place = behind
+
+    def _cut(self, block: bytes, first: int, stop: int) -> Iterator[tuple[list[Line], int]]:
+        ends = self._ends(block).tolist()
+        if not ends or ends[-1] != len(block) - 1:
+            # The last line needs no end; nor has one what begins with a quote that nothing closes.
+            ends.append(len(block))
+        lines: list[Line] = []
+        at = 0
+        for end in ends:
+            if first + at >= stop:
+                break
+            text = block[at:end].removesuffix(b"\r")
+            if text.strip():
+                lines.append(Line(first + at, text))
+            at = min(end + 1, len(block))
+            if len(lines) == self._page_rows:
+                yield lines, first + at
+                lines = []
+        yield lines, first + at
+
+    def _ends(self, block: bytes) -> Any:
+        """Where lines end that are ends of rows; `block` begins with a row."""
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == _NEWLINE)
+        if self._is_multiline:
+            ends = ends[np.cumsum(data == _QUOTE)[ends] % 2 == 0]
+        return ends
+
+    def _first_line(self, file: Any, path: str) -> bytes:
+        """With its end; empty: there is none."""
+        block = self._whole_lines(file, 0, path)
+        ends = self._ends(block)
+        return block[: ends[0] + 1] if len(ends) else block
+
+    def _whole_lines(self, file: Any, place: int, path: str) -> bytes:
+        """Lines from a place on, as many as a block has; at the end of the file the last one, too. Empty: no more."""
+        file.seek(place)
+        block: bytes = file.read(_BLOCK_BYTES)
+        while len(block) >= _BLOCK_BYTES and not len(ends := self._ends(block)):
+            if len(block) > _LINE_MAX_BYTES:
+                raise ConnectError(f"The line at byte {place} of {path} is longer than {_LINE_MAX_BYTES} bytes.")
+            more = file.read(_BLOCK_BYTES)
+            if not more:
+                return block
+            block += more
+        return block if len(block) < _BLOCK_BYTES else block[: int(ends[-1]) + 1]
+
+
+class JsonLines:
+    """A JSON value per line, schemaless. Implements LineParser."""
+
+    def header(self, first: bytes) -> int:  # noqa: ARG002 - the protocol's
+        """None."""
+        return 0
+
+    def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
+        """As `json` reads them: whole numbers of any size stay what they are."""
+        rows, bad = [], {}
+        for line in lines:
+            try:
+                rows.append(json.loads(line.text))
+            except ValueError as error:
+                bad[line.start] = BadLine(line.text, SchemaError(f"This line is no JSON: {error}.", key="format"))
+        return Column.from_rows(rows, None), bad
+
+
+class CsvLines:
+    """Values with a delimiter, each line a struct; an empty value without quotes is null. Implements LineParser."""
+
+    def __init__(self, config: DataFilesSourceConfig) -> None:
+        self._delimiter = config.csv_delimiter
+        self._has_header = config.csv_header
+        self._columns: Sequence[str] = config.csv_columns
+        self._types = config.column_types
+        self._is_multiline = config.csv_multiline
+
+    def header(self, first: bytes) -> int:
+        """The columns of this file are those of its first line, where it has such a line."""
+        if self._has_header:
+            table = self._read(first, None)
+            self._columns = table.column_names
+        unknown = sorted(set(self._types) - set(self._columns))
+        if unknown and self._columns:
+            raise ConnectError(
+                f"There is no column {', '.join(unknown)} in a file with {', '.join(self._columns)}.", key="csv.types"
+            )
+        return int(self._has_header)
+
+    def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
+        """All at once; where some line is no row, line by line."""
+        try:
+            if not any(line.text.count(b'"') % 2 for line in lines):
+                return self._column(lines), {}
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass  # which of them is told below
+        good, bad = [], {}
+        for line in lines:
+            if line.text.count(b'"') % 2:
+                bad[line.start] = BadLine(line.text, SchemaError("A quote of this line is never closed.", key="format"))
+                continue
+            try:
+                self._column([line])
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                told = " ".join(str(error).split())
+                bad[line.start] = BadLine(
+                    line.text, SchemaError(f"This line is no row of its file: {told}", key="csv.types")
+                )
+            else:
+                good.append(line)
+        return self._column(good), bad
+
+    def _column(self, lines: Sequence[Line]) -> Column:
+        types = {name: _ARROW_TYPES.get(self._types.get(name, "string"), pa.string()) for name in self._columns}
+        if lines:
+            table = self._read(b"\n".join(line.text for line in lines) + b"\n", types).combine_chunks()
+            arrays = [table[name].combine_chunks() for name in self._columns]
+            arrays = [a.chunk(0) if isinstance(a, pa.ChunkedArray) else a for a in arrays]
+        else:
+            arrays = [pa.array([], kind) for kind in types.values()]
+        return Column.from_arrow(pa.StructArray.from_arrays(arrays, names=list(self._columns)))
+
+    def _read(self, text: bytes, types: dict[str, Any] | None) -> pa.Table:
+        names = None if types is None else list(types)
+        return pacsv.read_csv(
+            io.BytesIO(text),
+            pacsv.ReadOptions(use_threads=False, column_names=names, block_size=max(2, len(text) + 1)),
+            pacsv.ParseOptions(
+                delimiter=self._delimiter, ignore_empty_lines=False, newlines_in_values=self._is_multiline
+            ),
+            pacsv.ConvertOptions(
+                column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+                true_values=["true", "TRUE", "True", "1"], false_values=["false", "FALSE", "False", "0"],
+            ),
+        )  # fmt: skip
+
+
+def _line_start(file: Any, place: int) -> int:
+    """The first byte at or behind `place` at which a line begins."""
+    if place == 0:
+        return 0
+    at = place - 1
+    file.seek(at)
+    while block := file.read(_SAMPLE_BYTES):
+        found = block.find(b"\n")
+        if found >= 0:
+            return int(at + found + 1)
+        at += len(block)
+    return int(at)

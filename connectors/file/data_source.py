@@ -1,0 +1,247 @@
+"""The source of data files: each file of a folder once, from where its offset says; in bulk or as files come.
+
+A file is whole when it appears: whoever writes it moves it there once it is done. What is appended later is not read.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.bulk import BulkPlan, Split, SplitSize
+from connect.api.config import ConnectorConfig
+from connect.api.connector import SourceContext
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import Batch, Column, SourcePosition
+from connect.api.time_types import TimePrecision
+from connectors.file.data_config import DataFilesSourceConfig
+from connectors.file.data_formats import DataFormat, Page
+from connectors.file.data_lines import CsvLines, JsonLines, LineFiles
+from connectors.file.data_parquet import ParquetFiles
+from connectors.file.data_store import DataFile, DataStore
+
+_log = logging.getLogger(__name__)
+_TASK: Final = "data.files.task"
+_BULK_ROWS: Final = 20_000
+"""A bulk read is there to be fast: batch.max.rows suits files that come one by one."""
+_LOOK_S: Final = 0.2
+
+
+class DataFilesSourceConnector:
+    """Shares the files out among tasks, or among the lanes of a backfill."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        assert isinstance(config, DataFilesSourceConfig)
+        self._config = config
+
+    def check(self, deadline: Deadline) -> Sequence[str]:
+        """List the folder, and read the first file's beginning. ConfigError names what to change."""
+        del deadline
+        store, files = DataStore(self._config), format_of(self._config, 1)
+        found = store.list()
+        if not found:
+            return [f"No file of {self._config.folder} matches files={self._config.files} now."]
+        with_first = files.pages(store, found[0].path, 0, found[0].size_bytes)
+        next(with_first, None)
+        return []
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Each has the files whose path falls to it."""
+        return [dict(self._config.originals) | {_TASK: f"{number}/{max_tasks}"} for number in range(max_tasks)]
+
+    def task(self, config: Mapping[str, str]) -> DataFilesSourceTask:
+        """A task, not yet open."""
+        number, _, count = config.get(_TASK, "0/1").partition("/")
+        return DataFilesSourceTask(DataFilesSourceConfig.parse(config), int(number), int(count))
+
+    def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
+        """Every file that is there now, in pieces. ConnectError: there is none, or one is broken."""
+        del deadline
+        store, files = DataStore(self._config), format_of(self._config, _BULK_ROWS)
+        found = store.list()
+        if not found:
+            raise ConnectError(f"No file of {self._config.folder} matches files={self._config.files}.", key="files")
+        splits: list[Split] = []
+        ends: list[SourcePosition] = []
+        for file in found:
+            pieces = files.pieces(store, file, size.rows, size.size_bytes)
+            ends.append(_position(file, pieces[-1].stop, is_read=True))
+            for piece in pieces:
+                bounds = {"file": file.path, "size": file.size_bytes, "from": piece.start, "to": piece.stop}
+                splits.append(Split(f"{len(splits):08d}", bounds, piece.rows, piece.size_bytes))
+        shown = [f"{file.path}: {file.size_bytes:,} bytes" for file in found[:10]]
+        return BulkPlan(splits, ends, [*shown, *([f"and {len(found) - 10} more files"] if len(found) > 10 else [])])
+
+    def bulk_reader(self) -> DataFilesReader:
+        """A reader of pieces of files."""
+        return DataFilesReader(self._config)
+
+
+class DataFilesReader:
+    """Reads pieces of files. Owned by one thread. Implements BulkReader."""
+
+    def __init__(self, config: DataFilesSourceConfig) -> None:
+        """Opens nothing."""
+        self._topic = config.topic
+        self._store = DataStore(config)
+        self._format = format_of(config, max(_BULK_ROWS, config.batch_max_rows))
+
+    def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
+        """The rows of a piece. ConnectError: a line of it is no row, or the file is another one than was planned."""
+        file, start, stop = self._piece(split)
+        begin = start if after is None else _number(after["place"])
+        for page in self._format.pages(self._store, file.path, begin, stop):
+            for place, line in sorted(page.bad.items()):
+                raise ConnectError(f"{file.path}, byte {place}: {line.error}", fix="Mend the line, and run it again.")
+            yield Batch(self._topic, page.rows, position=_position(file, page.next_place, is_read=False))
+
+    def count(self, split: Split) -> int:
+        """How many rows the piece has now."""
+        file, start, stop = self._piece(split)
+        return self._format.count(self._store, file.path, start, stop)
+
+    def close(self) -> None:
+        """Nothing is open between two calls."""
+
+    def _piece(self, split: Split) -> tuple[DataFile, int, int]:
+        bounds = split.bounds
+        file = DataFile(str(bounds["file"]), _number(bounds["size"]))
+        now = self._store.size(file.path)
+        if now != file.size_bytes:
+            raise ConnectError(
+                f"{file.path} has {now} bytes, and had {file.size_bytes} when it was planned.",
+                key="folder",
+                fix="Put the file back as it was, or begin again under another name, into a new topic.",
+            )
+        return file, _number(bounds["from"]), _number(bounds["to"])
+
+
+class DataFilesSourceTask:
+    """Reads its files one after the other. Owned by the task thread."""
+
+    def __init__(self, config: DataFilesSourceConfig, number: int, count: int) -> None:
+        self._topic = config.topic
+        self._number = number
+        self._count = count
+        self._look_s = config.poll_interval_ms / 1000
+        self._store = DataStore(config)
+        self._format = format_of(config, config.batch_max_rows)
+        self._ctx: SourceContext | None = None
+        self._read: dict[str, int] = {}
+        self._given: dict[str, int] = {}
+        """How far a file is that is being read, by what `poll` gave: less of it may be stored yet."""
+        self._waiting: list[DataFile] = []
+        self._pages: Iterator[Batch] | None = None
+        self._next_look_s = 0.0
+
+    def open(self, ctx: SourceContext) -> None:
+        """Nothing is opened before a file is there."""
+        self._ctx = ctx
+
+    def poll(self, deadline: Deadline) -> Batch | None:
+        """The next rows of a file; a file without rows gives a batch without any. Errors as of the store."""
+        while self._pages is None:
+            if not self._waiting and time.monotonic() >= self._next_look_s:
+                self._look()
+            if self._waiting:
+                self._pages = self._batches(self._waiting.pop(0))
+            elif not deadline.wait(min(_LOOK_S, self._look_s)):
+                return None
+        try:
+            batch = next(self._pages)
+        except StopIteration:
+            self._pages = None
+            return self.poll(deadline)
+        except ConnectError:
+            self._forget()
+            raise
+        return batch
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """Files are left where they are."""
+
+    def close(self) -> None:
+        """Close what is being read."""
+        self._pages = None
+
+    def _look(self) -> None:
+        self._next_look_s = time.monotonic() + self._look_s
+        for file in self._store.list():
+            if zlib.crc32(file.path.encode()) % self._count != self._number:
+                continue
+            known = self._read.get(file.path)
+            if known is None:
+                known = self._known(file)
+            if known is None:
+                self._waiting.append(file)
+            elif known != file.size_bytes:
+                _log.warning("%s was read when it had %d bytes; what it has now is not read.", file.path, known)
+                self._read[file.path] = file.size_bytes
+
+    def _known(self, file: DataFile) -> int | None:
+        """The size of a file that was read to its end before; None: it was not."""
+        assert self._ctx is not None
+        stored = self._ctx.stored_offset({"file": file.path})
+        if stored is None or not stored.get("is_read"):
+            return None
+        self._read[file.path] = _number(stored["size"])
+        return self._read[file.path]
+
+    def _batches(self, file: DataFile) -> Iterator[Batch]:
+        assert self._ctx is not None
+        start = self._given.get(file.path)
+        if start is None:
+            stored = self._ctx.stored_offset({"file": file.path})
+            start = 0 if stored is None else _number(stored["place"])
+        stop = self._format.pieces(self._store, file, 1 << 62, 1 << 62)[-1].stop
+        pages = self._format.pages(self._store, file.path, start, stop)
+        held = next(pages, None)
+        while held is not None:
+            following = next(pages, None)
+            self._given[file.path] = held.next_place
+            yield self._batch(file, held, is_last=following is None)
+            held = following
+        self._given.pop(file.path, None)
+        if self._read.get(file.path) is None:
+            self._read[file.path] = file.size_bytes
+            yield Batch(self._topic, Column.nulls(0), position=_position(file, stop, is_read=True))
+
+    def _batch(self, file: DataFile, page: Page, *, is_last: bool) -> Batch:
+        assert self._ctx is not None
+        position = _position(file, page.next_place, is_read=is_last)
+        if page.bad:
+            lines = [page.bad[place] for place in sorted(page.bad)]
+            texts = Column.from_rows([line.text for line in lines], s.BYTES)
+            self._ctx.reject(
+                Batch(self._topic, texts, position=position), dict(enumerate(line.error for line in lines))
+            )
+        if is_last:
+            self._read[file.path] = file.size_bytes
+        return Batch(self._topic, page.rows, position=position)
+
+    def _forget(self) -> None:
+        """Look again, as what was being read failed: it goes on behind what was given."""
+        self._pages, self._waiting, self._next_look_s = None, [], 0.0
+
+
+def format_of(config: DataFilesSourceConfig, page_rows: int) -> DataFormat:
+    """How the files are read."""
+    if config.format == "parquet":
+        return ParquetFiles(page_rows, TimePrecision(config.time_precision_mode))
+    if config.format == "json":
+        return LineFiles(JsonLines(), page_rows)
+    return LineFiles(CsvLines(config), page_rows, is_multiline=config.csv_multiline)
+
+
+def _position(file: DataFile, place: int, *, is_read: bool) -> SourcePosition:
+    return SourcePosition({"file": file.path}, {"place": place, "size": file.size_bytes, "is_read": is_read})
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value

@@ -1,0 +1,87 @@
+"""Where data files are: a folder of this machine or of a bucket. Lists and opens; decides nothing about rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.file.data_config import S3, DataFilesSourceConfig
+
+_HIDDEN: Final = (".", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file as it was listed."""
+
+    path: str
+    size_bytes: int
+
+
+class DataStore:
+    """One folder. Owned by one thread."""
+
+    def __init__(self, config: DataFilesSourceConfig) -> None:
+        """Connects to nothing."""
+        self._folder = config.folder.removeprefix(S3).rstrip("/") if config.is_s3 else config.folder
+        self._pattern = config.files
+        self._files = _bucket(config) if config.is_s3 else pafs.LocalFileSystem()
+        self._shown = config.folder
+
+    def list(self) -> Sequence[DataFile]:
+        """The files of the folder now, by path. ConfigError: there is no such folder. RetriableError: it is away."""
+        with self._translated(self._shown):
+            found = self._files.get_file_info(pafs.FileSelector(self._folder, recursive=True))
+        files = [DataFile(info.path, info.size) for info in found if info.type is pafs.FileType.File]
+        return sorted((file for file in files if self._is_wanted(file.path)), key=lambda file: file.path)
+
+    def size(self, path: str) -> int:
+        """How large a file is now. ConnectError: it is gone."""
+        with self._translated(path):
+            info = self._files.get_file_info(path)
+        if info.type is not pafs.FileType.File:
+            raise ConnectError(f"File {path} is gone.", key="folder", fix="Put it back, or begin anew without it.")
+        return int(info.size)
+
+    @contextmanager
+    def open(self, path: str) -> Iterator[Any]:
+        """A file for reading at any place. RetriableError: it cannot be read now, also from within the block."""
+        with self._translated(path), self._files.open_input_file(path) as file:
+            yield file
+
+    def _is_wanted(self, path: str) -> bool:
+        below = path[len(self._folder) :].lstrip("/")
+        return not any(part.startswith(_HIDDEN) for part in below.split("/")) and fnmatchcase(below, self._pattern)
+
+    @contextmanager
+    def _translated(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise ConfigError(f"There is no {what}.", key="folder", fix="Name a folder that is there.") from error
+        except PermissionError as error:
+            raise ConfigError(
+                f"{what} may not be read: {error}.", key="folder", fix="Grant the right to list and to read."
+            ) from error
+        except pa.ArrowInvalid:
+            raise  # about what is in the file
+        except OSError as error:
+            raise RetriableError(f"{what} cannot be read now: {error}.") from error
+
+
+def _bucket(config: DataFilesSourceConfig) -> Any:
+    endpoint = config.store_url
+    return pafs.S3FileSystem(
+        access_key=config.access_key_id or None,
+        secret_key=config.secret_access_key.get_secret_value() or None,
+        region=config.region,
+        endpoint_override=endpoint.rpartition("://")[2].rstrip("/") or None,
+        scheme="http" if endpoint.startswith("http://") else "https",
+    )
