@@ -1,4 +1,4 @@
-"""Tables in bulk: the same mark, ranges and reading plans as a table's first read, offered to any engine as splits."""
+"""Tables in bulk: the same mark and the same splits as a table's first read, offered to any engine."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc import offsets
 from connectors.jdbc.assemble import Assembly, assembled
-from connectors.jdbc.bulk_splits import TableSplit, cut, table_size
 from connectors.jdbc.catalog import choose_tables, list_tables
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.first_read import NotSplit, SafeMark, has_integer_key, key_span, range_plan
+from connectors.jdbc.first_read import NotSplit, SafeMark, has_integer_key, key_span
 from connectors.jdbc.id_order import out_of_order
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.query import select
 from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
+from connectors.jdbc.splits import TableSplit, cut, split_plan, table_size
 from connectors.jdbc.tables import TableName
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ def _unsplit(table: TableName, keys: range | None) -> list[str]:
 
 
 def _statement(database: Database, assembly: Assembly, config: JdbcSourceConfig, split: TableSplit) -> str:
-    plan = range_plan(assembly, config, split.first, split.number, None)
+    plan = split_plan(assembly, config, split, None)
     assert plan.guard is not None
     statement = select(plan.source, plan.mode.order, conditions=plan.guard.begin(database))
     dialect = database.connection.dialect
@@ -169,7 +169,7 @@ class JdbcBulkReader:
 
     def _plan(self, database: Database, wanted: TableSplit, after: Offset | None) -> ReadingPlan:
         assembly = assembled(database, wanted.table, self._config)
-        plan = range_plan(assembly, self._config, wanted.first, wanted.number, after)
+        plan = split_plan(assembly, self._config, wanted, after)
         return replace(plan, page_rows=self._config.paced(max(PAGE_ROWS, self._config.batch_max_rows)))
 
     def _asked(self, ask: Callable[[Database], T]) -> T:

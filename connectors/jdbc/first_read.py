@@ -1,4 +1,4 @@
-"""The first full read of a table in ranges of its key: where it ends, how it is cut, and one range of it as a plan.
+"""The first full read of a table in splits: where it ends, and what is stored of it.
 
 The first read has the rows before a mark behind which nothing can appear any more; following the table begins at the
 mark. So the two have no row in common and miss none, whenever each range is read.
@@ -7,25 +7,19 @@ mark. So the two have no row in common and miss none, whenever each range is rea
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 import sqlalchemy as sa
 
 from connectors.jdbc import offsets
 from connectors.jdbc.assemble import Assembly, assembled
 from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.cursors import has_index
 from connectors.jdbc.database import Database
-from connectors.jdbc.forms import DateTimes, TimestampForm
-from connectors.jdbc.modes import Ordering, key_of, literal
 from connectors.jdbc.offsets import Offset
-from connectors.jdbc.pages import Page
-from connectors.jdbc.query import Edge
-from connectors.jdbc.reading import ReadingPlan
 from connectors.jdbc.safe import HeldIds
+from connectors.jdbc.splits import TableSplit, cuts_of, len_of, split_at
 from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import Projection, Raw
 from connectors.jdbc.zone import unrepeated_us, zone
@@ -55,6 +49,10 @@ class FirstRead:
     def ranges(self) -> range:
         """The numbers of the ranges."""
         return range(len(self.bounds) + 1)
+
+    def split(self, table: TableName, number: int) -> TableSplit:
+        """One of its ranges."""
+        return split_at(table, self.mark, self.bounds)[number]
 
     @property
     def offset(self) -> Offset:
@@ -156,11 +154,11 @@ def has_integer_key(assembly: Assembly) -> bool:
 
 def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:
     """Where to cut the keys. NotSplit when they are too few."""
-    span = most - least + 1
-    parts = min(parallelism, span // LEAST_KEYS)
+    keys = range(least, most + 1)
+    parts = min(parallelism, len_of(keys) // LEAST_KEYS)
     if parts < 2:
-        raise NotSplit(f"its keys span {span}")
-    return tuple(least + span * part // parts for part in range(1, parts))
+        raise NotSplit(f"its keys span {len_of(keys)}")
+    return cuts_of(keys, parts)
 
 
 def _check_order(assembly: Assembly, config: JdbcSourceConfig, dialect: str) -> None:
@@ -170,92 +168,3 @@ def _check_order(assembly: Assembly, config: JdbcSourceConfig, dialect: str) -> 
         raise NotSplit("its timestamps are text, numbers or dates")
     if config.timestamp_initial == -1:
         raise NotSplit("timestamp.initial=-1 begins now")
-
-
-def range_plan(
-    assembly: Assembly, config: JdbcSourceConfig, first: FirstRead, number: int, stored: Offset | None
-) -> ReadingPlan:
-    """How to read one range of a table, from where its stored offset says."""
-    table = assembly.table
-    assert table is not None
-    base = assembly.plan(offsets.table_partition(table), first.mark)
-    key = assembly.key()
-    limits = [*_limits(assembly, config, first.mark), *_keys(key, first.bounds, number)]
-    names = (assembly.shape.key or (assembly.shape.row_id or "",))[:1]
-    return replace(
-        base,
-        label=f"{base.label}, key range {number + 1} of {len(first.ranges)}",
-        partition=offsets.range_partition(table, number),
-        mode=Range(key, first.mark, stored),
-        paged=assembly.dialect == "sqlite" and has_index(assembly.shape, names),
-        bound=None,
-        guard=Always(limits),
-        blind_spots=(),
-        described=None,
-    )
-
-
-def _keys(key: Ordering, cuts: Sequence[int], number: int) -> list[sa.ColumnElement[bool]]:
-    column = key.expressions[0]
-    low = [column >= literal(cuts[number - 1])] if number > 0 else []
-    return [*low, column < literal(cuts[number])] if number < len(cuts) else low
-
-
-def _limits(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
-    if config.mode == "incrementing":
-        column, last = assembly.ids().expressions[0], offsets.id_of(mark)
-        assert last is not None
-        return [column > literal(config.incrementing_initial), column <= literal(last)]
-    column, _ = assembly.timestamp()
-    instants = assembly.timestamp_columns()[0].raw is Raw.INSTANT
-    form = DateTimes(None if instants else zone(config.db_timezone))
-    begin, end = form.edge(config.begin_ms * 1000), offsets.instant_us_of(mark)
-    assert end is not None
-    if config.mode == "timestamp":
-        return [column > begin.high, column < form.edge(end + 1).low]
-    # Following goes on with the rows of the mark's own instant, whose ids are above the initial one.
-    id_ = assembly.ids().expressions[0]
-    first = sa.or_(column > begin.high, id_ > literal(config.incrementing_initial))
-    return [column >= begin.low, first, column < form.edge(end).low]
-
-
-class Range:
-    """One range in the order of the key. Implements Mode."""
-
-    def __init__(self, key: Ordering, mark: Offset, stored: Offset | None) -> None:
-        self.order = key.expressions
-        self.keep: tuple[int, ...] = ()
-        self._key = key
-        self._mark = mark
-        self._last = offsets.range_progress_of(stored, mark)
-
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
-        """Behind the last delivered key."""
-        return [Edge.at(literal(value)) for value in self._last or ()]
-
-    def delivered(self, page: Page) -> Offset | None:
-        """How far the range was read, or that it is finished."""
-        if page.following is None:
-            return offsets.range_finished(self._mark)
-        self._last = key_of(page, self._key)
-        return offsets.range_progress(self._mark, self._last)
-
-    def finished(self) -> Offset | None:
-        """A range without further rows is finished, too."""
-        return offsets.range_finished(self._mark)
-
-
-@dataclass(frozen=True, slots=True)
-class Always:
-    """The same conditions on every pass. Implements Guard."""
-
-    conditions: Sequence[sa.ColumnElement[bool]]
-
-    def begin(self, database: Database) -> Sequence[sa.ColumnElement[Any]]:  # noqa: ARG002 - the protocol's
-        """The conditions."""
-        return self.conditions
-
-    @property
-    def is_waiting(self) -> bool:
-        """Nothing is held back."""
-        return False

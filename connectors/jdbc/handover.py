@@ -20,10 +20,11 @@ from connectors.jdbc import offsets
 from connectors.jdbc.assemble import assembled
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.first_read import Beginning, FirstRead, NotSplit, range_plan
+from connectors.jdbc.first_read import Beginning, FirstRead, NotSplit
 from connectors.jdbc.followed import Followed, Reject, StoredOffset
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
+from connectors.jdbc.splits import split_plan
 from connectors.jdbc.tables import Part
 
 _log = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ class PartReader:
         # Inside, as a plan asks the database, too.
         def plan(database: Database) -> ReadingPlan:
             table, config = self._part.table, self._around.config
-            return range_plan(assembled(database, table, config), config, first, number, known)
+            return split_plan(assembled(database, table, config), config, first.split(table, number), known)
 
         return self._around.asked(plan)
 

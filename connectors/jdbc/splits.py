@@ -1,0 +1,221 @@
+"""A table cut into splits, ranges of its key behind a mark, and the plan that reads one of them.
+
+A first read by tasks and a bulk read by the lanes of a backfill are both made of these. Nothing is asked of the
+database here but how large a table is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
+
+import sqlalchemy as sa
+
+from connect.api.bulk import Split, SplitSize
+from connectors.jdbc import offsets
+from connectors.jdbc.assemble import Assembly
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.cursors import has_index
+from connectors.jdbc.database import Database
+from connectors.jdbc.forms import DateTimes, TimestampForm
+from connectors.jdbc.modes import Ordering, key_of, literal
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.pages import Page
+from connectors.jdbc.query import Edge
+from connectors.jdbc.reading import ReadingPlan
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import Raw
+from connectors.jdbc.zone import zone
+
+_DOING = "asking for the size of a table"
+_SIZES = {
+    "postgresql": "SELECT reltuples::bigint, pg_catalog.pg_table_size(oid) FROM pg_catalog.pg_class "
+    "WHERE oid = to_regclass(:quoted)",
+    "mysql": "SELECT table_rows, data_length FROM information_schema.tables "
+    "WHERE table_schema = :schema AND table_name = :name",
+}
+_SIZES["mariadb"] = _SIZES["mysql"]
+
+
+class TableSize(NamedTuple):
+    """Estimates; 0 bytes: not known."""
+
+    rows: int
+    size_bytes: int
+
+
+_UNKNOWN = TableSize(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSplit:
+    """The keys from `begin` on and before `end` of the rows before the mark; None: no limit on that side."""
+
+    table: TableName
+    mark: Offset
+    begin: int | None
+    end: int | None
+    size: TableSize = _UNKNOWN
+    place: int = 0
+    """Which of its table it is."""
+
+    @classmethod
+    def of(cls, split: Split) -> TableSplit:
+        """What `as_split` wrote."""
+        bounds = cast("Any", split.bounds)
+        table = TableName(bounds["schema"], bounds["table"])
+        return cls(table, bounds["mark"], bounds["from"], bounds["to"])
+
+    @property
+    def as_split(self) -> Split:
+        """The split of the contract."""
+        bounds = {
+            "schema": self.table.schema, "table": self.table.name, "mark": dict(self.mark),
+            "from": self.begin, "to": self.end,
+        }  # fmt: skip
+        # No two tables have one id: what is escaped is never NUL, which "-00" would stand for.
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "._") else f"-{ord(c):02x}" for c in self.table.full)
+        return Split(f"{name}-{self.place:06d}", bounds, self.size.rows, self.size.size_bytes)
+
+    @property
+    def label(self) -> str:
+        """Its keys, for messages."""
+        low = "" if self.begin is None else f" from {self.begin}"
+        high = "" if self.end is None else f" before {self.end}"
+        return f"its keys{low}{high}" if low or high else "all of its keys"
+
+
+def split_at(table: TableName, mark: Offset, cuts: Sequence[int], size: TableSize = _UNKNOWN) -> Sequence[TableSplit]:
+    """The table cut before each of these keys; no key is left out. `size`: of each split, about."""
+    lows, highs = [None, *cuts], [*cuts, None]
+    return [
+        TableSplit(table, mark, low, high, size, place)
+        for place, (low, high) in enumerate(zip(lows, highs, strict=True))
+    ]
+
+
+def cuts_of(keys: range, parts: int) -> tuple[int, ...]:
+    """The keys before which so many ranges of equal width are cut."""
+    return tuple(keys.start + len_of(keys) * part // parts for part in range(1, parts))
+
+
+def cut(table: TableName, mark: Offset, keys: range | None, size: TableSize, wanted: SplitSize) -> Sequence[TableSplit]:
+    """Ranges of equal width that together have every key; one split where there is no integer key."""
+    parts = 1
+    if keys is not None:
+        parts = max(1, -(-size.rows // wanted.rows), -(-size.size_bytes // wanted.size_bytes))
+        parts = min(parts, len_of(keys))
+    each = TableSize(-(-size.rows // parts), -(-size.size_bytes // parts))
+    return split_at(table, mark, () if keys is None else cuts_of(keys, parts), each)
+
+
+def len_of(keys: range) -> int:
+    """How many keys; len() of a range ends at 63 bits."""
+    return keys.stop - keys.start
+
+
+def table_size(database: Database, assembly: Assembly) -> TableSize:
+    """As the catalog estimates it; rows are counted where it cannot say."""
+    size = _estimate(database, assembly.table)
+    if size.rows <= 0:
+        counted = sa.select(sa.func.count()).select_from(assembly.source.relation)
+        size = TableSize(int(database.scalar(counted, _DOING)), size.size_bytes)
+    database.end_transaction()
+    return size
+
+
+def _estimate(database: Database, table: TableName | None) -> TableSize:
+    asked = _SIZES.get(database.dialect_name)
+    if asked is None or table is None:
+        return _UNKNOWN
+    given = {"schema": table.schema, "name": table.name, "quoted": table.quoted}
+    wanted = {name: value for name, value in given.items() if f":{name}" in asked}
+    rows = database.rows(sa.text(asked).bindparams(**wanted), _DOING)
+    if not rows or rows[0][0] is None:
+        return _UNKNOWN
+    return TableSize(int(rows[0][0]), int(rows[0][1] or 0))
+
+
+def split_plan(assembly: Assembly, config: JdbcSourceConfig, split: TableSplit, stored: Offset | None) -> ReadingPlan:
+    """How to read a split, from where its stored offset says."""
+    base = assembly.plan(offsets.table_partition(split.table), split.mark)
+    key = assembly.key()
+    names = (assembly.shape.key or (assembly.shape.row_id or "",))[:1]
+    return replace(
+        base,
+        label=f"{base.label}, {split.label}",
+        partition=offsets.range_partition(split.table, split.place),
+        mode=Range(key, split.mark, stored),
+        paged=assembly.dialect == "sqlite" and has_index(assembly.shape, names),
+        bound=None,
+        guard=Always([*_limits(assembly, config, split.mark), *_keys(key, split)]),
+        blind_spots=(),
+        described=None,
+    )
+
+
+def _keys(key: Ordering, split: TableSplit) -> list[sa.ColumnElement[bool]]:
+    column = key.expressions[0]
+    low = [] if split.begin is None else [column >= literal(split.begin)]
+    return low if split.end is None else [*low, column < literal(split.end)]
+
+
+def _limits(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
+    if config.mode == "incrementing":
+        column, last = assembly.ids().expressions[0], offsets.id_of(mark)
+        assert last is not None
+        return [column > literal(config.incrementing_initial), column <= literal(last)]
+    column, _ = assembly.timestamp()
+    instants = assembly.timestamp_columns()[0].raw is Raw.INSTANT
+    form = DateTimes(None if instants else zone(config.db_timezone))
+    begin, end = form.edge(config.begin_ms * 1000), offsets.instant_us_of(mark)
+    assert end is not None
+    if config.mode == "timestamp":
+        return [column > begin.high, column < form.edge(end + 1).low]
+    # Following goes on with the rows of the mark's own instant, whose ids are above the initial one.
+    id_ = assembly.ids().expressions[0]
+    first = sa.or_(column > begin.high, id_ > literal(config.incrementing_initial))
+    return [column >= begin.low, first, column < form.edge(end).low]
+
+
+class Range:
+    """One range in the order of the key. Implements Mode."""
+
+    def __init__(self, key: Ordering, mark: Offset, stored: Offset | None) -> None:
+        self.order = key.expressions
+        self.keep: tuple[int, ...] = ()
+        self._key = key
+        self._mark = mark
+        self._last = offsets.range_progress_of(stored, mark)
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+        """Behind the last delivered key."""
+        return [Edge.at(literal(value)) for value in self._last or ()]
+
+    def delivered(self, page: Page) -> Offset | None:
+        """How far the range was read, or that it is finished."""
+        if page.following is None:
+            return offsets.range_finished(self._mark)
+        self._last = key_of(page, self._key)
+        return offsets.range_progress(self._mark, self._last)
+
+    def finished(self) -> Offset | None:
+        """A range without further rows is finished, too."""
+        return offsets.range_finished(self._mark)
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """The same conditions on every pass. Implements Guard."""
+
+    conditions: Sequence[sa.ColumnElement[bool]]
+
+    def begin(self, database: Database) -> Sequence[sa.ColumnElement[Any]]:  # noqa: ARG002 - the protocol's
+        """The conditions."""
+        return self.conditions
+
+    @property
+    def is_waiting(self) -> bool:
+        """Nothing is held back."""
+        return False
