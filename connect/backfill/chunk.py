@@ -90,10 +90,10 @@ class LanePorts(Protocol):
         """The record of a marker, for that partition."""
 
     def wish(self) -> Wish:
-        """What the job's owner wants now."""
+        """What the job's owner wants, once the hours have come in which the job works."""
 
-    def pace(self, rows: int) -> None:
-        """Wait as long as the limits want after so many rows."""
+    def pace(self, rows: int, size_bytes: int) -> None:
+        """Wait as long as the limits want after so many rows and bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class LaneRun:
         self._on_step(Step.COMMITTED, chunk.id)
         self._rows += part.rows
         self._states[chunk.id] = self._state(chunk).with_part(marker)
-        self._ports.pace(part.rows)
+        self._ports.pace(part.rows, part.size_bytes)
 
     def _finish(self, deadline: Deadline) -> None:
         try:

@@ -18,7 +18,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.chunk import LaneLimits, LaneReport, LaneWork, Wish
 from connect.backfill.engines import Engine, engine_of
-from connect.backfill.job import Job, JobState, JobWish
+from connect.backfill.job import Job, JobPace, JobState, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
 from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask
@@ -121,6 +121,8 @@ class Driver:
         """
         known = self.take_over()
         self._job, self._splits = self._planned() if known is None else self._resumed(known)
+        # What was said of an earlier run gives way to this one's spec.
+        self.store.say(JobPace(self.spec.name, self.spec.limits.pace), Deadline.after(_KAFKA_S))
         return self._job
 
     def run(self, engine: Engine | None = None) -> Job:
@@ -239,7 +241,8 @@ class Driver:
                 self.connectors,
                 self.store.topics,
                 run,
-                limits.max_rows_per_second / len(left),
+                limits.pace,
+                len(left),
             )
             for lane, chunks in left.items()
         ]

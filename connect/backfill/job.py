@@ -10,6 +10,7 @@ from typing import Any
 from connect.api.records import SourcePosition
 from connect.backfill.chunk import Wish
 from connect.backfill.markers import compact, known_members, parsed
+from connect.backfill.pace import Pace
 from connect.backfill.spec import BackfillSpec
 
 
@@ -90,12 +91,26 @@ class JobWish:
         return wish_key(self.job), compact({"wish": self.wish})
 
 
+@dataclass(frozen=True, slots=True)
+class JobPace:
+    """How fast the owner of a job lets it go, from now on."""
+
+    job: str
+    pace: Pace
+
+    @property
+    def record(self) -> tuple[bytes, bytes]:
+        """Key and value."""
+        return compact({"job": self.job, "pace": True}), compact(asdict(self.pace))
+
+
 class Jobs:
-    """The newest of each job and wish, as read from the topic."""
+    """The newest of each job, wish and pace, as read from the topic."""
 
     def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = ()) -> None:
         self.jobs: dict[str, Job] = {}
         self.wishes: dict[str, Wish] = {}
+        self.paces: dict[str, Pace] = {}
         for key, value in records:
             self.apply(key, value)
 
@@ -105,12 +120,22 @@ class Jobs:
         name = parsed(key)
         job = str(name.get("job", ""))
         if value is None:
-            (self.wishes if "wish" in name else self.jobs).pop(job, None)
+            (self.wishes if "wish" in name else self.paces if "pace" in name else self.jobs).pop(job, None)
+        elif "pace" in name:
+            self.paces[job] = Pace(**known_members(Pace, parsed(value)))
         elif "wish" in name:
             self.wishes[job] = Wish(parsed(value)["wish"])
         else:
             told = known_members(Job, parsed(value))
             self.jobs[job] = Job(**{**told, "state": JobState(told["state"])})
+
+    def spec(self, job: Job) -> BackfillSpec:
+        """Its spec with the limits that its owner gave last."""
+        pace = self.paces.get(job.name)
+        if pace is None:
+            return job.settings
+        limits = job.settings.limits.model_copy(update=asdict(pace))
+        return job.settings.model_copy(update={"limits": limits})
 
     def wish(self, job: str, run: str) -> Wish:
         """What a lane of this run has to do."""

@@ -9,7 +9,7 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.backfill.job import Job, Jobs, JobWish
+from connect.backfill.job import Job, JobPace, Jobs, JobWish
 from connect.backfill.markers import DriverState, Marker, driver_state, markers
 from connect.backfill.spec import BackfillSpec, State
 from connect.kafka.kv_log import KeyValueLog
@@ -55,14 +55,15 @@ def raw_batch(topic: str, partition: int, records: Iterable[KeyValue]) -> RawBat
 def known_spec(worker: WorkerConfig, name: str, jobs_topic: str | None, deadline: Deadline) -> BackfillSpec:
     """The spec of a job that was run. ConnectError: there is none of that name."""
     topic = jobs_topic or State().jobs_topic
-    jobs = JobStore(worker, StateTopics(topic, "", 0)).jobs(deadline).jobs
+    found = JobStore(worker, StateTopics(topic, "", 0)).jobs(deadline)
+    jobs = found.jobs
     if name not in jobs:
         known = ", ".join(sorted(jobs)) or "none"
         raise ConnectError(
             f"There is no backfill {name} in topic {topic}, and no file of that name; known: {known}.",
             fix="Begin it by `connect backfill run FILE`, or name its topic by --jobs-topic.",
         )
-    return jobs[name].settings
+    return found.spec(jobs[name])
 
 
 class JobStore:
@@ -117,7 +118,7 @@ class JobStore:
         """A job's record."""
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [job.record])
 
-    def say(self, wish: JobWish, deadline: Deadline) -> None:
+    def say(self, wish: JobWish | JobPace, deadline: Deadline) -> None:
         """Write what the owner wants. Lanes hear it before their next chunk."""
         producer = BatchProducer(
             producer_settings(self._worker.originals, {}, client_id="connect-backfill-owner").properties

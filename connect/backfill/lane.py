@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from connect.api.bulk import Split
@@ -16,6 +17,7 @@ from connect.backfill.job import Jobs
 from connect.backfill.job_store import JobStore, StateTopics, lane_transactional_id
 from connect.backfill.kinds import JobConnectors, bulk_source
 from connect.backfill.markers import Marker
+from connect.backfill.pace import Pace, Throttle
 from connect.backfill.parts import Part
 from connect.backfill.record_target import RecordTarget
 from connect.backfill.sink_target import CopiedRows, ReplayedRecords, SinkTarget
@@ -26,18 +28,23 @@ from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.messages import TaskId
 
 _READ_S: Final = 60.0
+_CLOSED_S: Final = 0.5
+"""How often a lane that waits looks for what its owner says."""
 _AGAIN: Final = (RetriableError, LaneBrokenError, FatalProducerError)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LaneTask:
-    """All that a process needs to run a lane; may hold secrets of the connectors. rows_per_second: 0 is no limit."""
+    """All that a process needs to run a lane; may hold secrets of the connectors. pace: until its owner says another
+    one; sharers: how many lanes share it.
+    """
 
     work: LaneWork
     connectors: JobConnectors
     topics: StateTopics
     run: str
-    rows_per_second: float = 0.0
+    pace: Pace
+    sharers: int
 
 
 def run_lane(task: LaneTask, on_step: Callable[[Step, str], None] = lambda _step, _chunk: None) -> LaneReport:
@@ -87,7 +94,7 @@ class Lane:
         stack.callback(self.producer.close)
         self._target = target_of(task, parts)
         stack.callback(self._target.close)
-        self._paid_until_s = time.monotonic()
+        self._throttle = Throttle(task.sharers, time.monotonic)
 
     def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
         """As the target makes them."""
@@ -102,16 +109,25 @@ class Lane:
         return self._store.marker_batch(marker, self._task.work.lane)
 
     def wish(self) -> Wish:
-        """What the jobs topic says."""
-        return self._jobs.wish(self._task.work.job, self._task.run)
+        """What the jobs topic says; outside the hours of the job nothing is begun, and a wish is heard all the same."""
+        while True:
+            wish = self._jobs.wish(self._task.work.job, self._task.run)
+            if wish is not Wish.GO_ON or self._pace.is_open(datetime.now(UTC)):
+                return wish
+            Deadline.after(_CLOSED_S).wait(_CLOSED_S)
 
-    def pace(self, rows: int) -> None:
-        """Keep to the rows per second."""
-        if not self._task.rows_per_second:
-            return
-        self._paid_until_s = max(self._paid_until_s, time.monotonic()) + rows / self._task.rows_per_second
-        rest_s = self._paid_until_s - time.monotonic()
-        Deadline.after(rest_s).wait(rest_s)
+    def pace(self, rows: int, size_bytes: int) -> None:
+        """Keep to the rows and bytes per second that count now; a wish is heard, and another pace."""
+        rest_s = self._throttle.rest_s(self._pace, rows, size_bytes)
+        began, until_s = self._pace, time.monotonic() + rest_s
+        while (left_s := until_s - time.monotonic()) > 0 and self._pace == began:
+            if self._jobs.wish(self._task.work.job, self._task.run) is not Wish.GO_ON:
+                return
+            Deadline.after(left_s).wait(min(left_s, _CLOSED_S))
+
+    @property
+    def _pace(self) -> Pace:
+        return self._jobs.paces.get(self._task.work.job, self._task.pace)
 
 
 def target_of(task: LaneTask, parts: ConnectorParts) -> Target:

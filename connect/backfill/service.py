@@ -16,8 +16,9 @@ from connect.backfill.child import BackfillChildren
 from connect.backfill.chunk import Wish
 from connect.backfill.driver import Driver, state_topics
 from connect.backfill.handover import Connectors, require_stopped
-from connect.backfill.job import Job, JobWish
+from connect.backfill.job import Job, JobPace, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
+from connect.backfill.limits import limited
 from connect.backfill.markers import ChunkState, chunk_states
 from connect.backfill.progress import Watch
 from connect.backfill.spec import BackfillSpec, State, kind_mistakes
@@ -77,7 +78,7 @@ class BackfillService:
 
     def resume(self, name: str, timeout_s: float) -> None:
         """Go on with it in a process of this worker, which takes it over where another one runs it."""
-        self._children.answer("run", runnable(self._job(name).settings), timeout_s)
+        self._children.answer("run", runnable(self._spec(name)), timeout_s)
 
     def adopt(self, alive: Collection[str] | None, timeout_s: float) -> list[str]:
         """Run here what workers ran that are no longer `alive` (None: leave those of others alone), and what a process
@@ -112,6 +113,12 @@ class BackfillService:
         """Let its lanes end behind their chunks."""
         self._store(self._job(name)).say(JobWish(name, Wish.PAUSE), _soon())
 
+    def limit(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Let it go faster or slower from now on: the new limits. ConfigError: another key, or a value that is none."""
+        limits = limited(self._spec(name).limits, given)
+        self._store(self._job(name)).say(JobPace(name, limits.pace), _soon())
+        return asdict(limits.pace)
+
     def cancel(self, name: str) -> None:
         """End it for good; nothing more is written when this returns."""
         with self._driver(name) as driver:
@@ -138,6 +145,12 @@ class BackfillService:
         if found is None:
             raise NoSuchBackfillError(f"There is no backfill {name}.")
         return found
+
+    def _spec(self, name: str) -> BackfillSpec:
+        found = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon())
+        if name not in found.jobs:
+            raise NoSuchBackfillError(f"There is no backfill {name}.")
+        return found.spec(found.jobs[name])
 
     def _store(self, job: Job) -> JobStore:
         return JobStore(self._worker, state_topics(job.settings))

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from connect.backfill.pace import Pace, Window
+
 _UNITS: Final = {
     "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
 }  # fmt: skip
@@ -39,7 +41,15 @@ def _name(given: str) -> str:
     return given
 
 
+def _window(given: str) -> str:
+    if given:
+        Window.parse(given)
+    return given
+
+
 Kind = Literal["source", "sink", "copy"]
+PACE: Final = ("max_rows_per_second", "max_bytes_per_second", "window")
+"""The limits that may be changed while a job runs."""
 SizeBytes = Annotated[int, BeforeValidator(_size_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 Name = Annotated[str, AfterValidator(_name)]
@@ -112,10 +122,21 @@ class Limits(Part):
     """What the job may take of source and brokers."""
 
     max_rows_per_second: int = Field(default=0, ge=0, description="Over all lanes; 0: no limit")
+    max_bytes_per_second: Annotated[int, BeforeValidator(_size_bytes), Field(ge=0)] = Field(
+        default=0, description="Over all lanes; 0: no limit"
+    )
+    window: Annotated[str, AfterValidator(_window)] = Field(
+        default="", description='When chunks may be begun, as "22:00-06:00 Europe/Berlin"; empty: at any time'
+    )
     chunk_timeout: Seconds = Field(default=50.0, description="The longest that a chunk's transaction may take")
     max_chunk_retries: int = Field(
         default=8, ge=0, description="How often a chunk is tried again before its lane fails"
     )
+
+    @property
+    def pace(self) -> Pace:
+        """What may be changed while the job runs."""
+        return Pace(self.max_rows_per_second, self.max_bytes_per_second, self.window)
 
 
 class Handover(Part):

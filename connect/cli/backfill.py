@@ -105,6 +105,26 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
     click.echo(f"backfill {driver.spec.name}: lanes end behind their chunks; go on by `connect backfill resume`")
 
 
+@_command(
+    click.option("--max-rows-per-second", type=click.IntRange(0), help="Over all lanes; 0: no limit."),
+    click.option("--max-bytes-per-second", help="Over all lanes, as 20MiB; 0: no limit."),
+    click.option("--window", help="When chunks may be begun, as '22:00-06:00 Europe/Berlin'; empty: at any time."),
+)
+def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
+    """Let a job that runs go faster or slower from now on. What is not given stays as it is."""
+    from connect.api.deadline import Deadline
+    from connect.backfill.job import JobPace
+    from connect.backfill.limits import limited
+
+    driver = _driver(job, worker, jobs_topic)
+    name = driver.require_known().name
+    pace = limited(driver.spec.limits, {key: value for key, value in given.items() if value is not None}).pace
+    driver.store.say(JobPace(name, pace), Deadline.after(_READ_S))
+    most = (pace.max_rows_per_second, pace.max_bytes_per_second)
+    rows, size_bytes = (f"{n:,}" if n else "any number of" for n in most)
+    click.echo(f"backfill {name}: {rows} rows and {size_bytes} bytes per second, {pace.window or 'at any time'}")
+
+
 @_command()
 def cancel(job: str, worker: Path, jobs_topic: str | None) -> None:
     """End a job for good. What it has written stays; nothing more is written when this returns."""

@@ -63,6 +63,14 @@ async def resume_backfill(request: web.Request) -> web.Response:
     return empty_answer(202)
 
 
+async def limit_backfill(request: web.Request) -> web.Response:
+    """Let a job go faster or slower from now on; the body has some of its limits."""
+    body = await read_json(request)
+    if not isinstance(body, dict):
+        raise RequestError(400, 'The body has no limits: write an object, as {"max_rows_per_second": 1000}.')
+    return json_answer(await _asked(request, lambda service: service.limit(name_of(request), body)))
+
+
 async def cancel_backfill(request: web.Request) -> web.Response:
     """End a job for good; nothing more is written."""
     await _asked(request, lambda service: service.cancel(name_of(request)))
@@ -172,6 +180,7 @@ ROUTES = (
     Route("GET", "/backfills", get_backfills),
     Route("POST", "/backfills", create_backfill, needs_body=True),
     Route("GET", "/backfills/{name}", get_backfill),
+    Route("PATCH", "/backfills/{name}/limits", limit_backfill, needs_body=True),
     Route("GET", "/backfills/{name}/chunks", get_chunks),
     Route("PUT", "/backfills/{name}/pause", pause_backfill),
     Route("PUT", "/backfills/{name}/resume", resume_backfill),

@@ -237,6 +237,12 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     ),
     "BackfillSpec": {"type": "object", "description": "A backfill's spec, as in configs/backfill/."},
     "Backfill": _object(" ".join(_BACKFILL), **_BACKFILL),
+    "BackfillLimits": _object(
+        "",
+        max_rows_per_second={"type": "integer", "description": "Over all lanes; 0: no limit"},
+        max_bytes_per_second={"type": "integer", "description": "Over all lanes; 0: no limit"},
+        window={"type": "string", "description": "When chunks may be begun, as 22:00-06:00 Europe/Berlin"},
+    ),
     "Backfills": _list(_ref("Backfill")),
     "BackfillProgress": _object(
         " ".join((*_BACKFILL, "progress")),
@@ -342,6 +348,7 @@ BODIES: Final[Mapping[tuple[str, str], Bodies]] = {
     ("GET", "/backfills"): Bodies({"200": "Backfills"}),
     ("POST", "/backfills"): Bodies({"201": "Backfill"}, "BackfillSpec"),
     ("GET", _B): Bodies({"200": "BackfillProgress"}),
+    ("PATCH", f"{_B}/limits"): Bodies({"200": "BackfillLimits"}, "BackfillLimits"),
     ("GET", f"{_B}/chunks"): Bodies({"200": "BackfillChunks"}),
     ("PUT", f"{_B}/pause"): Bodies({"202": None}),
     ("PUT", f"{_B}/resume"): Bodies({"202": None}),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections import Counter
 
 import pytest
@@ -14,9 +16,10 @@ from connect.backfill.chunk import LaneReport, Step, Wish
 from connect.backfill.driver import TakenOverError
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.export import exported
-from connect.backfill.job import JobState, JobWish
-from connect.backfill.job_store import JobStore
+from connect.backfill.job import JobPace, JobState, JobWish
+from connect.backfill.job_store import JobStore, known_spec
 from connect.backfill.lane import LaneTask, run_lane
+from connect.backfill.pace import Pace
 from connect.backfill.verify import verify
 
 ROWS = 4000
@@ -109,6 +112,31 @@ def test_a_paused_job_is_resumed_by_its_name_and_a_cancelled_one_stays_ended(tab
         assert owner.cancel().state is JobState.CANCELLED
     with table.driver() as again, pytest.raises(ConnectError, match="was cancelled"):
         again.run(InThisProcess())
+
+
+def test_limits_that_are_changed_while_a_job_runs_count_from_then_on(table: Table):
+    table.fill(ROWS)
+    store: JobStore = table.driver().store
+    committed: list[float] = []
+
+    def let_go(step: Step, _chunk: str) -> None:
+        if step is not Step.COMMITTED:
+            return
+        committed.append(time.monotonic())
+        if len(committed) == 1:
+            # At the pace that the job began with, the next chunk would have to wait for 500 seconds.
+            threading.Timer(1.0, store.say, (JobPace(table.name, Pace()), Deadline.after(30))).start()
+
+    class Watched:
+        def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+            return [run_lane(task, let_go) for task in tasks]
+
+    with table.driver(limits={"max_rows_per_second": 2}) as driver:
+        assert driver.run(Watched()).state is JobState.COPIED
+    assert Counter(table.ids()) == EVERY_ROW
+    assert committed[1] - committed[0] >= 1.0, "the first pace was kept as long as it counted"
+    assert committed[-1] - committed[1] < 60
+    assert known_spec(table.worker(), table.name, f"{table.name}-jobs", Deadline.after(30)).limits.pace == Pace()
 
 
 def test_a_lane_that_runs_on_while_its_job_is_cancelled_commits_nothing_more(table: Table):

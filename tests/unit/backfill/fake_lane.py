@@ -123,7 +123,7 @@ class Ports:
     def wish(self) -> Wish:
         return self.wishes.pop(0) if self.wishes else Wish.GO_ON
 
-    def pace(self, rows: int) -> None:
+    def pace(self, rows: int, size_bytes: int) -> None:
         pass
 
 

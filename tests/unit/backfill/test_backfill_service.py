@@ -9,7 +9,7 @@ import pytest
 from connect.api.errors import ConfigError
 from connect.backfill import service
 from connect.backfill.chunk import Wish
-from connect.backfill.job import Job, JobState
+from connect.backfill.job import Job, Jobs, JobState
 from connect.backfill.service import BackfillService, runnable
 from connect.backfill.spec import BackfillSpec
 from connect.runtime.worker_config import WorkerConfig
@@ -58,7 +58,7 @@ def service_of(children, monkeypatch):
 
     def made(spec):
         job = Job(spec, JobState.PAUSED, "r", 1, 1, 1, (), (), (), 0, 0)
-        jobs = SimpleNamespace(jobs={job.name: job})
+        jobs = Jobs([job.record])
         monkeypatch.setattr(service, "JobStore", lambda *_: SimpleNamespace(jobs=lambda deadline: jobs))
         return BackfillService(WorkerConfig.parse(WORKER), children)
 

@@ -1,0 +1,30 @@
+"""Limits that are changed while their job runs. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from connect.api.errors import ConfigError, ConfigProblem
+from connect.backfill.spec import PACE, Limits
+
+
+def limited(limits: Limits, given: Mapping[str, Any]) -> Limits:
+    """With some other limits. ConfigError lists every key that cannot change and every value that is none."""
+    problems = [
+        ConfigProblem(f"limits.{key}", f"limits.{key}: only {', '.join(PACE)} change while a job runs.")
+        for key in given
+        if key not in PACE
+    ]
+    try:
+        made = Limits.model_validate(limits.model_dump() | {key: given[key] for key in PACE if key in given})
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            name = ".".join(("limits", *map(str, found["loc"])))
+            problems.append(ConfigProblem(name, f"{name}: {found['msg'].removeprefix('Value error, ')}."))
+    else:
+        if not problems:
+            return made
+    raise ConfigError(problems)

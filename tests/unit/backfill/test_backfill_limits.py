@@ -1,0 +1,77 @@
+"""How fast a job goes, and when: what its owner says while it runs counts from then on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from connect.api.errors import ConfigError
+from connect.backfill.job import Job, JobPace, Jobs, JobState
+from connect.backfill.limits import limited
+from connect.backfill.pace import Pace, Throttle, Window
+from connect.backfill.spec import BackfillSpec, Limits
+
+SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "c"}}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize(
+    ("text", "hour", "is_open"),
+    [
+        ("22:00-06:00", 23, True), ("22:00-06:00", 5, True), ("22:00-06:00", 6, False), ("22:00-06:00", 12, False),
+        ("09:30-17:00", 9, False), ("09:30-17:00", 16, True), ("09:30-17:00", 17, False),
+        ("22:00-06:00 Europe/Berlin", 5, False), ("22:00-06:00 Europe/Berlin", 21, True),
+    ],
+)  # fmt: skip
+def test_a_job_works_in_the_hours_of_its_window(text, hour, is_open):
+    assert Window.parse(text).is_open(datetime(2026, 1, 15, hour, 0, tzinfo=UTC)) is is_open
+
+
+def test_without_a_window_a_job_works_at_any_time():
+    assert Pace().is_open(datetime(2026, 1, 15, 12, 0, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("text", ["22-06", "22:00-25:00", "22:00-06:00 Mars/Base", "always"])
+def test_hours_that_are_none_are_told_with_what_to_write(text):
+    with pytest.raises(ValueError, match="22:00-06:00 Europe/Berlin"):
+        Window.parse(text)
+
+
+def test_a_lane_keeps_to_its_share_of_the_stricter_limit():
+    clock = Clock()
+    throttle = Throttle(4, clock)
+    pace = Pace(max_rows_per_second=1000, max_bytes_per_second=10_000)
+    assert throttle.rest_s(pace, 500, 1000) == pytest.approx(2.0)
+    assert throttle.rest_s(pace, 500, 50_000) == pytest.approx(22.0), "what was not waited for is owed"
+    clock.now_s += 60
+    assert throttle.rest_s(pace, 250, 0) == pytest.approx(1.0), "time that went by is no credit"
+    assert throttle.rest_s(Pace(), 10**9, 10**9) == 0.0
+
+
+def test_the_limits_that_were_said_last_count_for_lanes_and_for_who_goes_on_with_the_job():
+    job = Job(SPEC, JobState.RUNNING, "r", 1, 1, 1, (), (), (), 0, 0)
+    jobs = Jobs([job.record])
+    assert jobs.spec(job).limits == Limits()
+    jobs.apply(*JobPace("orders", Pace(5, 7, "22:00-06:00")).record)
+    assert jobs.spec(job).limits.pace == jobs.paces["orders"] == Pace(5, 7, "22:00-06:00")
+    assert jobs.spec(job).limits.max_chunk_retries == Limits().max_chunk_retries
+    assert jobs.jobs["orders"].state is JobState.RUNNING
+
+
+def test_limits_change_one_by_one_and_every_mistake_is_told():
+    begun = BackfillSpec.model_validate(SPEC | {"limits": {"max_rows_per_second": 9}}).limits
+    changed = limited(begun, {"max_bytes_per_second": "2KiB"})
+    assert changed.pace == Pace(9, 2048, "")
+    with pytest.raises(ConfigError) as caught:
+        limited(begun, {"chunk_timeout": "5s", "window": "at night", "max_rows_per_second": -1})
+    assert sorted(problem.key for problem in caught.value.problems) == [
+        "limits.chunk_timeout", "limits.max_rows_per_second", "limits.window",
+    ]  # fmt: skip
