@@ -9,7 +9,7 @@ import pytest
 from connect.api.errors import ConfigError
 from connect.backfill import service
 from connect.backfill.chunk import Wish
-from connect.backfill.job import Job, Jobs, JobState
+from connect.backfill.job import Job, Jobs, JobState, JobWish
 from connect.backfill.service import BackfillService, runnable
 from connect.backfill.spec import BackfillSpec
 from connect.runtime.worker_config import WorkerConfig
@@ -93,7 +93,7 @@ def test_a_worker_adopts_what_the_dead_ran_and_what_a_process_of_its_own_ran_tha
         job("by-a-command", ""), job("paused", "gone:1", JobState.PAUSED), job("to-be-paused", "gone:1"),
         job("forged", "gone:1", jars=["http://example.org/code.jar"]), job("planned", "gone:1", JobState.PLANNED),
     ]  # fmt: skip
-    jobs = SimpleNamespace(jobs={one.name: one for one in found}, wishes={"to-be-paused": Wish.PAUSE})
+    jobs = Jobs([*(one.record for one in found), JobWish("to-be-paused", Wish.PAUSE).record])
     monkeypatch.setattr(service, "JobStore", lambda *_: SimpleNamespace(jobs=lambda deadline: jobs))
     children.running = {"mine"}
     backfills = BackfillService(WorkerConfig.parse(WORKER), children)
