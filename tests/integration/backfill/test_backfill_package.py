@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from backfill_job import Table
 from click.testing import CliRunner
+from spark_cluster import SPARK
 
 from connect.backfill.engines.spark import SparkEngine
 from connect.backfill.job import JobState
@@ -19,6 +22,18 @@ ROWS = 2000
 MOST_MB = 250
 
 
+@pytest.fixture
+def clean_work() -> Iterator[None]:
+    """A local cluster's executors unpack the archive below Spark's own folder, and leave it there."""
+    work = SPARK / "work"
+    before = set(work.glob("*"))
+    yield
+    for left in set(work.glob("*")) - before:
+        shutil.rmtree(left)
+
+
+@pytest.mark.chaos
+@pytest.mark.usefixtures("clean_work")
 def test_executors_that_see_only_the_archive_move_a_table(
     table: Table, kafka: KafkaEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
