@@ -1,0 +1,66 @@
+"""Which keys of a topic count as gone behind a backfill that wrote every row there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from connect.api.records import TopicPartition
+from connect.backfill import missing
+from connect.backfill.markers import HEADER_JOB
+from connect.kafka.log_reader import Span
+from connect.kafka.raw import RawBatch
+
+PLACE, SPAN, BEGAN_MS = TopicPartition("t", 2), Span(0, 100), 1000
+
+
+def record(key: bytes | None, value: bytes | None, at_ms: int = 1, job: str | None = None) -> tuple[Any, ...]:
+    headers = [] if job is None else [(HEADER_JOB, job.encode())]
+    return key, value, at_ms, headers
+
+
+def gone(monkeypatch: pytest.MonkeyPatch, *records: tuple[Any, ...]) -> list[bytes]:
+    """The keys of the tombstones that are written."""
+
+    def read(*_: object) -> Iterator[RawBatch]:
+        # Two batches, as a topic comes in many.
+        for start, stop in ((0, 2), (2, len(records))):
+            keys, values, times, headers = ([r[i] for r in records[start:stop]] for i in range(4))
+            yield RawBatch(
+                "t", pa.array(values, pa.binary()), keys=pa.array(keys, pa.binary()), headers=headers,
+                timestamps_ms=pa.array(times, pa.int64()), partition=2,
+                offsets=pa.array(range(start, stop), pa.int64()), next_offset=stop,
+            )  # fmt: skip
+
+    monkeypatch.setattr(missing, "read_spans", read)
+    offsets = missing._gone({}, PLACE, SPAN, "job", BEGAN_MS)
+    made = list(missing._tombstones(PLACE, missing._keys({}, PLACE, SPAN, offsets)))
+    assert all(raw.partition == 2 and raw.values.null_count == len(raw) for raw in made)
+    return [key for raw in made for key in raw.keys.to_pylist()]
+
+
+def test_a_key_that_the_job_did_not_write_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gone(
+        monkeypatch,
+        record(b"gone", b"1"),
+        record(b"kept", b"1"),
+        record(b"gone", b"2"),
+        record(b"kept", b"1", 2000, "job"),
+    )
+    assert found == [b"gone"]
+
+
+def test_a_key_that_somebody_wrote_since_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gone(monkeypatch, record(b"a", b"1"), record(b"a", b"2", BEGAN_MS)) == []
+    assert gone(monkeypatch, record(b"a", b"1"), record(b"a", b"2", BEGAN_MS - 1)) == [b"a"]
+
+
+def test_what_has_a_tombstone_and_what_has_no_key_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gone(monkeypatch, record(b"a", b"1"), record(b"a", None), record(None, b"1")) == []
+
+
+def test_another_jobs_record_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gone(monkeypatch, record(b"a", b"1", job="earlier"), record(b"b", b"1", job="job")) == [b"a"]
