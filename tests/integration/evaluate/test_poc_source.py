@@ -11,6 +11,7 @@ import sys
 import psutil
 import pytest
 
+AVRO = "io.confluent.connect.avro.AvroConverter"
 JDBC = "io.confluent.connect.jdbc.JdbcSourceConnector"
 
 
@@ -85,6 +86,17 @@ def test_what_cannot_work_ends_in_a_report_that_says_so(database, tmp_path):
     assert (code, outcomes(result)["Configuration"]) == (2, "fail"), printed
     code, result, printed = poc(tmp_path, source(database, **{"table.whitelist": "empty"}))
     assert (code, outcomes(result)["Discovery"]) == (1, "warn"), printed
+
+
+def test_schemas_are_written_to_a_registry_of_its_own(database, tmp_path):
+    nowhere = {
+        f"{part}.converter{key}": value
+        for part in ("key", "value")
+        for key, value in (("", AVRO), (".schema.registry.url", "http://127.0.0.1:1"))
+    }
+    code, result, printed = poc(tmp_path, source(database, **nowhere), "--crash", "0", "--budget-rows", "2000")
+    assert code == 0, printed
+    assert (outcomes(result)["Round trip"], outcomes(result)["Throughput"]) == ("pass", "pass"), printed
 
 
 def test_a_class_that_is_not_there_could_not_be_tested(tmp_path):
