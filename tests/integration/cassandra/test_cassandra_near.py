@@ -55,6 +55,8 @@ def test_pages_come_from_the_nodes_that_have_their_rows(
 
     monkeypatch.setattr(Database, "ask", noted)
     with connected(cluster[0]) as node:
+        # Nodes on few cores take their time to hear of a keyspace.
+        node.session.cluster.max_schema_agreement_wait = 120
         for name, factor in (("thirds", 1), ("copies", 3)):
             node.run(
                 f"CREATE KEYSPACE {unique}_{name} WITH replication = "

@@ -191,29 +191,6 @@ def test_a_table_that_is_dropped_while_it_is_read_is_named_and_the_others_are_re
     assert caplog.text.count("Table source_dropped.gone is left aside from here on: ") == 1
 
 
-def test_a_node_that_goes_down_while_a_table_is_read_costs_no_row_and_repeats_none(cassandra_node: Node) -> None:
-    node = cassandra_node
-    filled(node, "source_down", "t")
-    (task,) = tasks(node, 1, keyspace="source_down", tables="t", **{"fetch.size": "2", "read.timeout.ms": "3000"})
-    context, rows, failures = FakeSourceContext(store=OffsetStore()), [], 0
-    task.open(context)
-    deadline = Deadline.after(120)
-    while context.gauges.get("splits_left") != 0 and not deadline.expired:
-        try:
-            batch = task.poll(deadline.sooner(1.0))
-        except RetriableError:
-            failures += 1
-            node.service.start()
-            deadline.wait(0.5)
-            continue
-        rows += [row["k"] for row in batch.values.rows()] if batch is not None else []
-        if len(rows) > 10 and not failures and node.service.running:
-            node.service.kill()
-    task.close()
-    assert failures > 0
-    assert sorted(rows) == list(range(40))
-
-
 def test_a_task_reads_no_more_rows_in_a_second_than_it_may(cassandra_node: Node) -> None:
     filled(cassandra_node, "source_slow", "t")
     settings = {"fetch.size": "4", "max.rows.per.second": "20"}
@@ -239,3 +216,26 @@ def test_partitions_of_tombstones_alone_are_read_over(cassandra_node: Node) -> N
     (task,) = tasks(node, 1, keyspace="source_tombstones", tables="t", **{"fetch.size": "500"})
     found = [(row["k"], row["c"]) for batch in batches(task, OffsetStore()) for row in batch.values.rows()]
     assert sorted(found) == [(k, c) for k in range(4) for c in (0, 1000, 2000)]
+
+
+def test_a_node_that_goes_down_while_a_table_is_read_costs_no_row_and_repeats_none(cassandra_node: Node) -> None:
+    node = cassandra_node
+    filled(node, "source_down", "t")
+    (task,) = tasks(node, 1, keyspace="source_down", tables="t", **{"fetch.size": "2", "read.timeout.ms": "3000"})
+    context, rows, failures = FakeSourceContext(store=OffsetStore()), [], 0
+    task.open(context)
+    deadline = Deadline.after(120)
+    while context.gauges.get("splits_left") != 0 and not deadline.expired:
+        try:
+            batch = task.poll(deadline.sooner(1.0))
+        except RetriableError:
+            failures += 1
+            node.service.start()
+            deadline.wait(0.5)
+            continue
+        rows += [row["k"] for row in batch.values.rows()] if batch is not None else []
+        if len(rows) > 10 and not failures and node.service.running:
+            node.service.kill()
+    task.close()
+    assert failures > 0
+    assert sorted(rows) == list(range(40))
