@@ -15,7 +15,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test test-bigquery mutants bench chaos sanitize clean
+.PHONY: help setup demo check lint units test test-bigquery mutants bench chaos sanitize reference clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -64,6 +64,10 @@ chaos: sanitize ## Real data moved while the worker is killed at moments drawn f
 
 sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedBehaviorSanitizer (needs g++)
 	$(BIN)/python -m tests.sanitize.sanitize_native $(ARGS)
+
+reference: setup ## Write connect/REFERENCE.md from the declarations
+	$(BIN)/connect reference > connect/REFERENCE.md.new
+	mv connect/REFERENCE.md.new connect/REFERENCE.md
 
 clean: ## Remove what setup made
 	rm -rf $(VENV) build *.egg-info connect/native/*.so connectors/jdbc/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -32,6 +32,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
+from connect.api.allowed import OneOf, Range
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.javatext.numbers import parse_real, parse_whole
 from connect.api.key_role import KeyRole
@@ -117,54 +118,19 @@ ClassName = Annotated[str, ConfigType.CLASS, BeforeValidator(parse_text)]
 Password = Annotated[SecretStr, ConfigType.PASSWORD, BeforeValidator(parse_text)]
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """The value, or each value of a list, is one of these; they are also the recommended values."""
-
-    values: tuple[str, ...]
-    ignore_case: bool = False
-
-    def __get_pydantic_core_schema__(self, source: object, handler: Callable[[object], Any]) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def _check(self, value: object) -> object:
-        known = {v.lower() for v in self.values} if self.ignore_case else set(self.values)
-        for part in value if isinstance(value, tuple) else (value,):
-            if (str(part).lower() if self.ignore_case else part) not in known:
-                how = " (case insensitive)" if self.ignore_case else ""
-                raise ValueError(f"String must be one of{how}: {', '.join(self.values)}")
-        return value
-
-
 def one_of(*values: str, ignore_case: bool = False) -> OneOf:
     """Accept only these values."""
     return OneOf(values, ignore_case)
 
 
-def at_least(least: float) -> AfterValidator:
+def at_least(least: float) -> Range:
     """Accept numbers from `least` up."""
-
-    def check(value: float) -> float:
-        if value < least:
-            raise ValueError(f"Value must be at least {least}")
-        return value
-
-    return AfterValidator(check)
+    return Range(least)
 
 
-def between(least: float, most: float) -> AfterValidator:
+def between(least: float, most: float) -> Range:
     """Accept numbers from `least` to `most`."""
-
-    def check(value: float) -> float:
-        if value < least:
-            raise ValueError(f"Value must be at least {least}")
-        if value > most:
-            raise ValueError(f"Value must be no more than {most}")
-        return value
-
-    return AfterValidator(check)
+    return Range(least, most)
 
 
 def _check_non_empty(value: str) -> str:
@@ -205,7 +171,10 @@ def key(
 
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
-    """One setting as REST clients, docs and forms see it. `default` None: none, or null."""
+    """One setting as REST clients, docs and forms see it. `default` None: none, or null.
+
+    `allowed`: which numbers are taken.
+    """
 
     name: str
     type: ConfigType
@@ -222,6 +191,7 @@ class KeyDefinition:
     from_worker: bool = False
     has_credentials: bool = False
     role: KeyRole = KeyRole.NONE
+    allowed: str = ""
 
     def shown(self, text: str | None) -> str | None:
         """A value of this setting as a person may see it."""
@@ -365,6 +335,7 @@ def _definition(info: FieldInfo) -> KeyDefinition:
         from_worker=bool(extra.get("from_worker")),
         has_credentials=any(isinstance(m, Credentials) for m in marks),
         role=KeyRole(str(extra.get("role", ""))),
+        allowed=next((str(m) for m in marks if isinstance(m, Range)), ""),
     )
 
 

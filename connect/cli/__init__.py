@@ -21,6 +21,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "import": "Bring connectors of a Java cluster here, with their offsets.",
     "plugins": "The plug-ins of a cluster.",
     "poc": "Does this connector fit these data? A report on the user's own source.",
+    "reference": "Print every key, metric and command of what is installed here, as Markdown.",
     "status": "A cluster at a glance; --watch keeps looking.",
     "validate": "Ask a cluster what is wrong with the configurations in files.",
     "worker": "Run a worker: REST API, connectors and tasks.",

@@ -40,7 +40,10 @@ def cassandra() -> None:
     help="Then write tombstones for keys that the topics have and the tables have no more.",
 )
 @click.option("--job", help="Name of the restore; the same name goes on with one that was broken off.")
-@click.option("--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True)
+@click.option(
+    "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True,
+    help="Where ranges are read: processes of this machine, or Spark.",
+)  # fmt: skip
 @click.option("--lanes", default=4, show_default=True, type=click.IntRange(1, 1000), help="Ranges read at a time.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Read the topics again and count.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of FILE; repeatable.")

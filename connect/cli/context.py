@@ -15,7 +15,7 @@ def context() -> None:
 @context.command()
 @click.argument("name")
 @click.argument("url")
-@click.option("--user", default="")
+@click.option("--user", default="", help="The user that the cluster's REST API asks for.")
 @click.option("--password-env", default="", help="The environment variable that holds the password.")
 @click.option("--ca-file", default="", help="PEM file of the authority that signed the workers' certificates.")
 def add(name: str, url: str, user: str, password_env: str, ca_file: str) -> None:

@@ -49,7 +49,7 @@ def poc() -> None:
 @click.option("--crash", "crashes", default=3, show_default=True, help="Kills of the task.")
 @click.option("--budget-rows", default=500_000, show_default=True, help="Most rows of a run.")
 @click.option("--prices", "prices_file", type=_FILE, help="YAML with prices of your own for the estimate.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default="report.html", show_default=True, help="The report.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the result as JSON, too.")
 @click.option("--fail-on", default="", help="Defects that mean exit code 2, as lossy,lost,duplicate,invented.")
 @click.option("--show-values", is_flag=True, help="Show values of rows in the report.")

@@ -284,7 +284,7 @@ class SourceConnectorConfig(CommonConnectorConfig):
     transaction_boundary: Annotated[String, one_of("INTERVAL", "POLL", "CONNECTOR", ignore_case=True)] = key(
         "transaction.boundary",
         "poll",
-        doc="When a transaction ends.",
+        doc="When a transaction ends: behind each polled batch, after an interval, or where the connector says.",
         group=EXACTLY_ONCE,
         width="short",
         display_name="Transaction Boundary",
@@ -292,7 +292,7 @@ class SourceConnectorConfig(CommonConnectorConfig):
     transaction_boundary_interval_ms: Annotated[Long, at_least(1)] = key(
         "transaction.boundary.interval.ms",
         None,
-        doc="For transaction.boundary=interval.",
+        doc="The interval of transaction.boundary=interval; default: offset.flush.interval.ms.",
         importance="low",
         group=EXACTLY_ONCE,
         width="short",

@@ -12,6 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, SecretStr
 
+from connect.api.allowed import OneOf
 from connect.api.config import (
     Boolean,
     Int,
@@ -19,7 +20,6 @@ from connect.api.config import (
     KeyValue,
     ListOf,
     Long,
-    OneOf,
     Password,
     String,
     at_least,

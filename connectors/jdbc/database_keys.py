@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import SecretStr
 
+from connect.api.allowed import OneOf
 from connect.api.config import (
     Boolean,
     ClassName,
@@ -16,7 +17,6 @@ from connect.api.config import (
     Int,
     ListOf,
     Long,
-    OneOf,
     Password,
     String,
     at_least,

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+from connect.api.allowed import OneOf
 from connect.api.config import (
     Boolean,
     ClassName,
@@ -20,7 +21,6 @@ from connect.api.config import (
     Int,
     ListOf,
     Long,
-    OneOf,
     Password,
     String,
     at_least,

@@ -11,13 +11,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
+from connect.api.allowed import OneOf
 from connect.api.config import (
     Boolean,
     ClassName,
     Int,
     ListOf,
     Long,
-    OneOf,
     String,
     at_least,
     between,

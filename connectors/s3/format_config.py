@@ -10,12 +10,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from connect.api.allowed import OneOf
 from connect.api.config import (
     Boolean,
     ClassName,
     ConfigType,
     Int,
-    OneOf,
     String,
     between,
     key,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 
-from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Long, OneOf, String, at_least, key, one_of
+from connect.api.allowed import OneOf
+from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Long, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
 from connectors.jdbc.url import family
 

@@ -1,0 +1,51 @@
+"""What a setting's value may be, as checks that also say it: in REST answers, forms and the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The value, or each value of a list, is one of these; they are also the recommended values."""
+
+    values: tuple[str, ...]
+    ignore_case: bool = False
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Callable[[object], Any]) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def _check(self, value: object) -> object:
+        known = {v.lower() for v in self.values} if self.ignore_case else set(self.values)
+        for part in value if isinstance(value, tuple) else (value,):
+            if (str(part).lower() if self.ignore_case else part) not in known:
+                how = " (case insensitive)" if self.ignore_case else ""
+                raise ValueError(f"String must be one of{how}: {', '.join(self.values)}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The number is at least `least` and at most `most`; None: there is no most."""
+
+    least: float
+    most: float | None = None
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Callable[[object], Any]) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __str__(self) -> str:
+        return f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
+
+    def _check(self, value: float) -> float:
+        if value < self.least:
+            raise ValueError(f"Value must be at least {self.least}")
+        if self.most is not None and value > self.most:
+            raise ValueError(f"Value must be no more than {self.most}")
+        return value

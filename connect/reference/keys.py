@@ -1,0 +1,35 @@
+"""Declared settings -> a table with one line each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from connect.api.config import Config, KeyDefinition
+from connect.reference.markdown import code, escaped, table
+
+HEADS = ("key", "type", "default", "allowed", "what it does")
+
+
+def key_table(config: type[Config], without: Collection[KeyDefinition] = ()) -> list[str]:
+    """The settings of a declaration in its order. Those that only the worker's file gives stand with the worker;
+    `without`: definitions that stand elsewhere as they are."""
+    shown = [d for d in config.definitions() if not d.from_worker and d not in without]
+    return table(HEADS, (_row(definition) for definition in shown))
+
+
+def _row(definition: KeyDefinition) -> tuple[str, ...]:
+    return (
+        code(definition.name),
+        definition.type.lower(),
+        _default(definition),
+        escaped(definition.allowed) or ", ".join(map(code, definition.recommended_values)),
+        escaped(definition.doc),
+    )
+
+
+def _default(definition: KeyDefinition) -> str:
+    if definition.required:
+        return "**required**"
+    if definition.default is None:
+        return ""
+    return code(definition.default) if definition.default.strip() else "empty"
