@@ -59,8 +59,10 @@ def test_a_clean_source_gives_no_warning(sandbox, config):
     manifest = Manifest("rows", config("TableConnector"), "test")
     found = {check.name: check for check in run_checks(sandbox, Sides(manifest), OPTIONS, lambda text: None)}
     assert found.pop("Schema change").outcome is Outcome.NOT_TESTED
+    # It has no plan of a bulk read, so that its rows are known where the run in peace came to their end.
+    assert found.pop("Load and cost").outcome in {Outcome.PASS, Outcome.NOT_TESTED}
     assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
-    assert len(found) == 9
+    assert len(found) == 8
 
 
 def test_a_source_that_loses_a_row_after_a_crash_is_found(delivered):

@@ -90,7 +90,9 @@ def test_a_source_and_a_sink_are_evaluated_together(sandbox, real_target, rows_d
     sink = {"connector.class": "kit.CleanSink", "database": str(real_target), "topics": "rows"}
     sides = Sides(Manifest("in", source, "test"), Manifest("out", sink, "test"))
     found = run_checks(sandbox, sides, Options(sample_rows=500, duration_s=16.0, crashes=1, seed=1), lambda text: None)
-    assert {check.outcome for check in found if (check.connector, check.number) != ("in", 9)} == {Outcome.PASS}, found
+    known = [check for check in found if check.connector == "out" or check.number < 9]
+    assert {check.outcome for check in known} == {Outcome.PASS}, found
+    assert {check.outcome for check in found} <= {Outcome.PASS, Outcome.NOT_TESTED}
     assert [check.connector for check in found] == ["in"] * 10 + ["out"] * 8
     assert "Every one of 3,000 committed records" in next(
         check.summary for check in found if (check.connector, check.name) == ("out", "Round trip")
