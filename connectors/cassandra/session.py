@@ -32,18 +32,16 @@ from cassandra.cluster import (
 from cassandra.connection import ConnectionException
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
-    DefaultLoadBalancingPolicy,
     FallthroughRetryPolicy,
+    TokenAwarePolicy,
     WhiteListRoundRobinPolicy,
 )
-from cassandra.pool import Host
 from cassandra.protocol import ProtocolHandler, ResultMessage, ServerError
 from cassandra.query import BoundStatement, PreparedStatement, tuple_factory
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.cassandra.contact import ContactKeys
 from connectors.cassandra.pages import Page, split_columns
-from connectors.cassandra.replicas import first_replica
 from connectors.cassandra.statements import Query
 
 _AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, CoordinationFailure, ConnectionException,
@@ -122,10 +120,6 @@ class Database:
         self._pages: Session | None = None
         self._statements: dict[str, PreparedStatement] = {}
         self._written: dict[str, PreparedStatement] = {}
-        self._near = DCAwareRoundRobinPolicy(config.local_datacenter)
-        self._ring: Any = None
-        self._tokens: list[int] = []
-        self._owners: list[Host] = []
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of a small answer, in the driver's Python types."""
@@ -144,7 +138,6 @@ class Database:
             bound = BoundStatement(self._statements[query.text], fetch_size=rows)
             # Parameters are bytes already, as Cassandra stores them: what was read is asked for again as it was.
             bound.values = list(query.parameters)
-            bound.target_host = self._replica(query.token)
             return PageAnswer(session.execute_async(bound, paging_state=state), doing)
 
     def begin_write(self, text: str, values: Sequence[object], done: threading.Semaphore) -> PendingWrite:
@@ -177,20 +170,6 @@ class Database:
         if cluster is not None:
             cluster.shutdown()
 
-    def _replica(self, token: int | None) -> str | None:
-        """The address of a node that has this token's rows. Others are asked where it does not answer."""
-        assert self._cluster is not None
-        ring = self._cluster.metadata.token_map
-        if token is None or ring is None or self._only_contact_points:
-            return None
-        if self._ring is not ring:
-            self._ring = ring
-            self._tokens = [at.value for at in ring.ring]
-            self._owners = [ring.token_to_host_owner[at] for at in ring.ring]
-        local = self._near.local_dc
-        host = first_replica(self._tokens, self._owners, token, lambda host: host.datacenter == local)
-        return None if host is None else str(host.address)
-
     def _page_session(self) -> Session:
         if self._pages is None:
             self._pages = self._connected().connect()
@@ -203,7 +182,7 @@ class Database:
             policy = (
                 WhiteListRoundRobinPolicy(list(config.contact_points))
                 if self._only_contact_points
-                else DefaultLoadBalancingPolicy(self._near)
+                else TokenAwarePolicy(DCAwareRoundRobinPolicy(config.local_datacenter))
             )
             profile = ExecutionProfile(
                 load_balancing_policy=policy,

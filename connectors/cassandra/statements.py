@@ -16,21 +16,17 @@ from connectors.cassandra.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns.
-
-    `token`: a token of what is read, whose replica is asked first; None: any node is.
-    """
+    """A statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns."""
 
     text: str
     parameters: Sequence[bytes]
-    token: int | None = None
 
 
 def range_query(split: Split, after: int, more: str = "") -> Query:
     """The rows of a split whose tokens are above one. `more`: what is selected behind the columns."""
     token = _token(split.table)
     text = f"{_select(split.table, more)} WHERE {token} > ? AND {token} <= ?"
-    return Query(text, [as_long(after), as_long(split.upto)], after)
+    return Query(text, [as_long(after), as_long(split.upto)])
 
 
 def count_query(split: Split) -> Query:
@@ -39,7 +35,7 @@ def count_query(split: Split) -> Query:
     # Partitions that have static values alone are left out where none of these is asked for.
     static = f", {quoted(split.table.static[0].name)}" if split.table.static else ""
     text = f"SELECT {token}{static} FROM {_name(split.table)} WHERE {token} > ? AND {token} <= ?"  # noqa: S608
-    return Query(text, [as_long(split.after), as_long(split.upto)], split.after)
+    return Query(text, [as_long(split.after), as_long(split.upto)])
 
 
 def rest_of_partition(table: Table, progress: Progress, more: str = "") -> list[Query]:
@@ -61,7 +57,7 @@ def keys_of_token(table: Table, token: int) -> Query:
     """The partition keys of a token: nearly always one."""
     keys = ", ".join(quoted(column.name) for column in table.partition_key)
     text = f"SELECT DISTINCT {_token(table)}, {keys} FROM {_name(table)} WHERE {_token(table)} = ?"  # noqa: S608
-    return Query(text, [as_long(token)], token)
+    return Query(text, [as_long(token)])
 
 
 def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query:
