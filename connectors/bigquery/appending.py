@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from connect.api.errors import ConnectError, RetriableError
 from connectors.bigquery.dedup import INSERT_ID, IS_APPEND, IS_DELETE, SOFT_DELETED
 from connectors.bigquery.halving import land_by_halves
+from connectors.bigquery.job_facts import RowError
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.sizes import ROW_BYTES, parts, too_large
 from connectors.bigquery.staging import batch_id, parquet_of
 from connectors.bigquery.storage import StorageWriter
-from connectors.bigquery.table_schema import by_name
-from connectors.bigquery.warehouse import RowError, Warehouse
+from connectors.bigquery.table_schema import Columns, by_name
+from connectors.bigquery.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,10 +140,7 @@ class LoadJobs:
         return land_by_halves(batch, self._load)
 
     def _load(self, batch: SealedBatch) -> None:
-        known = by_name(batch.columns)
-        rows = rows_of(batch).drop_columns([INSERT_ID])
-        columns = tuple(known[name.lower()] for name in rows.column_names)
-        content = parquet_of([rows])
+        columns, content = loadable(batch)
         table = self._warehouse.table(batch.target)
         if table is None:
             raise RetriableError(f"Table {batch.target} is gone; it is made again.")
@@ -153,6 +151,13 @@ class LoadJobs:
 
     def close(self) -> None:
         """It has no connection of its own."""
+
+
+def loadable(batch: SealedBatch) -> tuple[Columns, pa.Buffer]:
+    """The batch as a load job takes it: its columns, and a Parquet file of its rows."""
+    known = by_name(batch.columns)
+    rows = rows_of(batch).drop_columns([INSERT_ID])
+    return tuple(known[name.lower()] for name in rows.column_names), parquet_of([rows])
 
 
 def rows_of(batch: SealedBatch) -> pa.Table:

@@ -21,7 +21,10 @@ _RETRIABLE_REASONS: Final = frozenset(
 _PASSING_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 """What is left of 403 is a quota; a table that is not found is made again."""
 _NO_DATASET: Final = re.compile(r"not found: (dataset|project)", re.IGNORECASE)
-_RETRIABLE_TEXTS: Final = ("could not serialize access", "concurrent update", "transaction is aborted")
+_RETRIABLE_TEXTS: Final = (
+    "could not serialize access", "concurrent update", "transaction is aborted", "failed to commit",
+)  # fmt: skip
+"""What is said when two change a table at once; the last by the emulator, where two create one."""
 
 
 class RefusedJobError(ConnectError):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from connect.api.connector import SinkContext
 from connectors.bigquery.appending import Appending, DefaultStream, InsertAll, LoadJobs, Writer
 from connectors.bigquery.capturing import Capture
 from connectors.bigquery.client import open_storage
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.exactly_once import CommittedStreams
+from connectors.bigquery.merge_line import MergeLine
 from connectors.bigquery.merging import Merging, Role
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.warehouse import Warehouse
@@ -37,21 +37,26 @@ class Landing(Protocol):
 
 
 def landing_of(
-    config: BigQuerySinkConfig, warehouse: Warehouse, ctx: SinkContext, report: Callable[[Mapping[str, int]], None]
+    config: BigQuerySinkConfig,
+    warehouse: Warehouse,
+    role: Role,
+    report: Callable[[Mapping[str, int]], None],
+    line: MergeLine | None = None,
 ) -> Landing:
-    """The way of a configuration. `report`: hears figures of each batch, on any thread."""
+    """The way of a configuration. `report`: hears figures of each batch, on any thread. `line`: see `Merging`."""
     if config.merges:
         return Merging(
             warehouse,
-            Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix),
+            role,
             keep=config.dedup.keep,
             deletes=config.dedup.deletes,
             remembers_deletes=config.remembers_deletes,
             window_column=config.partition_field or None,
             interval_s=config.interval_ms / 1000,
             report=report,
+            line=line,
         )
-    loads = LoadJobs(warehouse, ctx.connector)
+    loads = LoadJobs(warehouse, role.connector)
     loaded = {config.table_names.table(topic) for topic in config.batch_load}
     return Appending(_writer_of(config, warehouse, loads), dict.fromkeys(loaded, loads), report)
 

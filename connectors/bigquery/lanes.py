@@ -74,6 +74,11 @@ class Lane:
         return self._bytes + self._sealed_bytes
 
     @property
+    def held_rows(self) -> int:
+        """Rows that are gathered and not sealed."""
+        return self._rows
+
+    @property
     def is_landing(self) -> bool:
         """A batch is on its way."""
         return self._sealed is not None
@@ -86,12 +91,13 @@ class Lane:
             return 0.0
         return max(0.0, self._since_s + self.rotation.interval_s - now_s)
 
-    def seal(self) -> None:
+    def seal(self) -> SealedBatch:
         """Make a batch of what is gathered; none may be on its way."""
         assert self._sealed is None
-        self._sealed = SealedBatch(self.target, tuple(self._pieces), self.columns, self.dedup, self._bound())
+        sealed = self._sealed = SealedBatch(self.target, tuple(self._pieces), self.columns, self.dedup, self._bound())
         self._sealed_bytes = self._bytes
         self._pieces, self._oldest_us, self._rows, self._bytes = [], [], 0, 0
+        return sealed
 
     def _bound(self) -> str | None:
         """The least partition in which rows of the gathered records may be; None: anywhere."""

@@ -45,6 +45,7 @@ class Merge:
     columns: those of the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the
     staged tables have; the others become NULL in a row that is replaced. tombstones: where hard deletes are remembered.
     A key may be a member of a record, as in `key.id`. bound: None searches the whole table.
+    takes_earlier: with FIRST, a staged row of smaller order takes a row's place, for batches that come in any order.
     """
 
     target: str
@@ -57,6 +58,7 @@ class Merge:
     deletes: Deletes = Deletes.TOMBSTONE
     tombstones: str | None = None
     bound: Bound | None = None
+    takes_earlier: bool = False
     quote: Quote = backticks
 
     def text(self) -> str:
@@ -67,7 +69,8 @@ class Merge:
             f"ON {self._same('S', 'T')}{self._searched()}",
         ]
         if self.keep is Keep.FIRST:
-            return "\n".join([*lines, self._insert("")])
+            earlier = [self._update(self.newer("T", "S"), self.columns)] if self.takes_earlier else []
+            return "\n".join([*lines, *earlier, self._insert("")])
         newer = self.newer("S", "T")
         match self.deletes:
             case Deletes.IGNORE:

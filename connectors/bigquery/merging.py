@@ -22,6 +22,8 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.bigquery.dedup import Deletes, Keep
 from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.halving import land_by_halves
+from connectors.bigquery.job_facts import Changed
+from connectors.bigquery.merge_line import MergeLine
 from connectors.bigquery.merge_sql import Bound, Merge
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.staging import (
@@ -39,7 +41,7 @@ from connectors.bigquery.staging import (
 )
 from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.tables import deletes_table
-from connectors.bigquery.warehouse import Changed, NewTable, Warehouse
+from connectors.bigquery.warehouse import NewTable, Warehouse
 
 _log = logging.getLogger(__name__)
 _STAGED: Final = {STATE_LABEL: "staged"}
@@ -92,8 +94,10 @@ class Merging:
         window_column: str | None,
         interval_s: float,
         report: Callable[[Mapping[str, int]], None],
+        line: MergeLine | None = None,
     ) -> None:
-        """`report`: hears the figures of each merge, on any thread."""
+        """`report`: hears the figures of each merge, on any thread. `line`: where statements of other processes stand,
+        which merge other batches into the same tables, in any order; None: there are none."""
         self._warehouse = warehouse
         self._role = role
         self._keep = keep
@@ -103,6 +107,7 @@ class Merging:
         self._interval_s = interval_s
         self._estimated: set[str] = set()
         self._report = report
+        self._line = line
         self._stop = threading.Event()
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -242,13 +247,15 @@ class Merging:
             deletes=self._deletes,
             tombstones=self._warehouse.path(deletes_table(target)) if remembers else None,
             bound=self._bound(staged),
+            takes_earlier=self._line is not None,
         )
         if remembers and any(one.facts.deletes for one in staged):
-            self._run(merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of table {target}")
-        self._estimate(target, merge.text())
-        changed = self._run(merge.text(), f"merging into table {target}")
+            self._run(target, merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of table {target}")
+        if self._line is None:
+            self._estimate(target, merge.text())
+        changed = self._run(target, merge.text(), f"merging into table {target}")
         if any(one.facts.appends for one in staged):
-            appended = self._run(merge.append(), f"adding rows of their own to table {target}")
+            appended = self._run(target, merge.append(), f"adding rows of their own to table {target}")
             changed = replace(changed, inserted=changed.inserted + appended.inserted)
         self._tell(target, sum(one.facts.rows for one in staged), changed, time.monotonic() - started_s)
 
@@ -276,7 +283,9 @@ class Merging:
             return None
         return Bound(self._window_column, min(bound for bound in bounds if bound is not None))
 
-    def _run(self, sql: str, doing: str) -> Changed:
+    def _run(self, target: str, sql: str, doing: str) -> Changed:
+        if self._line is not None:
+            return self._line.run(target, sql, doing)
         # Of the text, as the same batches may be merged under other settings after a restart.
         name = hashlib.sha256(sql.encode()).hexdigest()[:24]
         return self._warehouse.run(sql, f"kafka-connect-merge-{name}", doing)

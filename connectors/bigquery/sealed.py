@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,6 +93,19 @@ class SealedBatch:
                 pieces.append(piece.slice(first, last))
             before += size
         return replace(self, pieces=pieces or [self.pieces[0].slice(0, 0)])
+
+    def without(self, rows: Collection[int]) -> SealedBatch:
+        """All rows but these, by their place in the batch."""
+        import pyarrow as pa
+
+        pieces, before = [], 0
+        for piece in self.pieces:
+            kept = [row for row in range(len(piece.offsets)) if before + row not in rows]
+            before += len(piece.offsets)
+            pieces.append(
+                replace(piece, rows=piece.rows.take(kept), offsets=piece.offsets.take(pa.array(kept, pa.int64())))
+            )
+        return replace(self, pieces=pieces)
 
     def places(self, rows: Sequence[int]) -> dict[TopicPartition, list[tuple[int, int]]]:
         """Of each partition the rows among these: their offset, and their place in the batch."""

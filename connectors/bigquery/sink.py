@@ -9,16 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from connect.api.bulk import BulkSinkContext
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
-from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.api.records import Batch, TopicPartition
+from connectors.bigquery.bulk import BigQueryBulkWriter
 from connectors.bigquery.client import open_warehouse
 from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.errors import RefusedJobError
+from connectors.bigquery.given_up import given_up
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane, first_pending
+from connectors.bigquery.merging import Role
 from connectors.bigquery.preflight import check
 from connectors.bigquery.target import Targets
 from connectors.bigquery.trial import TrialDataset
@@ -55,6 +59,10 @@ class BigQuerySinkConnector:
         """A task, not yet open."""
         return BigQuerySinkTask(BigQuerySinkConfig.parse(config))
 
+    def bulk_writer(self, ctx: BulkSinkContext) -> BigQueryBulkWriter:
+        """Writes chunks of a backfill."""
+        return BigQueryBulkWriter(self._config, ctx)
+
     def trial_target(self, name: str) -> TrialDataset:
         """A dataset of its own."""
         return TrialDataset(self._config, name)
@@ -87,7 +95,8 @@ class BigQuerySinkTask:
         self._ctx = ctx
         self._warehouse = open_warehouse(config)
         self._warehouse.look()
-        self._landing = landing_of(config, self._warehouse, ctx, self._count)
+        role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
+        self._landing = landing_of(config, self._warehouse, role, self._count)
         self._landing.sweep()
         self._targets = Targets(config, self._warehouse)
         self._executor = ThreadPoolExecutor(config.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
@@ -182,12 +191,8 @@ class BigQuerySinkTask:
         refused, lane.refused = lane.refused, []
         for sealed, rows in refused:
             self._count({"refused_rows_total": len(rows)})
-            for partition, places in sealed.places(list(rows)).items():
-                offsets = sorted(places)
-                self._ctx.reject(
-                    _without_values(partition, [offset for offset, _ in offsets]),
-                    {index: rows[row] for index, (_, row) in enumerate(offsets)},
-                )
+            for batch, reasons in given_up(sealed, rows):
+                self._ctx.reject(batch, reasons)
 
     def _explain(self) -> None:
         """Show in the status why batches wait, while others go on."""
@@ -247,15 +252,3 @@ class BigQuerySinkTask:
         for name, value in figures.items():
             self._ctx.gauge(name, value)
         self._ctx.gauge("buffered_bytes", sum(lane.held_bytes for lane in self._lanes.values()))
-
-
-def _without_values(partition: TopicPartition, offsets: Sequence[int]) -> Batch:
-    """Records by their places alone: the framework reads a dead letter's bytes from Kafka."""
-    import pyarrow as pa
-
-    return Batch(
-        partition.topic,
-        Column.nulls(len(offsets)),
-        partition=partition.partition,
-        consumed=Consumed(partition, pa.array(offsets, pa.int64()), offsets[-1] + 1),
-    )

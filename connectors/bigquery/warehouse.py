@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connectors.bigquery.errors import job_error, translated
+from connectors.bigquery.job_facts import Changed, Counts, RowError
 from connectors.bigquery.table_schema import Columns, ColumnSchema
 
 if TYPE_CHECKING:
@@ -63,38 +63,6 @@ class NewTable:
     expires_after_s: int | None = None
     primary_key: Sequence[str] = ()
     max_staleness_s: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RowError:
-    """A row that insertAll refused. reason: `stopped` where only others are bad. location: the column."""
-
-    row: int
-    reason: str
-    location: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """What a statement did, in rows, and what it is billed for."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-    billed_bytes: int = 0
-
-
-class Counts(Enum):
-    """Which jobs that were there before a submission make it done.
-
-    ALWAYS: any of the id, also of an earlier life. LOST: of this life, where the answer did not come; the table may
-    have been changed since another was done. NEVER: none.
-    """
-
-    ALWAYS = auto()
-    LOST = auto()
-    NEVER = auto()
 
 
 class Warehouse:
@@ -240,9 +208,12 @@ class Warehouse:
             for e in part["errors"]
         ]
 
-    def append(self, name: str, columns: Columns, parquet: Any, job_id: str) -> None:
-        """Add the rows of a Parquet file to a table, by one job, once for its id: whole or not at all."""
-        self._load(name, columns, parquet, job_id, Counts.ALWAYS)
+    def append(self, name: str, columns: Columns, parquet: Any, job_id: str) -> int:
+        """Add the rows of a Parquet file to a table, by one job, once for its id: whole or not at all.
+
+        How many rows the job added: those of an earlier call, where that one did it.
+        """
+        return int(self._load(name, columns, parquet, job_id, Counts.ALWAYS).output_rows or 0)
 
     def fill(self, name: str, columns: Columns, parquet: Any, job_id: str, *, is_new: bool) -> None:
         """Replace a table's rows by those of a Parquet file, by one job: whole or not at all.
@@ -251,7 +222,7 @@ class Warehouse:
         """
         self._load(name, columns, parquet, job_id, Counts.NEVER if is_new else Counts.LOST)
 
-    def _load(self, name: str, columns: Columns, parquet: Any, job_id: str, counts: Counts) -> None:
+    def _load(self, name: str, columns: Columns, parquet: Any, job_id: str, counts: Counts) -> Any:
         from google.cloud import bigquery
 
         options: Any = bigquery.ParquetOptions()  # type: ignore[no-untyped-call]
@@ -277,9 +248,11 @@ class Warehouse:
                 timeout=self._limit_s,
             )
 
-        self._once(job_id, submit, f"loading into table {name}", counts)
+        return self._once(job_id, submit, f"loading into table {name}", counts)
 
-    def run(self, sql: str, job_id: str, doing: str) -> Changed:
+    def run(
+        self, sql: str, job_id: str, doing: str, counts: Counts = Counts.LOST, *, first_attempt: int = 0
+    ) -> Changed:
         """Run one statement to its end, once: see `_once`."""
 
         from google.cloud import bigquery
@@ -292,12 +265,27 @@ class Warehouse:
                 timeout=self._limit_s,
             )  # fmt: skip
 
-        job = self._once(job_id, submit, doing)
+        job = self._once(job_id, submit, doing, counts, first_attempt)
+        attempt = int(job.job_id.rpartition("-")[2])
         stats = job.dml_stats
         billed = job.total_bytes_billed or 0
         if stats is None:
-            return Changed(billed_bytes=billed)
-        return Changed(stats.inserted_row_count, stats.updated_row_count, stats.deleted_row_count, billed)
+            return Changed(billed_bytes=billed, attempt=attempt)
+        return Changed(stats.inserted_row_count, stats.updated_row_count, stats.deleted_row_count, billed, attempt)
+
+    def has_attempt(self, job_id: str, attempt: int) -> bool:
+        """Whether a job was ever submitted under this id and number."""
+        from google.api_core.exceptions import NotFound
+
+        with self._translated(f"looking at job {job_id}"):
+            try:
+                self._client.get_job(
+                    f"{job_id}-{self._scope}-{attempt}", location=self._location, retry=self._again,
+                    timeout=self._limit_s,
+                )  # fmt: skip
+            except NotFound:
+                return False
+        return True
 
     def rows(self, sql: str, doing: str) -> list[Mapping[str, Any]]:
         """The rows of a query, which changes nothing."""
@@ -318,12 +306,11 @@ class Warehouse:
             )
         return int(job.total_bytes_processed or 0)
 
-    def _once(self, job_id: str, submit: Callable[[str], Any], doing: str, counts: Counts = Counts.LOST) -> Any:
+    def _once(self, job_id: str, submit: Callable[[str], Any], doing: str, counts: Counts, attempt: int = 0) -> Any:
         """Submit a job under an id of ours and wait for its end. A job of this id that runs already is waited for, and
         `counts` says whether it is then done."""
         from google.api_core.exceptions import Conflict
 
-        attempt = 0
         while True:
             attempt_id = f"{job_id}-{self._scope}-{attempt}"
             was_lost = attempt_id in self._unanswered

@@ -163,6 +163,10 @@ def test_a_stop_ends_the_wait_for_a_job():
             api.BadRequest("Could not serialize access to table", errors=[{"reason": "invalidQuery"}]),
             RetriableError, "Could not serialize",
         ),
+        (
+            api.BadRequest("Failed to commit: Failed to commit transaction.", errors=[{"reason": "invalidQuery"}]),
+            RetriableError, "Failed to commit",
+        ),
         (requests.exceptions.ReadTimeout(), RetriableError, "cannot be reached"),
     ],
     ids=str,

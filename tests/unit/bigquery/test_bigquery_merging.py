@@ -15,10 +15,11 @@ from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup import Deletes, Keep
 from connectors.bigquery.errors import RefusedJobError
+from connectors.bigquery.job_facts import Changed
 from connectors.bigquery.merging import Merging, Role
 from connectors.bigquery.sealed import Piece, SealedBatch
 from connectors.bigquery.table_schema import Columns
-from connectors.bigquery.warehouse import Changed, NewTable, TableFacts
+from connectors.bigquery.warehouse import NewTable, TableFacts
 
 
 class Tables:

@@ -1,0 +1,149 @@
+"""Chunks of a backfill in tables, each row once, by the rules by which the sink's tasks write.
+
+With dedup a chunk is staged and merged as a task's batch is; a MERGE that runs again changes nothing. Without, its rows
+are added by a load job that is named after the chunk. Chunks come in any order and from several processes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterable, Mapping
+
+from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, RetriableError
+from connect.api.records import Batch
+from connectors.bigquery.chunk_loads import ChunkLoads
+from connectors.bigquery.client import open_warehouse
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.dedup import Deletes, NullKey
+from connectors.bigquery.errors import RefusedJobError
+from connectors.bigquery.given_up import given_up
+from connectors.bigquery.landing import Landing, landing_of
+from connectors.bigquery.lanes import Lane
+from connectors.bigquery.merge_line import MergeLine
+from connectors.bigquery.merging import Role
+from connectors.bigquery.sealed import Refusals, SealedBatch
+from connectors.bigquery.target import Targets
+from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.window import Late
+from connectors.bigquery.written_chunks import WrittenChunks
+
+
+class BigQueryBulkWriter:
+    """Writes chunks. Owned by one thread."""
+
+    def __init__(self, config: BigQuerySinkConfig, ctx: BulkSinkContext) -> None:
+        """Connects to nothing. ConfigError: under these settings rows would depend on the order of the chunks."""
+        _require_any_order(config)
+        self._config = config
+        self._ctx = ctx
+        # Staging tables of its own: another process in the same chunk drops none that is still to be merged.
+        self._role = Role(f"backfill-{secrets.token_hex(8)}", 0, 1, config.staging_suffix)
+        self._landings: dict[str, Landing] = {}
+        self._opened: Warehouse | None = None
+
+    def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
+        """Merge or load the rows of a chunk; see `BulkWriter`."""
+        if not chunk.is_stable:
+            _require_no_places(self._config)
+        warehouse = self._warehouse
+        with warehouse.within(deadline):
+            targets, written = Targets(self._config, warehouse), WrittenChunks(warehouse)
+            lanes = self._gathered(batches, targets)
+            for lane in lanes:
+                self._write(chunk, lane, targets, written)
+            return WrittenChunk(written.rows_of([chunk])[chunk.id] if lanes else 0, 0)
+
+    def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
+        """What is noted of the chunks, as far as their tables are there. Records that were merged count as rows, also
+        those that a later one has replaced."""
+        with self._warehouse.within(deadline):
+            return WrittenChunks(self._warehouse).rows_of(chunks)
+
+    def close(self) -> None:
+        """Release the clients; idempotent."""
+        for landing in self._landings.values():
+            landing.close()
+        self._landings.clear()
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    @property
+    def _warehouse(self) -> Warehouse:
+        if self._opened is None:
+            self._opened = open_warehouse(self._config)
+            self._opened.look()
+        return self._opened
+
+    def _gathered(self, batches: Iterable[Batch], targets: Targets) -> list[Lane]:
+        """All rows of a chunk by their table; rows that cannot be in it are given up."""
+        lanes: dict[str, Lane] = {}
+        for batch in batches:
+            if not len(batch):
+                continue
+            assert batch.consumed is not None
+            bad = targets.refused(batch, lanes)
+            if not bad:
+                lane = targets.lane_of(batch, lanes)
+                admitted = targets.admission(lane, batch).admit(batch, lane.newest_us)
+                lane.take(batch.consumed.topic_partition, admitted, 0.0)
+                bad = admitted.bad
+            if bad:
+                self._ctx.reject(batch, bad)
+        return [lane for lane in lanes.values() if lane.held_rows]
+
+    def _write(self, chunk: BulkChunk, lane: Lane, targets: Targets, written: WrittenChunks) -> None:
+        table = self._warehouse.table(lane.target)
+        if table is None:
+            raise RetriableError(f"Table {lane.target} is gone; it is made again.")
+        sealed = lane.seal()
+        try:
+            rows, refused = self._land(chunk, sealed, table.created_ms)
+        except RefusedJobError as error:
+            targets.check_unchanged(lane, error)
+            raise
+        for batch, reasons in given_up(sealed, refused):
+            self._ctx.reject(batch, reasons)
+        written.note(chunk, lane.target, table.created_ms, rows)
+
+    def _land(self, chunk: BulkChunk, sealed: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
+        """How many rows are in the table, and those that it does not take."""
+        config = self._config
+        if not (config.merges or config.captures):
+            return ChunkLoads(self._warehouse, config.staging_suffix).land(chunk, sealed, created_ms)
+        landing = self._landings.get(chunk.job)
+        if landing is None:
+            line = MergeLine(self._warehouse, chunk.job)
+            landing = landing_of(config, self._warehouse, self._role, _unheard, line)
+            self._landings[chunk.job] = landing
+        refused = landing.land(sealed)
+        return len(sealed) - len(refused), refused
+
+
+def _require_any_order(config: BigQuerySinkConfig) -> None:
+    deletes = config.dedup.deletes in {Deletes.TOMBSTONE, Deletes.FIELD}
+    if config.merges and deletes and not config.remembers_deletes:
+        raise ConfigError(
+            "Chunks are merged in any order, and a delete that is not remembered is undone by an older record that is "
+            "merged after it.",
+            key="dedup.tombstone.retention.ms",
+            fix="Set it to more than the backfill takes, or set dedup.delete=soft.",
+        )
+
+
+def _require_no_places(config: BigQuerySinkConfig) -> None:
+    """ConfigError: rows are told apart by topic, partition and offset, which rows that were never in Kafka lack."""
+    appends = NullKey(config.dedup_null_key) is NullKey.APPEND or Late(config.dedup_late) is Late.APPEND
+    if config.exactly_once or (config.merges and appends):
+        raise ConfigError(
+            "Rows that are copied past Kafka have no offsets, by which this setting tells rows apart.",
+            key="exactly.once" if config.exactly_once else "dedup.null.key",
+            fix="Leave it out for the copy, or move the table into a topic first.",
+        )
+
+
+def _unheard(figures: Mapping[str, int]) -> None:
+    """The log has the figures of each merge."""
+    del figures

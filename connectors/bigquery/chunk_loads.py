@@ -1,0 +1,64 @@
+"""Chunks of a backfill as load jobs named after them, so that each is in its table once, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+
+from connect.api.bulk import BulkChunk
+from connectors.bigquery.appending import loadable
+from connectors.bigquery.errors import RefusedJobError
+from connectors.bigquery.halving import land_by_halves
+from connectors.bigquery.sealed import Refusals, SealedBatch
+from connectors.bigquery.staging import EXPIRES_AFTER_S, staging_name
+from connectors.bigquery.warehouse import NewTable, Warehouse
+
+
+def chunk_name(chunk: BulkChunk, target: str, created_ms: int) -> str:
+    """The same for the same chunk in the same table; another one in a table that was made anew."""
+    text = json.dumps([chunk.job, chunk.id, target, created_ms])
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+class ChunkLoads:
+    """Adds the rows of chunks to tables. Owned by one thread."""
+
+    def __init__(self, warehouse: Warehouse, staging_suffix: str) -> None:
+        self._warehouse = warehouse
+        self._suffix = staging_suffix
+
+    def land(self, chunk: BulkChunk, batch: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
+        """How many rows of the chunk the table has, and which ones it does not take.
+
+        created_ms: when the table was made. RefusedJobError: it takes the rows one by one, but not together.
+        """
+        name = f"kafka-connect-chunk-{chunk_name(chunk, batch.target, created_ms)}"
+        try:
+            rows = self._load(batch, name)
+        except RefusedJobError:
+            refused = self._refused(batch)
+            if not refused:
+                raise
+            taken = batch.without(refused)
+            return (self._load(taken, name) if len(taken) else 0), refused
+        # Fewer: an earlier call found rows that are refused, and loaded the others.
+        return rows, self._refused(batch) if rows < len(batch) else {}
+
+    def _load(self, batch: SealedBatch, name: str) -> int:
+        columns, content = loadable(batch)
+        return self._warehouse.append(batch.target, columns, content, name)
+
+    def _refused(self, batch: SealedBatch) -> Refusals:
+        """The rows that are refused even alone, tried on a table of the same columns that nobody else sees."""
+        trial = staging_name(batch.target, self._suffix, secrets.token_hex(12))
+        self._warehouse.create(NewTable(trial, batch.columns, expires_after_s=EXPIRES_AFTER_S))
+
+        def load(part: SealedBatch) -> None:
+            columns, content = loadable(part)
+            self._warehouse.fill(trial, columns, content, f"kafka-connect-trial-{secrets.token_hex(12)}", is_new=True)
+
+        try:
+            return land_by_halves(batch, load)
+        finally:
+            self._warehouse.drop(trial)

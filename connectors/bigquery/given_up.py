@@ -1,0 +1,30 @@
+"""Rows that BigQuery refused, as records to give up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connectors.bigquery.sealed import Refusals, SealedBatch
+
+
+def given_up(sealed: SealedBatch, refused: Refusals) -> Iterator[tuple[Batch, Mapping[int, Exception]]]:
+    """For each partition a batch of the refused records by their places alone, and why each of its rows was refused.
+
+    The framework reads a dead letter's bytes from Kafka.
+    """
+    for partition, places in sealed.places(list(refused)).items():
+        offsets = sorted(places)
+        reasons = {index: refused[row] for index, (_, row) in enumerate(offsets)}
+        yield _without_values(partition, [offset for offset, _ in offsets]), reasons
+
+
+def _without_values(partition: TopicPartition, offsets: Sequence[int]) -> Batch:
+    import pyarrow as pa
+
+    return Batch(
+        partition.topic,
+        Column.nulls(len(offsets)),
+        partition=partition.partition,
+        consumed=Consumed(partition, pa.array(offsets, pa.int64()), offsets[-1] + 1),
+    )

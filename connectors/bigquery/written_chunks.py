@@ -1,0 +1,73 @@
+"""Which chunks of backfills the tables of a dataset have, noted in a table beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from connect.api.bulk import BulkChunk
+from connectors.bigquery.chunk_loads import chunk_name
+from connectors.bigquery.job_facts import Counts
+from connectors.bigquery.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.warehouse import NewTable, Warehouse
+
+TABLE: Final = "_kafka_connect_backfills"
+_COLUMNS: Final = (
+    ColumnSchema("backfill", ColumnType.STRING),
+    ColumnSchema("chunk", ColumnType.STRING),
+    ColumnSchema("target", ColumnType.STRING),
+    ColumnSchema("target_created_ms", ColumnType.INTEGER),
+    ColumnSchema("rows_written", ColumnType.INTEGER),
+    ColumnSchema("written_at", ColumnType.TIMESTAMP),
+)
+
+
+class WrittenChunks:
+    """The notes of one dataset. Owned by one thread."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._is_made = False
+
+    def note(self, chunk: BulkChunk, target: str, created_ms: int, rows: int) -> None:
+        """Note that a table has a chunk; what was noted before stays.
+
+        created_ms: when the table was made, as a table that is made anew has no chunk.
+        """
+        if not self._is_made:
+            self._warehouse.create(NewTable(TABLE, _COLUMNS))
+            self._is_made = True
+        names = ", ".join(column.name for column in _COLUMNS)
+        self._warehouse.run(
+            f"INSERT INTO {self._warehouse.path(TABLE)} ({names})\n"
+            f"VALUES ({_text(chunk.job)}, {_text(chunk.id)}, {_text(target)}, {created_ms}, {rows}, "
+            "CURRENT_TIMESTAMP())",
+            f"kafka-connect-note-{chunk_name(chunk, target, created_ms)}",
+            f"noting chunk {chunk.id}",
+            Counts.ALWAYS,
+        )
+
+    def rows_of(self, chunks: Collection[BulkChunk]) -> Mapping[str, int]:
+        """How many rows of each chunk were written to tables that are still there."""
+        rows = {chunk.id: 0 for chunk in chunks}
+        if not rows or self._warehouse.table(TABLE) is None:
+            return rows
+        jobs = ", ".join(sorted({_text(chunk.job) for chunk in chunks}))
+        only = f" AND chunk = {_text(next(iter(rows)))}" if len(rows) == 1 else ""
+        found = self._warehouse.rows(
+            "SELECT chunk, target, target_created_ms, MAX(rows_written) AS rows_written\n"
+            f"FROM {self._warehouse.path(TABLE)} WHERE backfill IN ({jobs}){only}\n"
+            "GROUP BY chunk, target, target_created_ms",
+            "counting the rows of chunks",
+        )
+        tables = {target: self._warehouse.table(target) for target in {one["target"] for one in found}}
+        for one in found:
+            table = tables[one["target"]]
+            if one["chunk"] in rows and table is not None and table.created_ms == one["target_created_ms"]:
+                rows[one["chunk"]] += one["rows_written"]
+        return rows
+
+
+def _text(value: str) -> str:
+    """A text in BigQuery's SQL."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
