@@ -19,6 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "dlq": "Dead letters: list, show, replay, purge.",
     "demo": "Real data from a database through Kafka into S3, the worker killed half-way, every row verified.",
     "import": "Bring connectors of a Java cluster here, with their offsets.",
+    "init": "Begin a connector of your own: a project that works, with tests and a tutorial.",
     "plugins": "The plug-ins of a cluster.",
     "poc": "Does this connector fit these data? A report on the user's own source.",
     "reference": "Print every key, metric and command of what is installed here, as Markdown.",
