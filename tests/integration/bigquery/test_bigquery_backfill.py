@@ -49,6 +49,18 @@ class KilledAtEachStep:
         return run_lane(task, on_step)
 
 
+class DriverDiedError(Exception):
+    """As kill -9 of a driver: it says nothing more."""
+
+
+class DiesBehindOneLane:
+    """An engine whose driver dies half way."""
+
+    def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+        run_lane(tasks[0])
+        raise DriverDiedError
+
+
 @pytest.fixture(scope="module")
 def worker(kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
     process = WorkerProcess(tmp_path_factory.mktemp("worker"), kafka.bootstrap_servers, "bigquery-bulk")
@@ -75,9 +87,11 @@ def driver(worker: WorkerProcess, sink: dict[str, str], name: str) -> Driver:
 
 
 def load(worker: WorkerProcess, sink: dict[str, str], name: str, notes: Path) -> ConnectClient:
-    """Run the job, killed at every step; its connector is created and not started."""
+    """Run the job, whose driver dies half way, and again, killed at every step; its connector is not started."""
     client = ConnectClient(Access(worker.url))
     client.create(name, sink, "STOPPED")
+    with driver(worker, sink, name) as job, pytest.raises(DriverDiedError):
+        job.run(DiesBehindOneLane())
     with driver(worker, sink, name) as job:
         assert job.run(LocalEngine(2, 8, KilledAtEachStep(notes))).state is JobState.COPIED
         assert {note.name for note in notes.iterdir()} == {step.name for step in Step}
