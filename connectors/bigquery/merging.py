@@ -1,8 +1,8 @@
 """Staged batches into tables: load jobs, merges, and which task merges what. Runs on threads beside the task's.
 
 One task merges a table, so that BigQuery never runs two merges of it at once; the others stage, and wait for the mark
-that says their batch is merged. Should two tasks merge all the same, as one is a zombie, the guard of the MERGE keeps the
-table right, unless both insert one new key at the same moment.
+that says their batch is merged. Should two tasks merge all the same, as one is a zombie, the guard of the MERGE keeps
+the table right, unless both insert one new key at the same moment.
 """
 
 from __future__ import annotations
