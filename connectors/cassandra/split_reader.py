@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connectors.cassandra.page_size import PageSize
 from connectors.cassandra.pages import Page
 from connectors.cassandra.splits import Progress, Split, stored_key
 from connectors.cassandra.statements import Query, keys_of_token, partition_query, range_query, rest_of_partition
 
+log = logging.getLogger(__name__)
 _LOOK_S: Final = 0.05
 """How soon a stop is seen while a page is waited for."""
 
@@ -78,7 +80,11 @@ class SplitReader:
         if page.next is None:
             self._queries.popleft()
         if self._queries:
-            self._ask()
+            try:
+                self._ask()
+            except ConnectError as error:
+                # This page counts. The next call asks again, and tells its caller of what is wrong then.
+                log.warning("The next page could not be asked for yet: %s", error)
         return page
 
     @property
@@ -88,7 +94,8 @@ class SplitReader:
 
     def _ask(self) -> None:
         assert self._queries
-        self._arrived.clear()
+        # A bell of its own: the second of two nodes that were asked for a page may ring when it is long there.
+        self._arrived = threading.Event()
         self._answer = self._server.ask(self._queries[0], self._size.rows, self._state)
         self._answer.when_done(self._arrived.set)
 

@@ -106,9 +106,13 @@ class Server:
         self._pages = list(pages)
         self._keys = keys or []
         self.asked: list[tuple[str, int, bytes | None]] = []
+        self.refused: dict[int, Exception] = {}
+        """By number from 1: questions that fail before there is an answer to wait for."""
 
     def ask(self, query: Query, rows: int, state: bytes | None) -> Server:
         self.asked.append((query.text, rows, state))
+        if len(self.asked) in self.refused:
+            raise self.refused[len(self.asked)]
         return self
 
     def when_done(self, ring: Callable[[], None]) -> None:
@@ -145,6 +149,18 @@ def test_a_page_that_does_not_come_is_asked_for_again_from_the_same_place_with_h
     assert [(rows, state) for _, rows, state in server.asked] == [
         (100, None), (100, b"s1"), (50, b"s1"), (25, b"s1"), (50, b"s2")
     ]  # fmt: skip
+
+
+def test_a_page_that_came_counts_though_no_node_takes_the_next_question() -> None:
+    server = Server(page(3, 9), page(2, 9), page(1, 9))
+    server.refused = dict.fromkeys((2, 3), RetriableError("no node answers"))
+    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0, (b"a", b"1"), (b"c1", b"d1")), PageSize(9, 10**6))
+    first = reader.next(now())
+    with pytest.raises(RetriableError):
+        reader.next(now())
+    others = [reader.next(now()), reader.next(now())]
+    assert [found.rows for found in (first, *others) if found is not None] == [3, 2, 1]
+    assert reader.finished
 
 
 def test_pages_of_large_rows_have_few_of_them() -> None:
