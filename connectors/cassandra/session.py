@@ -7,7 +7,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from cassandra import (
@@ -31,8 +31,8 @@ from cassandra.cluster import (
 )
 from cassandra.connection import ConnectionException
 from cassandra.policies import (
+    ConstantSpeculativeExecutionPolicy,
     DCAwareRoundRobinPolicy,
-    FallthroughRetryPolicy,
     TokenAwarePolicy,
     WhiteListRoundRobinPolicy,
 )
@@ -42,12 +42,20 @@ from cassandra.query import BoundStatement, PreparedStatement, tuple_factory
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.cassandra.contact import ContactKeys
 from connectors.cassandra.pages import Page, split_columns
+from connectors.cassandra.retries import AnotherNode
 from connectors.cassandra.statements import Query
 
 _AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, CoordinationFailure, ConnectionException,
                 ServerError)  # fmt: skip
 _KEYS: Final = 1000
 """More keys than that do not share a token."""
+_PAGES: Final = "pages"
+"""The driver's profile for pages."""
+_SECOND_NODE: Final = 0.1
+"""The part of a page's time after which another node is asked for it too, and the answer that comes first counts.
+
+A node that lives waits for a replica that has died until it hears of that death, which takes up to 20 s.
+"""
 
 
 class TableGoneError(ConnectError):
@@ -99,7 +107,8 @@ class _PageMessage(ResultMessage):  # type: ignore[misc]
         self.column_names = [column[2] for column in metadata]
         self.column_types = [column[3] for column in metadata]
         (rows,) = struct.unpack(">i", f.read(4))
-        self.parsed_rows = [Page(f.read(), rows, len(metadata))]
+        # Its state goes with it: two nodes may answer, and the driver keeps the last state that came.
+        self.parsed_rows = [Page(f.read(), rows, len(metadata), self.paging_state)]
 
 
 class _PageHandler(ProtocolHandler):  # type: ignore[misc]
@@ -138,7 +147,8 @@ class Database:
             bound = BoundStatement(self._statements[query.text], fetch_size=rows)
             # Parameters are bytes already, as Cassandra stores them: what was read is asked for again as it was.
             bound.values = list(query.parameters)
-            return PageAnswer(session.execute_async(bound, paging_state=state), doing)
+            bound.is_idempotent = True
+            return PageAnswer(session.execute_async(bound, execution_profile=_PAGES, paging_state=state), doing)
 
     def begin_write(self, text: str, values: Sequence[object], done: threading.Semaphore) -> PendingWrite:
         """Begin to write a row, in the driver's Python types; `done` is released once it is known how it ended."""
@@ -184,20 +194,26 @@ class Database:
                 if self._only_contact_points
                 else TokenAwarePolicy(DCAwareRoundRobinPolicy(config.local_datacenter))
             )
-            profile = ExecutionProfile(
+            timeout_s = config.read_timeout_ms / 1000
+            profile = partial(
+                ExecutionProfile,
                 load_balancing_policy=policy,
-                retry_policy=FallthroughRetryPolicy(),
+                retry_policy=AnotherNode(),
                 consistency_level=ConsistencyLevel.name_to_value[config.consistency_level.upper()],
-                request_timeout=config.read_timeout_ms / 1000,
+                request_timeout=timeout_s,
                 row_factory=tuple_factory,
             )
+            second_node = ConstantSpeculativeExecutionPolicy(timeout_s * _SECOND_NODE, max_attempts=1)
             password = config.password.get_secret_value() if config.password else ""
             login = PlainTextAuthProvider(config.username, password) if config.username else None
             self._cluster = Cluster(
                 list(config.contact_points),
                 port=config.port,
                 auth_provider=login,
-                execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+                execution_profiles={
+                    EXEC_PROFILE_DEFAULT: profile(),
+                    _PAGES: profile(speculative_execution_policy=second_node),
+                },
                 connect_timeout=config.connect_timeout_ms / 1000,
                 control_connection_timeout=config.connect_timeout_ms / 1000,
                 # Types and tables are read from system_schema as they are; the driver's view of them is not used.
@@ -238,7 +254,7 @@ class PageAnswer:
             result = self._future.result()
         (page,) = result.current_rows
         assert isinstance(page, Page)
-        return replace(page, next=result.paging_state)
+        return page
 
 
 class PendingWrite:

@@ -1,0 +1,41 @@
+"""What is done about a node that does not answer: another one is asked at once, before a caller hears of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cassandra.policies import RetryPolicy
+
+Decision = tuple[int, int | None]
+_NEXT: Final[Decision] = (RetryPolicy.RETRY_NEXT_HOST, None)
+_GIVE_UP: Final[Decision] = (RetryPolicy.RETHROW, None)
+
+
+class AnotherNode(RetryPolicy):  # type: ignore[misc]
+    """Asks the next node of the data centre, with the same consistency level. For statements that may be sent twice.
+
+    It ends with the last node: the driver asks each one once, all within the time of the one request.
+    """
+
+    def on_read_timeout(self, *args: Any, retry_num: int, **kwargs: Any) -> Decision:
+        """A node that was asked waited for a replica in vain. One other node may choose better replicas.
+
+        More are not asked: where the rows themselves are slow, each would begin to read them anew.
+        """
+        del args, kwargs
+        return _NEXT if retry_num == 0 else _GIVE_UP
+
+    def on_write_timeout(self, *args: Any, **kwargs: Any) -> Decision:
+        """The caller writes the row again."""
+        del args, kwargs
+        return _GIVE_UP
+
+    def on_unavailable(self, *args: Any, **kwargs: Any) -> Decision:
+        """The node that was asked takes too many replicas for dead: others may know better."""
+        del args, kwargs
+        return _NEXT
+
+    def on_request_error(self, *args: Any, **kwargs: Any) -> Decision:
+        """The connection broke, or the node is overloaded or only starts."""
+        del args, kwargs
+        return _NEXT
