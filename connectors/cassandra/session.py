@@ -56,6 +56,7 @@ _SECOND_NODE: Final = 0.1
 
 A node that lives waits for a replica that has died until it hears of that death, which takes up to 20 s.
 """
+_AGREEMENT_S: Final = 1.0
 
 
 class TableGoneError(ConnectError):
@@ -170,6 +171,11 @@ class Database:
         page = self.ask(query, _KEYS).page()
         _, *columns = split_columns(page)
         return [tuple(column.value(row) or b"" for column in columns) for row in range(page.rows)]
+
+    def nodes_agree(self) -> bool:
+        """All nodes that are up have the same schema: a table that is refused now is refused by each of them."""
+        with translated("comparing the schemas of the nodes"):
+            return bool(self._connected().control_connection.wait_for_schema_agreement(wait_time=_AGREEMENT_S))
 
     def close(self) -> None:
         """Close all connections. May be called twice."""

@@ -17,9 +17,10 @@ from connectors.cassandra.chosen import chosen_tables, unreadable
 from connectors.cassandra.config import CassandraTaskConfig
 from connectors.cassandra.page_rows import page_rows
 from connectors.cassandra.page_size import PageSize
+from connectors.cassandra.pages import Page
 from connectors.cassandra.rows import PageRows
 from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
+from connectors.cassandra.session import Database, TableGoneError
 from connectors.cassandra.split_reader import SplitReader
 from connectors.cassandra.splits import Progress, Split, cut, progress_of, share_of
 from connectors.cassandra.sweeps import Sweep, sweep_of
@@ -27,6 +28,8 @@ from connectors.cassandra.tables import Table
 
 log = logging.getLogger(__name__)
 IDLE_S: Final = 1.0
+LATE_S: Final = 4.0
+"""A page that takes longer is told of in the task's status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,10 @@ class CassandraSourceTask:
         self._paced_s = 0.0
         """Before this time no more rows are asked for, on the monotonic clock."""
         self._aside: dict[str, str] = {}
+        self._late_since_s: float | None = None
+        """Since when a page is waited for, on the monotonic clock; None: the last one came."""
+        self._doubted: set[Table] = set()
+        """Refused by a node, and then the nodes agreed on the schema."""
 
     def open(self, ctx: SourceContext) -> None:
         """Connect, and find where each split stands."""
@@ -87,16 +94,20 @@ class CassandraSourceTask:
                 continue
             reader, sweep = reading
             try:
-                page = reader.next(deadline)
+                page = self._page(reader, deadline)
                 if page is None:
                     return None
                 self._pace(page.rows)
                 batch = self._rows[reader.split.table].batch(reader.split, page, sweep, is_last=reader.finished)
             except RetriableError:
                 raise
+            except TableGoneError as error:
+                self._refused_by_a_node(reader.split.table, error)
+                continue
             except ConnectError as error:
                 self._leave_aside(reader.split.table, error)
                 continue
+            self._doubted.discard(reader.split.table)
             if reader.finished:
                 self._reading = None
                 self._rest(reader.split, sweep, self._interval_s)
@@ -129,6 +140,16 @@ class CassandraSourceTask:
         self._context.gauge("splits_left", len(self._waiting) + (self._reading is not None))
         return self._reading
 
+    def _page(self, reader: SplitReader, deadline: Deadline) -> Page | None:
+        """The next page; None: not yet, which the status tells once it takes long."""
+        began_s = time.monotonic()
+        page = reader.next(deadline)
+        was_late = self._late_since_s is not None
+        self._late_since_s = None if page is not None else (self._late_since_s or began_s)
+        if was_late or page is None:
+            self._explain()
+        return page
+
     def _rest(self, split: Split, done: Sweep, pause_s: float) -> None:
         """Read a split again later, where it is to be read again."""
         if self._mode.next(done, _now_ms()) is not None:
@@ -144,18 +165,35 @@ class CassandraSourceTask:
             return min(IDLE_S, paced_s)
         return min(IDLE_S, max(0.0, self._waiting[0].due_s - time.monotonic())) if self._waiting else IDLE_S
 
+    def _refused_by_a_node(self, table: Table, error: TableGoneError) -> None:
+        """Leave a table aside once all nodes refuse it: one that was down may not have heard of the table yet.
+
+        RetriableError: the nodes do not agree for now.
+        """
+        if table in self._doubted:
+            self._leave_aside(table, error)
+        elif self._database.nodes_agree():
+            # What was refused before they agreed is asked for once more.
+            self._doubted.add(table)
+        else:
+            raise RetriableError(f"The nodes do not agree on the tables there are: {error}") from error
+
     def _leave_aside(self, table: Table, error: ConnectError) -> None:
         """A table that is gone, or may not be read, does not keep the others from being read."""
         log.error("Table %s is left aside from here on: %s", table.title, error)
         self._aside[table.title] = str(error)
+        self._reading = self._late_since_s = None
         self._explain()
-        self._reading = None
         self._waiting = deque(work for work in self._waiting if work.split.table != table)
 
     def _explain(self) -> None:
         assert self._context is not None
-        said = "; ".join(f"table {name} is left aside: {why}" for name, why in sorted(self._aside.items()))
-        self._context.explain(" ".join(said.split()) or None)
+        said = [f"table {name} is left aside: {why}" for name, why in sorted(self._aside.items())]
+        late_s = time.monotonic() - self._late_since_s if self._late_since_s is not None else 0.0
+        if late_s > LATE_S and self._reading is not None:
+            title = self._reading[0].split.table.title
+            said.insert(0, f"a page of table {title} takes more than {LATE_S:g} s: see whether all nodes are up")
+        self._context.explain(" ".join("; ".join(said).split()) or None)
 
 
 def _now_ms() -> int:
