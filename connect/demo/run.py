@@ -82,7 +82,7 @@ def run(demo: DemoPlan, console: Console) -> int:
             "S3_ACCESS_KEY_ID": s3.endpoint.access_key_id,
             "S3_SECRET_ACCESS_KEY": s3.endpoint.secret_access_key,
         }
-        connectors = _connectors("demo", addresses)
+        connectors = [_connector(file, addresses) for file in sorted(_config_folder("demo").glob("*.json"))]
         for connector in connectors:
             worker.rest.create(connector["name"], connector["config"])
             screen.say(f"POST /connectors {connector['name']}: {connector['config']['connector.class']}")
@@ -92,7 +92,7 @@ def run(demo: DemoPlan, console: Console) -> int:
         equal = all(c.equal for c in comparisons)
         screen.say(_verdict(comparisons, len(demo.kill_at)))
         if equal:
-            (bulk,) = _connectors("backfill", addresses)
+            bulk = _connector(_config_folder("backfill") / "flights-bulk.json", addresses)
             act = BackfillAct(screen, worker, kafka.endpoint, dataset, _config_folder("backfill"))
             equal = act.run(bulk, kill=bool(demo.kill_at))
         screen.next_steps(worker.rest.url, connectors[0])
@@ -108,10 +108,11 @@ def _started(stack: ExitStack, worker: DemoWorker) -> float:
     return worker.start()
 
 
-def _connectors(folder: str, values: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The connector files of a folder of configs with this run's addresses filled in."""
-    texts = (Template(file.read_text()) for file in sorted(_config_folder(folder).glob("*.json")))
-    return [json.loads(text.substitute({k: json.dumps(v)[1:-1] for k, v in values.items()})) for text in texts]
+def _connector(file: Path, values: Mapping[str, str]) -> dict[str, Any]:
+    """A connector's file with this run's addresses filled in."""
+    text = Template(file.read_text()).substitute({k: json.dumps(v)[1:-1] for k, v in values.items()})
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def _config_folder(name: str) -> Path:

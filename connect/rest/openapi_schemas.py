@@ -298,7 +298,10 @@ _DRY_RUN: Final = {
 }
 
 QUERIES: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-    ("GET", "/connectors"): {"expand": _list(_enum("info", "status"))},
+    ("GET", "/connectors"): {
+        "expand": _list(_enum("info", "status")),
+        "notes": {**_BOOL, "description": "With each status, what is worth knowing of the configuration."},
+    },
     ("POST", "/connectors"): _DRY_RUN,
     ("DELETE", _C): {"reset_offsets": {**_BOOL, "description": "Stop it and forget its offsets, too."}},
     ("PUT", f"{_C}/config"): _DRY_RUN,

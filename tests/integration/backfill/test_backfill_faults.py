@@ -61,7 +61,7 @@ def test_a_job_whose_markers_are_lost_stops_before_it_writes_a_row_again(table: 
         driver.run(AtTheSecondChunk(lambda: table.run("ALTER TABLE {t} RENAME TO {t}_away")))
     table.run("ALTER TABLE {t}_away RENAME TO {t}")
     markers = TopicPartition(f"connect-backfill-{table.name}", 0)
-    before = table.ids()
+    before = sorted(table.ids())
     ends = admin(table).end_offsets([markers], Deadline.after(30))
     # Brokers refuse it as long as the topic is compacted; somebody has changed that.
     entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
@@ -72,7 +72,7 @@ def test_a_job_whose_markers_are_lost_stops_before_it_writes_a_row_again(table: 
     admin(table).delete_records({markers: ends[markers]}, Deadline.after(30))
     with table.driver() as driver, pytest.raises(ConnectError, match=r"has lost its first records.*another name"):
         driver.run(OneAfterTheOther())
-    assert table.ids() == before
+    assert sorted(table.ids()) == before
 
 
 def test_a_marker_topic_of_other_lanes_is_refused(table: Table):

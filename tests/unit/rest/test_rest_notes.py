@@ -45,10 +45,11 @@ def test_the_status_has_those_of_the_configuration_that_is_in_force(rest: Rest) 
 def test_the_status_of_all_connectors_and_the_reasons_of_one_have_them_too(rest: Rest) -> None:
     rest("PUT", "/connectors/a/config", CONFIG | {"batch.sise": "1"})
     rest("PUT", "/connectors/b/config", CONFIG)
-    found = rest.get("/connectors?expand=status&expand=info")
+    found = rest.get("/connectors?expand=status&expand=info&notes=true")
     assert found["a"]["status"] == rest.get("/connectors/a/status")
     assert found["a"]["status"]["notes"] == [NOTE]
     assert "notes" not in found["b"]["status"], "Java's members alone"
+    assert "notes" not in rest.get("/connectors?expand=status")["a"]["status"], "nobody asked for them"
     assert set(rest.get("/connectors?expand=info")["a"]) == {"info"}
     assert {"about": "configuration", "text": NOTE} in rest.get("/connectors/a/why")
     assert [part for part in rest.get("/connectors/b/why") if part["about"] == "configuration"] == []
@@ -61,10 +62,10 @@ def test_a_configuration_that_takes_long_to_look_at_holds_up_no_list(
     monkeypatch.setattr(notes, "LOOK_S", 0.05)
     monkeypatch.setattr(notes, "_notes", lambda *given: is_read.wait(30) and looking(*given))
     rest("PUT", "/connectors/a/config", CONFIG | {"batch.sise": "1"})
-    assert "notes" not in rest.get("/connectors?expand=status")["a"]["status"]
+    assert "notes" not in rest.get("/connectors?expand=status&notes=true")["a"]["status"]
     is_read.set()
     deadline = Deadline.after(10.0)
-    while "notes" not in rest.get("/connectors?expand=status")["a"]["status"]:
+    while "notes" not in rest.get("/connectors?expand=status&notes=true")["a"]["status"]:
         assert deadline.wait(0.01), "The notes never came."
 
 
