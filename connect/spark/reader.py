@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def parts_of(options: FrameOptions) -> list[Any]:
     )
 
 
-def part_batches(options: FrameOptions, part: Any) -> Iterator[Batch]:
+def part_batches(options: FrameOptions, part: Any) -> Generator[Batch, None, None]:
     """The batches of a part. ConnectError: the source cannot be read."""
     connector = options.build()
     if part is None:
@@ -101,7 +101,7 @@ def sampled_type(options: FrameOptions) -> StructType:
                 if len(batch):
                     return frame_type(batch.values.arrow().type)
         finally:
-            batches.close()  # type: ignore[attr-defined]
+            batches.close()
     raise ConnectError(
         "The source has no row that could tell the columns of the frame.",
         key="schema",
