@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from connect.cli.log_options import log_options
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,14 +24,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of FILE; repeatable.")
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve figures there at /metrics, in Prometheus' text format.")
-@click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="text for people, json for log collectors: one object a line.",
-)  # fmt: skip
-@click.option(
-    "--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), default="INFO", show_default=True,
-    help="The least level that is logged.",
-)  # fmt: skip
+@log_options
 def agent(  # noqa: PLR0917 - click calls it by name
     name: str,
     file: Path,

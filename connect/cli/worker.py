@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from connect.cli.log_options import log_options
 from connect.runtime.loading import loading
 
 if TYPE_CHECKING:
@@ -19,14 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the file; repeatable.")
-@click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="text for people, json for log collectors: one object a line.",
-)  # fmt: skip
-@click.option(
-    "--log-level", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]), default="INFO", show_default=True,
-    help="The least level that is logged.",
-)  # fmt: skip
+@log_options
 def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: str) -> None:
     """Run a worker with the settings of FILE: YAML, or a Java .properties file as Kafka Connect takes it."""
     with loading():

@@ -1,15 +1,14 @@
 """local-bigquery: BigQuery's REST and Storage APIs over DuckDB, in one process of a Python of its own."""
 
-import http.client
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
-from urllib.parse import urlsplit
 
 from connect.services.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
 from connect.services.errors import ArtifactError
-from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.http_answer import answers_ok
+from connect.services.ports import LOOPBACK
 from connect.services.process import Command, log_tail, run_to_end
 from connect.services.python import find_python
 from connect.services.supervised import SupervisedService
@@ -58,17 +57,7 @@ class BigQueryService(SupervisedService[BigQueryEndpoint]):
         return BigQueryEndpoint(url=f"http://{LOOPBACK}:{ports['http']}", storage=f"{LOOPBACK}:{ports['grpc']}")
 
     def _answers(self, endpoint: BigQueryEndpoint, timeout_s: float) -> bool:
-        address = urlsplit(endpoint.url)
-        if not accepts_connections(address.port or 0):
-            return False
-        connection = http.client.HTTPConnection(address.netloc, timeout=timeout_s)
-        try:
-            connection.request("GET", f"/bigquery/v2/projects/{endpoint.project}/datasets")
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except (OSError, http.client.HTTPException):  # still starting
-            return False
-        finally:
-            connection.close()
+        return answers_ok(endpoint.url, f"/bigquery/v2/projects/{endpoint.project}/datasets", timeout_s)
 
 
 def _program() -> Path:

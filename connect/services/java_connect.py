@@ -1,14 +1,13 @@
 """Apache Kafka's own Connect worker, in Java: what ours is compared with and takes over from."""
 
-import http.client
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
-from urllib.parse import urlsplit
 
 from connect.services.class_archive import archived_classes
+from connect.services.http_answer import answers_ok
 from connect.services.ivy import Artifact, fetch
 from connect.services.java import Java, find_java
 from connect.services.kafka import KAFKA_VERSION, QUICK_START_JVM, KafkaService
@@ -117,14 +116,7 @@ class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
         return JavaConnectEndpoint(url=f"http://{LOOPBACK}:{ports['rest']}")
 
     def _answers(self, endpoint: JavaConnectEndpoint, timeout_s: float) -> bool:
-        connection = http.client.HTTPConnection(urlsplit(endpoint.url).netloc, timeout=timeout_s)
-        try:
-            connection.request("GET", self.ready_path)
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except (OSError, http.client.HTTPException):  # still starting
-            return False
-        finally:
-            connection.close()
+        return answers_ok(endpoint.url, self.ready_path, timeout_s)
 
 
 @contextmanager

@@ -1,20 +1,19 @@
 """Apicurio Registry: a schema registry with the REST API of Confluent's, in one Java process."""
 
-import http.client
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
-from urllib.parse import urlsplit
 
 from connect.services.cache import cache_folder, ensure_folder
 from connect.services.class_archive import archived_classes
 from connect.services.errors import ArtifactError
+from connect.services.http_answer import answers_ok
 from connect.services.ivy import Artifact, fetch
 from connect.services.java import Java, find_java
 from connect.services.kafka import QUICK_START_JVM
-from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.ports import LOOPBACK
 from connect.services.supervised import SupervisedService
 
 REGISTRY_VERSION: Final = "2.6.13.Final"
@@ -86,17 +85,7 @@ class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
         return RegistryEndpoint(url=f"http://{LOOPBACK}:{ports['http']}{_API}")
 
     def _answers(self, endpoint: RegistryEndpoint, timeout_s: float) -> bool:
-        address = urlsplit(endpoint.url)
-        if not accepts_connections(address.port or 0):
-            return False
-        connection = http.client.HTTPConnection(address.netloc, timeout=timeout_s)
-        try:
-            connection.request("GET", f"{address.path}/subjects")
-            return connection.getresponse().status == http.HTTPStatus.OK
-        except (OSError, http.client.HTTPException):  # still starting
-            return False
-        finally:
-            connection.close()
+        return answers_ok(endpoint.url, f"{_API}/subjects", timeout_s)
 
 
 def _program() -> Path:
