@@ -16,6 +16,7 @@ from connect.api.bulk import Split
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
 from connect.kafka.raw import RawBatch
+from connect.native import sum_crc32
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -155,8 +156,11 @@ def chunk_states(found: Iterable[Marker]) -> dict[str, ChunkState]:
 
 def checksum(batch: RawBatch) -> int:
     """The order-free checksum of records: of keys and values, not of headers, which say where they came from."""
+    found = sum_crc32(batch.values, batch.keys)
+    if found is not None:
+        return found
     keys = [None] * len(batch) if batch.keys is None else batch.keys.to_pylist()
-    # Per row in C: 0.3 CPU seconds per million rows. A tombstone is told from an empty value by its first CRC.
+    # A tombstone is told from an empty value by its first CRC.
     pairs = zip(keys, batch.values.to_pylist(), strict=True)
     return sum(zlib.crc32(value or b"", zlib.crc32(key or b"", value is None)) for key, value in pairs) & _SUM_BITS
 

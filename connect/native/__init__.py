@@ -119,6 +119,15 @@ def decode_avro(data: pa.BinaryArray, wire: pa.DataType, plan: bytes, *, head: i
     return None if native is None else _array(native.decode_avro(data, wire, plan, head))
 
 
+def sum_crc32(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> int | None:
+    """The sum, modulo 2**64, of each row's zlib.crc32 of its key and then its value, which begins at 1 where the value
+    is null. None: not here.
+    """
+    native = module()
+    found: int | None = None if native is None else native.sum_crc32(values, keys)
+    return found
+
+
 class Read(NamedTuple):
     """Records of one partition. headers: per record, None when no record has any; next_offset: behind the last one."""
 

@@ -2,6 +2,7 @@
 #include "arrow.h"
 #include "avro_decode.h"
 #include "avro_encode.h"
+#include "crc32.h"
 #include "json_compact.h"
 #include "json_decode.h"
 #include "json_encode.h"
@@ -19,6 +20,7 @@ PyMethodDef kMethods[] = {
     {"encode_json", native::json_encode, METH_VARARGS, nullptr},
     {"decode_avro", native::avro_decode, METH_VARARGS, nullptr},
     {"encode_avro", native::avro_encode, METH_VARARGS, nullptr},
+    {"sum_crc32", native::sum_crc32, METH_VARARGS, nullptr},
     {"bind_librdkafka", native::bind_librdkafka, METH_VARARGS, nullptr},
     {"consume", native::consume, METH_VARARGS, nullptr},
     {"produce", native::produce, METH_VARARGS, nullptr},
