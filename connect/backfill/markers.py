@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from connect.api.bulk import Split
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connect.kafka.raw import RawBatch
+from connect.kafka.raw import RawBatch, SharedHeaders
 from connect.native import sum_crc32
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def with_headers(batch: RawBatch, job: str, chunk: str) -> RawBatch:
     """The records with the two headers that tell where they came from, behind their own."""
     ours = ((HEADER_JOB, job.encode()), (HEADER_CHUNK, chunk.encode()))
     own = batch.headers
-    headers = [ours] * len(batch) if own is None else [(*one, *ours) for one in own]
+    headers = SharedHeaders(ours, len(batch)) if own is None else [(*one, *ours) for one in own]
     return replace(batch, headers=headers)
 
 

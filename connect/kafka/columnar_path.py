@@ -1,7 +1,7 @@
 """Arrow columns into librdkafka without a Python object per row.
 
-Native code hands over pointers to the rows (`connect.native.Rows`). Without it, and for rows with headers or
-timestamps, message arrays are filled by NumPy, and librdkafka copies every row (RD_KAFKA_MSG_F_COPY).
+Native code hands over pointers to the rows (`connect.native.Rows`). Without it, and for rows with timestamps or headers
+of their own, message arrays are filled by NumPy, and librdkafka copies every row (RD_KAFKA_MSG_F_COPY).
 Source: rd_kafka_message_t and rd_kafka_vu_t in rdkafka.h 2.16.
 """
 
@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError
 
 from connect.kafka.librdkafka import error, library, raise_error
 from connect.kafka.native_producer import NativeProducer
-from connect.kafka.raw import RawBatch, RawHeaders, sent_times
+from connect.kafka.raw import RawBatch, RawHeaders, SharedHeaders, sent_times
 from connect.kafka.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class ColumnarPath:
     def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
         """Queue rows from `start` on."""
         plain = batch.headers is None and batch.timestamps_ms is None
-        if plain and self._native.rows is not None:
+        alike = isinstance(batch.headers, SharedHeaders) and batch.timestamps_ms is None
+        if self._native.rows is not None and (plain or alike):
             return self._enqueue_native(self._native.rows, batch, start, receipt)
         call = self._enqueue_plain if plain else self._enqueue_full
         done = start
@@ -139,8 +140,11 @@ class ColumnarPath:
         keys = None if batch.keys is None else _byte_strings(batch.keys)
         partition = _ANY_PARTITION if batch.partition is None else batch.partition
         topic = self._native.topic(batch.topic)
+        headers = batch.headers.headers if isinstance(batch.headers, SharedHeaders) else None
         receipt.expect()
-        taken, refusal = rows.send(topic, partition, values, keys, start=start, on_acknowledged=receipt.acknowledge)
+        taken, refusal = rows.send(
+            topic, partition, values, keys, headers, start=start, on_acknowledged=receipt.acknowledge
+        )
         if refusal:
             self._raise_unless_full(refusal)
         return taken

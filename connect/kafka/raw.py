@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from itertools import repeat
+from typing import TYPE_CHECKING, Final, overload
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -13,6 +14,30 @@ TIME_OF_SENDING: Final = 0
 """What librdkafka takes for "no timestamp", in all of its calls."""
 RawHeaders = Sequence[tuple[str, bytes | None]]
 """The headers of one record, in order; a key may come more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedHeaders(Sequence[RawHeaders]):
+    """The headers of some records that all have the same: they are sent without an object per record."""
+
+    headers: RawHeaders
+    records: int
+
+    def __len__(self) -> int:
+        return self.records
+
+    def __iter__(self) -> Iterator[RawHeaders]:
+        return repeat(self.headers, self.records)
+
+    @overload
+    def __getitem__(self, index: int) -> RawHeaders: ...
+    @overload
+    def __getitem__(self, index: slice) -> SharedHeaders: ...
+    def __getitem__(self, index: int | slice) -> RawHeaders | SharedHeaders:
+        if isinstance(index, slice):
+            return SharedHeaders(self.headers, len(range(self.records)[index]))
+        range(self.records)[index]  # IndexError, where there is no such record
+        return self.headers
 
 
 @dataclass(frozen=True, slots=True)

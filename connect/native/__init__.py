@@ -190,6 +190,7 @@ class Rows:
         partition: int,
         values: pa.Array,
         keys: pa.Array | None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
         *,
         start: int,
         on_acknowledged: Callable[[], None],
@@ -198,8 +199,12 @@ class Rows:
 
         Columns of binary or string, large or not. Their memory is kept, and must not be changed, until `settle` after
         librdkafka is done with the rows. `settle` calls `on_acknowledged` once all that were taken are in Kafka.
+        `headers`: what every one of the rows has.
         """
-        taken, refusal, rows = self._native.produce(self._linger, topic, partition, values, keys, start, len(values))
+        own = None if headers is None else list(headers)
+        taken, refusal, rows = self._native.produce(
+            self._linger, topic, partition, values, keys, own, start, len(values)
+        )
         self._sent.append(_Sent(rows, on_acknowledged))
         self.settle()
         return taken, refusal

@@ -16,7 +16,15 @@ def consume(
     queue: int, most: int, wait_ms: int, fill_ms: int, /
 ) -> tuple[list[tuple[object, ...]], list[tuple[int, str]]]: ...
 def produce(
-    linger: object, topic: int, partition: int, values: object, keys: object | None, start: int, end: int, /
+    linger: object,
+    topic: int,
+    partition: int,
+    values: object,
+    keys: object | None,
+    headers: list[tuple[str, bytes | None]] | None,
+    start: int,
+    end: int,
+    /,
 ) -> tuple[int, int, object]: ...
 def copied_rows(count: int, /) -> tuple[object, int]: ...
 def refused_rows(sent: object, count: int, /) -> None: ...

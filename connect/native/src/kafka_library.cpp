@@ -32,6 +32,13 @@ PyObject* bind_librdkafka(PyObject*, PyObject* args) {
                      find(library, "rd_kafka_header_get_all", &kafka.header_get_all) &&
                      find(library, "rd_kafka_message_errstr", &kafka.message_errstr) &&
                      find(library, "rd_kafka_produce_batch", &kafka.produce_batch) &&
+                     find(library, "rd_kafka_produceva", &kafka.produce_row) &&
+                     find(library, "rd_kafka_headers_new", &kafka.headers_new) &&
+                     find(library, "rd_kafka_headers_copy", &kafka.headers_copy) &&
+                     find(library, "rd_kafka_headers_destroy", &kafka.headers_destroy) &&
+                     find(library, "rd_kafka_header_add", &kafka.header_add) &&
+                     find(library, "rd_kafka_error_code", &kafka.error_code) &&
+                     find(library, "rd_kafka_error_destroy", &kafka.error_destroy) &&
                      find(library, "rd_kafka_outq_len", &kafka.outq_len) &&
                      find(library, "rd_kafka_flush", &kafka.flush) &&
                      find(library, "rd_kafka_conf_interceptor_add_on_new", &kafka.conf_add_on_new) &&

@@ -28,6 +28,7 @@ class Linger {
   // Before the client is destroyed.
   void stop();
   bool is_stopped() const { return stopped_; }
+  void* client() const { return client_; }
 
   // By librdkafka's threads: a row is done with.
   void acknowledged(int64_t bytes) {

@@ -5,8 +5,9 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <string_view>
 
+#include "byte_strings.h"
+#include "kafka_headers.h"
 #include "kafka_linger.h"
 #include "kafka_sent.h"
 #include "rdkafka_abi.h"
@@ -16,87 +17,96 @@ namespace {
 
 constexpr char kCapsule[] = "connect.sent_rows";
 constexpr int64_t kCall = 512;  // Messages per call: their array stays in the processor's cache.
-constexpr uint8_t kNothing = 0;  // Where an empty value points: a null pointer would make it a tombstone.
-
-// Byte strings of one column.
-class Strings {
- public:
-  static bool takes(const Given& given, int64_t start, int64_t end) {
-    const std::string_view format(given.schema->format);
-    const bool known = format == "z" || format == "u" || format == "Z" || format == "U";
-    return known && start >= 0 && start <= end && end <= given.array->length;
-  }
-  explicit Strings(const Given& given) : array_(*given.array) {
-    wide_ = given.schema->format[0] < 'a';
-    if (array_.null_count != 0) valid_ = array_.buffers[0];
-  }
-  void point(int64_t row, void** data, size_t* size) const {
-    const int64_t at = array_.offset + row;
-    if (!bit(valid_, at)) {
-      *data = nullptr;
-      *size = 0;
-      return;
-    }
-    const int64_t from = wide_ ? offsets<int64_t>()[at] : offsets<int32_t>()[at];
-    const int64_t end = wide_ ? offsets<int64_t>()[at + 1] : offsets<int32_t>()[at + 1];
-    const auto* bytes = static_cast<const uint8_t*>(array_.buffers[2]);
-    *data = const_cast<uint8_t*>(from == end ? &kNothing : bytes + from);
-    *size = static_cast<size_t>(end - from);
-  }
-
- private:
-  template <typename T>
-  const T* offsets() const {
-    return static_cast<const T*>(array_.buffers[1]);
-  }
-  const ArrowArray& array_;
-  bool wide_ = false;
-  const void* valid_ = nullptr;
-};
 
 struct Taken {
   int64_t rows = 0;
   int32_t refusal = 0;
 };
 
-// Rows from `start` on, until one is refused; its reason is 0 when there is none.
-Taken send(Sent* sent, Linger* linger, void* topic, int32_t partition, int64_t start, int64_t end) {
-  const Strings values(*sent->values);
-  std::optional<Strings> keys;
-  if (sent->keys) keys.emplace(*sent->keys);
-  std::array<KafkaMessage, kCall> messages;
-  Taken taken;
-  while (start + taken.rows < end) {
-    const int64_t first = start + taken.rows, count = std::min(kCall, end - first);
+// Some rows on their way to one place.
+class Sending {
+ public:
+  Sending(Sent* sent, Linger* linger, void* topic, int32_t partition)
+      : sent_(sent), linger_(linger), topic_(topic), partition_(partition), values_(*sent->values) {
+    if (sent->keys) keys_.emplace(*sent->keys);
+  }
+  // Rows from `start` on, until one is refused; its reason is 0 when there is none.
+  Taken send(int64_t start, int64_t end, const SharedHeaders* headers) {
+    Taken taken;
+    while (start + taken.rows < end && taken.refusal == 0) {
+      const int64_t first = start + taken.rows, count = std::min(kCall, end - first);
+      const int64_t bytes = point(first, count);
+      sent_->open.fetch_add(count, std::memory_order_relaxed);
+      linger_->queued(bytes);
+      const Taken now = headers == nullptr ? as_batch(count) : one_by_one(count, *headers);
+      taken.rows += now.rows;
+      taken.refusal = now.refusal;
+    }
+    return taken;
+  }
+
+ private:
+  int64_t point(int64_t first, int64_t count) {
     int64_t bytes = 0;
     for (int64_t i = 0; i < count; ++i) {
-      KafkaMessage& message = messages[static_cast<size_t>(i)];
+      KafkaMessage& message = messages_[static_cast<size_t>(i)];
       message = KafkaMessage{};
-      message.opaque = sent;
-      values.point(first + i, &message.payload, &message.size);
-      if (keys) keys->point(first + i, &message.key, &message.key_size);
-      bytes += static_cast<int64_t>(message.size + message.key_size);
+      message.opaque = sent_;
+      values_.point(first + i, &message.payload, &message.size);
+      if (keys_) keys_->point(first + i, &message.key, &message.key_size);
+      bytes += size_of(message);
     }
-    sent->open.fetch_add(count, std::memory_order_relaxed);
-    linger->queued(bytes);
-    const int done = kafka.produce_batch(topic, partition, 0, messages.data(), static_cast<int>(count));
-    if (done == count) {
-      taken.rows += count;
-      continue;
-    }
-    const auto refused = std::find_if(messages.begin(), messages.begin() + count, [](auto& m) { return m.err != 0; });
-    taken.rows += refused - messages.begin();
-    taken.refusal = refused->err;
+    return bytes;
+  }
+  Taken as_batch(int64_t count) {
+    const int done = kafka.produce_batch(topic_, partition_, 0, messages_.data(), static_cast<int>(count));
+    if (done == count) return {count, 0};
+    const auto end = messages_.begin() + count;
+    const auto refused = std::find_if(messages_.begin(), end, [](auto& m) { return m.err != 0; });
     // A full queue refuses every row behind the first one too. What became of the rows behind another refusal is not
     // known here: their memory is kept until the client is gone.
-    if (taken.refusal == kQueueFull) sent->open.fetch_sub(count - done, std::memory_order_relaxed);
-    for (auto message = refused; message != messages.begin() + count; ++message) {
-      if (message->err != 0) linger->refused(static_cast<int64_t>(message->size + message->key_size));
+    if (refused->err == kQueueFull) sent_->open.fetch_sub(count - done, std::memory_order_relaxed);
+    for (auto message = refused; message != end; ++message) {
+      if (message->err != 0) linger_->refused(size_of(*message));
     }
-    break;
+    return {refused - messages_.begin(), refused->err};
   }
-  return taken;
-}
+  // A batch of messages has no place for headers.
+  Taken one_by_one(int64_t count, const SharedHeaders& headers) {
+    std::array<KafkaField, 6> fields{};
+    fields[0].kind = kTopicField, fields[0].pointer = topic_;
+    fields[1].kind = kPartitionField, fields[1].number = partition_;
+    fields[2].kind = kOpaqueField, fields[2].pointer = sent_;
+    fields[3].kind = kValueField;
+    fields[4].kind = kKeyField;
+    fields[5].kind = kHeadersField;
+    for (int64_t i = 0; i < count; ++i) {
+      const KafkaMessage& message = messages_[static_cast<size_t>(i)];
+      fields[3].bytes = {message.payload, message.size};
+      fields[4].bytes = {message.key, message.key_size};
+      fields[5].pointer = headers.copy();
+      void* error = kafka.produce_row(linger_->client(), fields.data(), fields.size());
+      if (error == nullptr) continue;
+      SharedHeaders::destroy(fields[5].pointer);
+      const int32_t refusal = kafka.error_code(error);
+      kafka.error_destroy(error);
+      // The refused row itself may have been counted as given up: its memory is kept, as above.
+      sent_->open.fetch_sub(count - i - (refusal == kQueueFull ? 0 : 1), std::memory_order_relaxed);
+      for (int64_t left = i; left < count; ++left) linger_->refused(size_of(messages_[static_cast<size_t>(left)]));
+      return {i, refusal};
+    }
+    return {count, 0};
+  }
+  static int64_t size_of(const KafkaMessage& message) { return static_cast<int64_t>(message.size + message.key_size); }
+
+  Sent* sent_;
+  Linger* linger_;
+  void* topic_;
+  int32_t partition_;
+  ByteStrings values_;
+  std::optional<ByteStrings> keys_;
+  std::array<KafkaMessage, kCall> messages_;
+};
 
 Sent* sent_of(PyObject* capsule) { return static_cast<Sent*>(PyCapsule_GetPointer(capsule, kCapsule)); }
 
@@ -115,24 +125,28 @@ PyObject* in_capsule(std::unique_ptr<Sent> sent) {
 }  // namespace
 
 PyObject* produce(PyObject*, PyObject* args) {
-  PyObject *lingers, *values, *keys;
+  PyObject *lingers, *values, *keys, *pairs;
   unsigned long long topic;
   int partition;
   long long start, end;
-  if (!PyArg_ParseTuple(args, "OKiOOLL", &lingers, &topic, &partition, &values, &keys, &start, &end)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OKiOOOLL", &lingers, &topic, &partition, &values, &keys, &pairs, &start, &end)) {
+    return nullptr;
+  }
   Linger* linger = linger_of(lingers);
   if (linger == nullptr) return nullptr;
   auto sent = std::make_unique<Sent>(values, keys);
   if (sent->values->array == nullptr || (sent->keys && sent->keys->array == nullptr)) return nullptr;
-  if (!Strings::takes(*sent->values, start, end) || (sent->keys && !Strings::takes(*sent->keys, start, end))) {
+  if (!ByteStrings::takes(*sent->values, start, end) || (sent->keys && !ByteStrings::takes(*sent->keys, start, end))) {
     PyErr_SetString(PyExc_ValueError, "rows are sent from binary or string columns, from within their length");
     return nullptr;
   }
-  Sent* rows = sent.get();
+  std::optional<SharedHeaders> headers;
+  if (pairs != Py_None && !headers.emplace(pairs).is_made()) return nullptr;
+  Sending sending(sent.get(), linger, reinterpret_cast<void*>(static_cast<uintptr_t>(topic)), partition);
   PyObject* capsule = in_capsule(std::move(sent));
   if (capsule == nullptr) return nullptr;
   PyThreadState* released = PyEval_SaveThread();
-  const Taken taken = send(rows, linger, reinterpret_cast<void*>(static_cast<uintptr_t>(topic)), partition, start, end);
+  const Taken taken = sending.send(start, end, headers ? &*headers : nullptr);
   PyEval_RestoreThread(released);
   return Py_BuildValue("(LiN)", static_cast<long long>(taken.rows), taken.refusal, capsule);
 }

@@ -8,7 +8,7 @@ from connect import native
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.errors import FencedError, PartlySentError
-from connect.kafka.raw import RawBatch
+from connect.kafka.raw import RawBatch, SharedHeaders
 
 pytestmark = pytest.mark.usefixtures("kafka")
 
@@ -43,6 +43,25 @@ def test_records_come_back_as_they_were_sent(clients, topic_name, path):
     assert got.timestamps_ms.equals(sent.timestamps_ms)
     assert got.offsets.to_pylist() == [0, 1, 2, 3, 4]
     assert (got.partition, got.next_offset) == (0, 5)
+
+
+def test_headers_that_all_records_share_are_on_each_of_them(clients, topic_name, path):
+    topic = clients.topic(topic_name)
+    shared = SharedHeaders((("h", b"1"), ("none", None), ("empty", b""), ("schlüssel", b"\x00")), 2_000)
+    values = pa.array([f"{row}".encode() * (row % 7) for row in range(1_999)] + [None], pa.binary())
+    keys = pa.array([None] + [b"key"] * 1_999, pa.binary())
+    producer = clients.producer(path=path)
+
+    producer.send(RawBatch(topic, values, keys, shared), in_s(10))
+    producer.flush(in_s(10))
+
+    found = [row for got in clients.read(topic, 2_000) for row in rows_of(got)]
+    assert found == rows_of(RawBatch(topic, values, keys, shared))
+
+
+def rows_of(batch):
+    headers = map(tuple, batch.headers)
+    return list(zip(batch.keys.to_pylist(), batch.values.to_pylist(), headers, strict=True))
 
 
 def test_a_record_of_the_first_millisecond_of_1970_is_not_one_of_now(clients, topic_name, path):

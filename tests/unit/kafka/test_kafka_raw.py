@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
-from connect.kafka.raw import RawBatch
+from connect.kafka.raw import RawBatch, SharedHeaders
 
 
 def batch() -> RawBatch:
@@ -41,6 +43,20 @@ def test_size_counts_the_bytes_of_these_rows_only():
     assert batch().size_bytes == 5 + 5
     assert batch().slice(2, 3).size_bytes == 0
     assert batch().slice(3, 4).size_bytes == 6
+
+
+def test_shared_headers_are_those_of_each_record():
+    shared = SharedHeaders((("h", b"1"),), 4)
+    part = replace(batch(), headers=shared)
+
+    assert list(shared) == [(("h", b"1"),)] * 4
+    assert (shared[0], shared[-1]) == ((("h", b"1"),), (("h", b"1"),))
+    assert part.slice(1, 3).headers == SharedHeaders((("h", b"1"),), 2)
+    assert list(part.take([3, 0, 1]).headers) == [(("h", b"1"),)] * 3
+    with pytest.raises(IndexError):
+        shared[4]
+    with pytest.raises(ValueError, match="3 headers for 4 values"):
+        replace(batch(), headers=SharedHeaders((("h", b"1"),), 3))
 
 
 def test_columns_of_different_lengths_are_refused():

@@ -15,14 +15,18 @@ from connect.kafka.inner_client import client_of
 from connect.kafka.librdkafka import library
 from connect.kafka.pooled_producer import PooledProducer, ProducerPool
 from connect.kafka.producer import BatchProducer
-from connect.kafka.raw import RawBatch
+from connect.kafka.raw import RawBatch, SharedHeaders
 from connect.kafka.receipt import Receipt
 
 pytestmark = pytest.mark.thorough
 MOCK = {"test.mock.num.brokers": 1, "acks": "all", "enable.idempotence": True, "linger.ms": 0}
 PATHS = ["columnar", "columnar, copying", "plain", "pooled"]
 TIMES = pa.array([1_700_000_000_000], pa.int64())
-FORMS = {"plain": {}, "with headers and times": {"headers": [[("h", b"1")]], "timestamps_ms": TIMES}}
+FORMS = {
+    "plain": {},
+    "with headers and times": {"headers": [[("h", b"1")]], "timestamps_ms": TIMES},
+    "with shared headers": {"headers": SharedHeaders((("h", b"1"), ("none", None)), 1)},
+}
 
 
 class Sender:
