@@ -9,16 +9,17 @@ is in Kafka once, whenever a run dies and however many run at a time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Protocol
 
 from connect.api.bulk import Split
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.backfill.markers import ChunkState, Marker, chunk_states, with_headers
-from connect.backfill.parts import Part
+from connect.backfill.parts import ChunkRest, Part
 from connect.kafka.errors import AbortableError
 from connect.kafka.raw import RawBatch
 
@@ -77,10 +78,10 @@ class LanePorts(Protocol):
     def producer(self) -> Transactions:
         """Writes."""
 
-    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
-        """The parts of a chunk from an offset on, None: from its beginning; the last one is marked as such.
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+        """The parts of what is left of a chunk; the last one is marked as such. Raises for a row that is not tolerated.
 
-        Raises for a row that is not tolerated.
+        `then`: what is asked for next if all goes well. It may be read early; nothing of it may be written.
         """
 
     def markers(self) -> Iterable[Marker]:
@@ -157,27 +158,27 @@ class LaneRun:
         self._on_step(Step.FENCED, "")
         self._states = chunk_states(self._ports.markers())
         self._on_step(Step.MARKERS_READ, "")
-        written = skipped = 0
-        for chunk in self._work.chunks:
-            if self._state(chunk).is_done:
-                skipped += 1
-                continue
+        left = [chunk for chunk in self._work.chunks if not self._state(chunk).is_done]
+        skipped = len(self._work.chunks) - len(left)
+        for written, (chunk, following) in enumerate(zip_longest(left, left[1:])):
             wish = self._ports.wish()
             if wish is not Wish.GO_ON:
                 return LaneReport(self._work.lane, wish, written, self._rows, skipped)
-            self._write(chunk)
-            written += 1
-        return LaneReport(self._work.lane, Wish.GO_ON, written, self._rows, skipped)
+            self._write(chunk, following)
+        return LaneReport(self._work.lane, Wish.GO_ON, len(left), self._rows, skipped)
 
     def _state(self, chunk: Split) -> ChunkState:
         return self._states.get(chunk.id, ChunkState())
 
-    def _write(self, chunk: Split) -> None:
+    def _rest(self, chunk: Split) -> ChunkRest:
+        return ChunkRest(chunk, self._state(chunk).after)
+
+    def _write(self, chunk: Split, following: Split | None) -> None:
         tries = 0
         while not self._state(chunk).is_done:
             parts = self._state(chunk).parts
             try:
-                self._write_parts(chunk)
+                self._write_parts(chunk, None if following is None else self._rest(following))
             except (AbortableError, RetriableError) as error:
                 tries = tries + 1 if self._state(chunk).parts == parts else 1
                 if tries > self._work.limits.max_retries:
@@ -185,9 +186,9 @@ class LaneRun:
                 _log.warning("Lane %d tries chunk %s again: %s", self._work.lane, chunk.id, error)
                 Deadline.after(_PAUSE_MAX_S).wait(min(_PAUSE_S * 2.0**tries, _PAUSE_MAX_S))
 
-    def _write_parts(self, chunk: Split) -> None:
+    def _write_parts(self, chunk: Split, then: ChunkRest | None) -> None:
         """Write the chunk from where its state says to its end, part by part."""
-        for part in self._ports.parts(chunk, self._state(chunk).after):
+        for part in self._ports.parts(self._rest(chunk), then):
             self._commit(chunk, part)
 
     def _commit(self, chunk: Split, part: Part) -> None:

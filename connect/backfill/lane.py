@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from connect.api.bulk import Split
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.backfill.chunk import LaneBrokenError, LaneReport, LaneRun, LaneWork, Step, Wish
@@ -18,7 +17,7 @@ from connect.backfill.job_store import JobStore, StateTopics, lane_transactional
 from connect.backfill.kinds import JobConnectors, bulk_source
 from connect.backfill.markers import Marker
 from connect.backfill.pace import Pace, Throttle
-from connect.backfill.parts import Part
+from connect.backfill.parts import ChunkRest, Part
 from connect.backfill.record_target import RecordTarget
 from connect.backfill.sink_target import CopiedRows, ReplayedRecords, SinkTarget
 from connect.kafka.errors import FatalProducerError, FencedError
@@ -71,7 +70,7 @@ RunLane = Callable[[LaneTask], LaneReport]
 class Target(Protocol):
     """Where the rows of a lane go. Owned by the lane's thread."""
 
-    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
         """See `LanePorts.parts`."""
 
     def close(self) -> None:
@@ -96,9 +95,9 @@ class Lane:
         stack.callback(self._target.close)
         self._throttle = Throttle(task.sharers, time.monotonic)
 
-    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
         """As the target makes them."""
-        return self._target.parts(chunk, after)
+        return self._target.parts(rest, then)
 
     def markers(self) -> Iterable[Marker]:
         """The lane's markers."""

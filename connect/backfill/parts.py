@@ -7,7 +7,7 @@ their part is committed, and the part tells of them. Such a chunk has one part: 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,6 +19,14 @@ from connect.runtime.pipeline import Encoded
 
 T = TypeVar("T")
 Encode = Callable[[Batch], Encoded]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRest:
+    """What is left of a chunk: behind the offset `after`, where its last part ended; None: all of it."""
+
+    chunk: Split
+    after: Mapping[str, object] | None = None
 
 
 @dataclass(slots=True)
@@ -66,15 +74,13 @@ class Part:
         )
 
 
-def record_parts(
-    reader: BulkReader, encode: Encode, chunk: Split, after: Mapping[str, object] | None, max_bytes: int
-) -> Iterator[Part]:
-    """The chunk as records from an offset on, in parts of about so many bytes; the last is marked, and may be empty.
+def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes: int) -> Generator[Part, None, None]:
+    """What is left of a chunk as records, in parts of about so many bytes; the last is marked, and may be empty.
 
     Raises what reading and encoding raise.
     """
     part = Part()
-    for batch, is_last in _with_last(reader.read(chunk, after)):
+    for batch, is_last in _with_last(reader.read(rest.chunk, rest.after)):
         part.add(batch, encode(batch))
         if is_last:
             break

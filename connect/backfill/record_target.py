@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator
 from functools import cached_property
 from typing import Final
 
-from connect.api.bulk import BulkReader, Split
+from connect.api.bulk import BulkReader
 from connect.api.deadline import Deadline
 from connect.api.records import Batch
-from connect.backfill.parts import Part, record_parts
+from connect.backfill.parts import ChunkRest, Part, record_parts
+from connect.backfill.read_ahead import ReadAhead
 from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.figures import TaskFigures
 from connect.runtime.messages import TaskId
@@ -23,7 +24,7 @@ _KAFKA_S: Final = 60.0
 
 
 class RecordTarget:
-    """Owned by the lane's thread. Implements Target."""
+    """Owned by the lane's thread; rows are read and become records on another one. Implements Target."""
 
     def __init__(self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int) -> None:
         """`parts`: the source connector. `max_bytes`: of a part."""
@@ -31,17 +32,22 @@ class RecordTarget:
         self._reader = reader
         self._task = task
         self._max_bytes = max_bytes
+        self._ahead = ReadAhead(self._read)
 
-    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
-        """The chunk as records for topics that are there.
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+        """The rest of a chunk as records for topics that are there.
 
         ToleranceExceededError, LimitExceededError: a bad row, or too many.
         """
-        return record_parts(self._reader, self._encode, chunk, after, self._max_bytes)
+        return self._ahead.parts(rest, then)
 
     def close(self) -> None:
         """Let the source go."""
+        self._ahead.close()
         self._reader.close()
+
+    def _read(self, rest: ChunkRest) -> Generator[Part, None, None]:
+        return record_parts(self._reader, self._encode, rest, self._max_bytes)
 
     def _encode(self, batch: Batch) -> Encoded:
         self._tolerance.saw(len(batch))

@@ -11,7 +11,7 @@ from connect.api.deadline import Deadline
 from connect.api.records import Batch, Consumed, TopicPartition
 from connect.api.schema import Schema
 from connect.backfill.kinds import bulk_sink
-from connect.backfill.parts import Part
+from connect.backfill.parts import ChunkRest, Part
 from connect.backfill.topic_source import TopicReader, reader_settings
 from connect.kafka.raw import RawBatch
 from connect.kafka.receipt import Receipt
@@ -58,9 +58,11 @@ class SinkTarget:
         self._write_s = write_s
         self._writer: BulkWriter = bulk_sink(sink).bulk_writer(_Context(rows))
 
-    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
-        """One part, once the sink has the whole chunk."""
-        assert after is None, "a chunk of a sink has one part"
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+        """One part, once the sink has the whole chunk; nothing is written before it is asked for."""
+        del then
+        assert rest.after is None, "a chunk of a sink has one part"
+        chunk = rest.chunk
         self._rows.begin()
         named = BulkChunk(self._job, chunk.id, self._rows.is_stable)
         written = self._writer.write(named, self._rows.batches(chunk), Deadline.after(self._write_s))

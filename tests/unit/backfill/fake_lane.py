@@ -12,7 +12,8 @@ from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, SourcePosition
 from connect.backfill.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Step, Wish
 from connect.backfill.markers import Marker, markers
-from connect.backfill.parts import Part, record_parts
+from connect.backfill.parts import ChunkRest, Part, record_parts
+from connect.backfill.read_ahead import ReadAhead
 from connect.kafka.errors import FencedError
 from connect.kafka.raw import RawBatch
 from connect.runtime.pipeline import Encoded
@@ -103,6 +104,9 @@ class Ports:
     wishes: list[Wish] = field(default_factory=list)
     max_bytes: int = 10**6
 
+    def __post_init__(self) -> None:
+        self.ahead = ReadAhead(lambda rest: record_parts(self.reader, self.encode, rest, self.max_bytes))
+
     def encode(self, batch: Batch) -> Encoded:
         """Multiples of a hundred plus 99 are bad rows, whose letters hold them."""
         rows = [row.encode() for row in batch.values.rows()]
@@ -110,8 +114,8 @@ class Ports:
         letters = [RawBatch(LETTERS, pa.array(bad, pa.binary()))] if bad else []
         return Encoded([RawBatch(TOPIC, pa.array(good, pa.binary()))], letters)
 
-    def parts(self, chunk: Split, after: Mapping[str, object] | None) -> Iterator[Part]:
-        return record_parts(self.reader, self.encode, chunk, after, self.max_bytes)
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+        return self.ahead.parts(rest, then)
 
     def markers(self) -> Iterable[Marker]:
         return markers([(key or b"", value) for key, value in self.broker.committed.get(MARKERS, [])])
@@ -143,4 +147,7 @@ def run(
 ) -> LaneReport:
     """One run of lane 0."""
     ports = Ports(broker, Producer(broker, "bf-numbers-0"), reader or Numbers(), list(wishes), max_bytes)
-    return LaneRun(LaneWork(JOB, 0, work, LaneLimits(max_bytes, 5.0, 3)), ports, on_step).run()
+    try:
+        return LaneRun(LaneWork(JOB, 0, work, LaneLimits(max_bytes, 5.0, 3)), ports, on_step).run()
+    finally:
+        ports.ahead.close()

@@ -1,0 +1,74 @@
+"""The next part of a lane is read while the last one is sent and committed. No transactions.
+
+Two threads: one reads and encodes, always the same; the lane's takes what was read, part by part. There is one part
+more in memory than without. What was read and is not taken is forgotten: nothing of it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from connect.backfill.parts import ChunkRest, Part
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The parts of `rest` in order; `next_part` is read now, or was and is not taken yet."""
+
+    rest: ChunkRest
+    parts: Generator[Part, None, None]
+    next_part: Future[Part]
+
+
+class ReadAhead:
+    """Owned by the lane's thread."""
+
+    def __init__(self, read: Callable[[ChunkRest], Generator[Part, None, None]]) -> None:
+        """`read`: the parts of what is left of a chunk, the last one marked; it is called on the reading thread."""
+        self._read = read
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="backfill-reading")
+        self._taken: _Reading | None = None
+        self._ahead: _Reading | None = None
+
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+        """The parts of `rest`, read anew unless the last call said that it comes next. Raises what reading raises.
+
+        `then`: what is asked for next, if all goes well; its first part is read once the last one of `rest` is taken.
+        """
+        ahead, self._ahead = self._ahead, None
+        self._forget(self._taken)
+        if ahead is not None and ahead.rest != rest:
+            self._forget(ahead)
+            ahead = None
+        self._taken = ahead or self._begun(rest)
+        return self._take(self._taken, then)
+
+    def close(self) -> None:
+        """Read no more. Waits for what is read now. May be called twice."""
+        taken, ahead, self._taken, self._ahead = self._taken, self._ahead, None, None
+        self._forget(taken)
+        self._forget(ahead)
+        self._thread.shutdown()
+
+    def _take(self, reading: _Reading, then: ChunkRest | None) -> Iterator[Part]:
+        is_last = False
+        while not is_last:
+            part = reading.next_part.result()
+            is_last = part.is_last
+            if not is_last:
+                reading.next_part = self._thread.submit(next, reading.parts)
+            elif then is not None:
+                self._ahead = self._begun(then)
+            yield part
+
+    def _begun(self, rest: ChunkRest) -> _Reading:
+        parts = self._read(rest)
+        return _Reading(rest, parts, self._thread.submit(next, parts))
+
+    def _forget(self, reading: _Reading | None) -> None:
+        """End a reading where it is. Had it failed, so will the next one of the same rows."""
+        if reading is not None:
+            reading.next_part.exception()
+            self._thread.submit(reading.parts.close).result()
