@@ -33,7 +33,7 @@ from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
 from connectors.s3.classes import DEFAULT_CREDENTIALS, LOCAL_STORAGE, S3_STORAGE, STORAGES, simple_name
 from connectors.s3.credentials import ROLE, STATIC
-from connectors.s3.limits import any_package, credentials_class, one_class
+from connectors.s3.limits import any_package, below_any, credentials_class, one_class
 
 CANNED_ACLS: Final = (
     "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
@@ -192,9 +192,7 @@ class BucketConfig(ConnectorConfig):
     def _folder_problems(self) -> Iterator[ConfigProblem]:
         if self.storage_class != LOCAL_STORAGE:
             return
-        # Links count as where they lead: one in an allowed folder may lead out of it.
-        real = Path(self.bucket).resolve()
-        if not any(real.is_relative_to(Path(folder).resolve()) for folder in self.folders):
+        if not below_any(Path(self.bucket), self.folders):
             yield ConfigProblem(
                 "s3.bucket.name",
                 f"This worker lets no connector write below {self.bucket}; its own file lists folders in "

@@ -34,7 +34,7 @@ from connectors.s3.classes import (
     TIME_PARTITIONER,
     TIME_PARTITIONERS,
 )
-from connectors.s3.format_config import FormatConfig
+from connectors.s3.iceberg_config import IcebergConfig
 from connectors.s3.limits import WITHOUT_EFFECT, any_package, key_part, off_or_positive, one_class, timezone_name
 from connectors.s3.notes import waiting_records, weaknesses
 from connectors.s3.path_format import PathFormat
@@ -45,7 +45,7 @@ def _check_path_format(value: str) -> str:
     return value
 
 
-class S3SinkConfig(FormatConfig):
+class S3SinkConfig(IcebergConfig):
     """Confluent's S3 sink settings, and some of ours: rotate.size.bytes, rotate.idle.ms, buffer.max.bytes,
     exactly.once, partition.field.drop, s3.request.timeout.ms."""
 
@@ -181,6 +181,7 @@ class S3SinkConfig(FormatConfig):
         yield from self._partitioner_problems()
         yield from self._delivery_problems()
         yield from self.format_problems()
+        yield from self.iceberg_problems()
         yield from self.bucket_problems()
 
     def _partitioner_problems(self) -> Iterator[ConfigProblem]:

@@ -19,7 +19,7 @@ def _product_version() -> str:
 SINK = Plugin(
     kind=PluginKind.SINK,
     name="io.confluent.connect.s3.S3SinkConnector",
-    factory="connectors.s3.sink:S3SinkConnector",
+    factory="connectors.s3.connector:connector",
     address="connectors.s3.address:addressed",
     config=S3SinkConfig,
     version=_product_version(),

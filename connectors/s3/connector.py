@@ -1,0 +1,15 @@
+"""The S3 sink's connector by what rows become: files that it names itself, or a table's."""
+
+from __future__ import annotations
+
+from connect.api.config import ConnectorConfig
+from connect.api.connector import Connector
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.iceberg.connector import IcebergSinkConnector
+from connectors.s3.sink import S3SinkConnector
+
+
+def connector(config: ConnectorConfig) -> Connector:
+    """The connector of a configuration. Connects to nothing."""
+    assert isinstance(config, S3SinkConfig)
+    return IcebergSinkConnector(config) if config.is_iceberg else S3SinkConnector(config)

@@ -1,0 +1,92 @@
+"""How far a table holds the rows of Kafka's topics, as the summary of its newest snapshot says. Pure.
+
+Rows and this are committed at once, so nobody finds one without the other. Snapshots of others, as of a compaction, say
+nothing of it: then the one before them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+
+OFFSETS: Final = "kconnect-offsets"
+"""Key of the summary: `{"orders": {"id": "Kafka's id of the topic", "next": {"0": 1200, "1": 3400}}}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicProgress:
+    """Of one topic: Kafka's id of it where there is one, and per partition the offset behind the last row."""
+
+    id: str | None = None
+    next_offsets: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Of all topics that a table has rows of."""
+
+    topics: Mapping[str, TopicProgress] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, newest: Any, by_id: Callable[[int], Any]) -> Progress:
+        """As the newest snapshot (pyiceberg's; None: there is none) or the nearest of its ancestors says."""
+        snapshot = newest
+        while snapshot is not None:
+            text = None if snapshot.summary is None else snapshot.summary.get(OFFSETS)
+            if text is not None:
+                return cls.parsed(text)
+            parent = snapshot.parent_snapshot_id
+            snapshot = None if parent is None else by_id(parent)
+        return cls()
+
+    @classmethod
+    def parsed(cls, text: str) -> Progress:
+        """What `text` said. ConnectError: it is none of ours."""
+        try:
+            told = orjson.loads(text)
+            return cls({
+                topic: TopicProgress(one["id"], {int(number): int(end) for number, end in one["next"].items()})
+                for topic, one in told.items()
+            })  # fmt: skip
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConnectError(
+                f"The table's newest snapshot has a summary {OFFSETS} that is none of this sink's."
+            ) from error
+
+    @property
+    def text(self) -> str:
+        """The value of the summary."""
+        topics = {
+            topic: {"id": one.id, "next": {str(number): end for number, end in sorted(one.next_offsets.items())}}
+            for topic, one in sorted(self.topics.items())
+        }
+        return orjson.dumps(topics).decode()
+
+    def next_offset(self, partition: TopicPartition) -> int:
+        """Rows of the partition before this offset are in the table."""
+        one = self.topics.get(partition.topic)
+        return 0 if one is None else one.next_offsets.get(partition.partition, 0)
+
+    def advanced(self, partition: TopicPartition, topic_id: str | None, end: int) -> Progress:
+        """With the rows of a partition before `end`."""
+        one = self.topics.get(partition.topic, TopicProgress())
+        ends = {**one.next_offsets, partition.partition: end}
+        return replace(self, topics={**self.topics, partition.topic: TopicProgress(topic_id or one.id, ends)})
+
+    def require_same_log(self, table: str, topic: str, topic_id: str | None) -> None:
+        """ConnectError: the table holds rows of another topic of this name."""
+        one = self.topics.get(topic)
+        if one is None or None in {one.id, topic_id} or one.id == topic_id:
+            return
+        raise ConnectError(
+            f"Table {table} holds rows of a topic {topic} with the id {one.id}, and its id is {topic_id} now: it was "
+            "made anew, or is of another Kafka cluster.",
+            key="iceberg.table",
+            fix="Give this connector a table of its own, or drop the table.",
+        )

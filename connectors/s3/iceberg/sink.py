@@ -1,0 +1,198 @@
+"""The task of `table.format=iceberg`: batches wait as columns, and go into tables together with how far they reach."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from connect.api.connector import SinkContext
+from connect.api.deadline import Deadline
+from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connectors.s3.build import intake_of, schedule_of
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.formats import Prepared
+from connectors.s3.iceberg.catalog import load
+from connectors.s3.iceberg.columns import fitted
+from connectors.s3.iceberg.pending import Pending, Piece
+from connectors.s3.iceberg.table import LakeTable
+from connectors.s3.inferred import nullable
+from connectors.s3.parquet import ParquetFormat
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+
+class LakeTables:
+    """The tables that rows go into, by topic."""
+
+    def __init__(self, config: S3SinkConfig) -> None:
+        self._config = config
+        self._catalog: Catalog | None = None
+        self._tables: dict[str, LakeTable] = {}
+
+    def of(self, topic: str) -> LakeTable:
+        """The table of a topic. RetriableError: the catalogue is away."""
+        name = self._config.table_name.replace("${topic}", topic.replace(".", "_"))
+        if name not in self._tables:
+            self._catalog = self._catalog or load(self._config)
+            self._tables[name] = LakeTable(self._catalog, name, self._config)
+        return self._tables[name]
+
+    def close(self) -> None:
+        """Release the catalogue's connections; idempotent."""
+        if self._catalog is not None:
+            self._catalog.close()
+            self._catalog = None
+        self._tables.clear()
+
+
+@dataclass(frozen=True)
+class TableRows(ParquetFormat):
+    """Batches in the columns of their tables, which get what they lack."""
+
+    tables: LakeTables
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """As Parquet's. SchemaError: the table has other types."""
+        import pyarrow as pa
+
+        prepared = super().prepare(batch)
+        rows, valid = prepared.rows, prepared.valid
+        columns = self.tables.of(batch.topic).admit(pa.struct(list(rows.schema)))
+        if valid is None:
+            rows = fitted(rows, columns)
+        else:
+            fitted(rows.filter(valid), columns)
+            rows = fitted(rows, nullable(columns))
+        return replace(prepared, rows=rows, schema=rows.schema)
+
+
+class IcebergSinkTask:
+    """Writes the partitions assigned to it into tables. Owned by the task thread."""
+
+    def __init__(self, config: S3SinkConfig, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._config = config
+        self._now_ms = now_ms
+        self._schedule = schedule_of(config)
+        self._tables = LakeTables(config)
+        self._pending: dict[LakeTable, Pending] = {}
+        self._positions: dict[TopicPartition, int] = {}
+        self._claimed: dict[TopicPartition, int] = {}
+        self._topic_ids: dict[str, str | None] = {}
+        self._opened_ms = self._last_row_ms = 0
+        self._poll: tuple[TopicPartition, int] | None = None
+        self._is_refused = False
+        self._snapshots = self._rows_already_there = 0
+
+    def open(self, ctx: SinkContext) -> None:
+        """Build what prepares rows; the first one opens the catalogue."""
+        self._ctx = ctx
+        intake = intake_of(self._config, self._now_ms, ctx.avro)
+        self._intake = replace(intake, format=TableRows(self._config.parquet_codec, self._tables))
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Start each partition empty."""
+        for partition in partitions:
+            # The topic may have been made anew.
+            self._topic_ids.pop(partition.topic, None)
+        self._forget(partitions)
+
+    def put(self, batch: Batch, deadline: Deadline) -> None:
+        """Keep the rows; they are in no snapshot before the next `flush`, which is asked for when there are enough."""
+        assert batch.consumed is not None
+        partition = batch.consumed.topic_partition
+        poll = (partition, batch.consumed.next_offset)
+        self._is_refused = poll == self._poll
+        if poll != self._poll and self._is_full:
+            # Batches of one poll may have rows among each other's, so a snapshot has all of a poll or nothing.
+            self._commit(deadline)
+        admission = self._intake.admit(batch)
+        self._is_refused = False
+        self._poll = poll
+        self._positions[partition] = batch.consumed.next_offset
+        now_ms = self._now_ms()
+        for part in admission.parts:
+            if part.facts.length:
+                table = self._tables.of(part.topic)
+                pending = self._pending.get(table, Pending())
+                self._opened_ms = self._opened_ms if self._pending else now_ms
+                self._last_row_ms = now_ms
+                piece = Piece(part.prepared.rows, part.consumed.offsets.to_numpy())
+                self._pending[table] = pending.with_piece(partition, piece)
+        if self._is_due:
+            self._ctx.request_flush()
+        self._report()
+        if admission.bad:
+            raise RejectedRowsError(admission.bad)
+
+    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """Commit what waits, where it is time, and say how far. RetriableError: no table could be written."""
+        if self._is_due and not self._is_refused:
+            self._commit(deadline)
+        self._report()
+        for partition, position in self._positions.items():
+            firsts = [first for own in self._pending.values() if (first := own.first_offset(partition)) is not None]
+            if not firsts or partition in self._claimed:
+                self._claimed[partition] = min(firsts, default=position)
+        return dict(self._claimed)
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget what waits: the next owner reads it again."""
+        self._forget(partitions)
+
+    def close(self) -> None:
+        """Release the catalogue; idempotent."""
+        self._pending.clear()
+        self._tables.close()
+
+    @property
+    def _is_full(self) -> bool:
+        most = self._config.open_bytes_max
+        return most is not None and sum(own.size_bytes for own in self._pending.values()) >= most
+
+    @property
+    def _is_due(self) -> bool:
+        """Some rule says that a file would end; then all tables are written, so that offsets move on."""
+        if not self._pending:
+            return False
+        by_clock = self._schedule.due_at(self._opened_ms, self._last_row_ms) <= self._now_ms()
+        rows, size_bytes = self._config.flush_size, self._config.rotate_size_bytes
+        return by_clock or self._is_full or any(
+            own.rows >= rows or 0 < size_bytes <= own.size_bytes for own in self._pending.values()
+        )  # fmt: skip
+
+    def _commit(self, deadline: Deadline) -> None:
+        failure: RetriableError | None = None
+        for table, pending in list(self._pending.items()):
+            try:
+                topic_ids = {topic: self._topic_id(topic, deadline) for topic, _ in pending.pieces}
+                already_there = table.append(pending, topic_ids, deadline)
+            except RetriableError as error:
+                failure = error
+            else:
+                self._rows_already_there += already_there
+                self._snapshots += already_there < pending.rows
+                del self._pending[table]
+        if failure is not None:
+            raise failure
+
+    def _topic_id(self, topic: str, deadline: Deadline) -> str | None:
+        if topic not in self._topic_ids:
+            self._topic_ids[topic] = self._ctx.topic_id(topic, deadline)
+        return self._topic_ids[topic]
+
+    def _forget(self, partitions: Collection[TopicPartition]) -> None:
+        gone = frozenset(partitions)
+        left = {table: own.without(gone) for table, own in self._pending.items()}
+        self._pending = {table: own for table, own in left.items() if own}
+        for partition in partitions:
+            self._positions.pop(partition, None)
+            self._claimed.pop(partition, None)
+
+    def _report(self) -> None:
+        self._ctx.gauge("buffered_bytes", sum(own.size_bytes for own in self._pending.values()))
+        self._ctx.gauge("snapshots_committed", self._snapshots)
+        self._ctx.gauge("rows_already_in_tables", self._rows_already_there)

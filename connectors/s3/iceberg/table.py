@@ -1,0 +1,217 @@
+"""One Iceberg table: its columns become what rows need, and rows become snapshots that say how far they reach.
+
+A snapshot is committed under the condition that the table is as it was when its offsets were read. Whoever loses that
+race reads them again and leaves out what another writer has brought in meanwhile. So a former owner that goes on
+writing, or a commit whose answer was lost, adds nothing twice.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
+from connectors.s3.iceberg.columns import fitted, merged, plain
+from connectors.s3.iceberg.partitions import split
+from connectors.s3.iceberg.pending import Pending
+from connectors.s3.iceberg.progress import OFFSETS, Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+
+TopicIds = Mapping[str, str | None]
+"""Kafka's id of each topic; None: the brokers give none."""
+_FIRST_WAIT_S: Final = 0.05
+_WAIT_MAX_S: Final = 2.0
+
+
+class LakeTable:
+    """Owned by the task thread. Reaches for nothing before the first call."""
+
+    def __init__(self, catalog: Catalog, name: str, config: S3SinkConfig) -> None:
+        self.name = name
+        self._catalog = catalog
+        self._config = config
+        self._opened: Table | None = None
+        self._progress = Progress()
+
+    def admit(self, rows: pa.StructType) -> pa.StructType:
+        """The columns that rows of this type are written in; the table is made or changed where it has to be.
+
+        SchemaError: its columns have other types. RetriableError: the catalogue is away.
+        """
+        with catalog_errors(self._config):
+            table = self._opened or self._loaded() or self._made(merged(_no_columns(), rows))
+            require_reachable(self._config, self.name, table)
+            self._opened = table
+            while (wanted := merged(columns := _columns(table), rows)) != columns:
+                self._evolve(table, wanted)
+            return columns
+
+    def append(self, pending: Pending, topic_ids: TopicIds, deadline: Deadline) -> int:
+        """Commit those of the rows that the table has not, as one snapshot; how many it had already.
+
+        RetriableError: they may be in the table or not; the next call finds out.
+        """
+        table = self._opened
+        assert table is not None, "rows are admitted before they are appended"
+        left, files, spec_id, wait_s = pending, list["DataFile"](), None, _FIRST_WAIT_S
+        with catalog_errors(self._config):
+            while True:
+                table.refresh()
+                require_reachable(self._config, self.name, table)
+                self._progress = self._read_progress(table, pending, topic_ids)
+                rest = left.behind(self._progress)
+                if not rest:
+                    return pending.rows
+                if rest is not left or table.spec().spec_id != spec_id:
+                    files, left, spec_id = _written(table, rest), rest, table.spec().spec_id
+                reached = _behind(self._progress, left, topic_ids)
+                if _is_committed(table, files, reached):
+                    self._progress = reached
+                    return pending.rows - left.rows
+                if not deadline.wait(random.uniform(wait_s / 2, wait_s)):
+                    raise RetriableError(f"Other writers of table {self.name} came first until the time was over.")
+                wait_s = min(2 * wait_s, _WAIT_MAX_S)
+
+    def _read_progress(self, table: Table, pending: Pending, topic_ids: TopicIds) -> Progress:
+        found = Progress.of(table.current_snapshot(), table.snapshot_by_id)
+        for topic, topic_id in topic_ids.items():
+            found.require_same_log(self.name, topic, topic_id)
+        for partition in pending.pieces:
+            before, now = self._progress.next_offset(partition), found.next_offset(partition)
+            if now < before:
+                raise ConnectError(
+                    f"Table {self.name} had the rows of {partition.topic}-{partition.partition} before offset "
+                    f"{before}, and has those before {now}: somebody took it back to an earlier snapshot.",
+                    fix="Restart the connector to go on from here; alter its offsets to have the rows again.",
+                )
+        return found
+
+    def _identifier(self) -> tuple[str, ...]:
+        return tuple(self.name.split("."))
+
+    def _loaded(self) -> Table | None:
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        try:
+            return self._catalog.load_table(self._identifier())
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+
+    def _made(self, columns: pa.StructType) -> Table:
+        import pyarrow as pa
+        from pyiceberg.exceptions import TableAlreadyExistsError
+
+        self._catalog.create_namespace_if_not_exists(self._identifier()[:-1])
+        codec = self._config.parquet_codec
+        properties = {
+            "write.parquet.compression-codec": "uncompressed" if codec == "none" else codec,
+            # Each commit adds a manifest and a file of metadata; these bound how many a reader meets.
+            "commit.manifest-merge.enabled": "true",
+            "write.metadata.delete-after-commit.enabled": "true",
+        }
+        try:
+            with (
+                self._catalog.create_table_transaction(
+                    self._identifier(), pa.schema(list(columns)), properties=properties
+                ) as transaction,
+                transaction.update_spec() as spec,
+            ):
+                for field in self._config.partition_fields:
+                    spec.add_field(field.source, field.transform)
+        except TableAlreadyExistsError:
+            pass  # another task of this connector made it
+        except ValueError as error:
+            raise ConfigError(f"Table {self.name} cannot be made: {error}", key="iceberg.partition.by") from error
+        return self._catalog.load_table(self._identifier())
+
+    def _evolve(self, table: Table, wanted: pa.StructType) -> None:
+        import pyarrow as pa
+        from pyiceberg.exceptions import CommitFailedException, ValidationError
+
+        if not self._config.evolves_schema:
+            raise SchemaError(
+                f"Table {self.name} would need other columns for these rows: {_difference(_columns(table), wanted)}.",
+                key="iceberg.evolve.schema",
+                fix="Change the table, or set iceberg.evolve.schema=true.",
+            )
+        try:
+            with table.update_schema() as update:
+                update.union_by_name(pa.schema(list(wanted)))
+        except CommitFailedException:
+            table.refresh()  # another task may have done the same
+        except (ValidationError, ValueError) as error:
+            raise SchemaError(f"Table {self.name} cannot get the columns of these rows: {error}") from error
+
+
+def _columns(table: Table) -> pa.StructType:
+    import pyarrow as pa
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    found = plain(pa.struct(list(schema_to_pyarrow(table.schema(), include_field_ids=False))))
+    assert isinstance(found, pa.StructType)
+    return found
+
+
+def _behind(progress: Progress, pending: Pending, topic_ids: TopicIds) -> Progress:
+    """How far the table is once it has these rows."""
+    for partition, end in pending.ends():
+        progress = progress.advanced(partition, topic_ids[partition.topic], end)
+    return progress
+
+
+def _no_columns() -> pa.StructType:
+    import pyarrow as pa
+
+    return pa.struct([])
+
+
+def _difference(columns: pa.StructType, wanted: pa.StructType) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in wanted if field not in list(columns))
+
+
+def _written(table: Table, pending: Pending) -> list[DataFile]:
+    """The rows as data files, which are the table's only once a snapshot names them."""
+    import pyarrow as pa
+    from pyiceberg.io.pyarrow import write_file
+    from pyiceberg.table import WriteTask
+
+    columns, own = _columns(table), uuid.uuid4()
+    rows = pa.Table.from_batches([fitted(batch, columns) for batch in pending.batches])
+    tasks = (
+        WriteTask(own, number, table.schema(), part.to_batches(), partition_key=partition)
+        for number, (partition, part) in enumerate(split(rows, table.metadata))
+    )
+    return list(write_file(table.io, table.metadata, tasks))
+
+
+def _is_committed(table: Table, files: Sequence[DataFile], progress: Progress) -> bool:
+    """One try at a snapshot behind the one that the table was at when it was refreshed; False: it has another one."""
+    from pyiceberg.exceptions import CommitFailedException
+    from pyiceberg.table import Table, TableProperties
+
+    # The library's own retries would put these rows behind whatever came first, and take its offsets back.
+    properties = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
+    once = Table(
+        table.name(), table.metadata.model_copy(update={"properties": properties}), table.metadata_location, table.io,
+        table.catalog,
+    )  # fmt: skip
+    transaction = once.transaction()
+    append = transaction.update_snapshot(snapshot_properties={OFFSETS: progress.text}).merge_append()
+    for file in files:
+        append.append_data_file(file)
+    append.commit()
+    try:
+        transaction.commit_transaction()
+    except CommitFailedException:
+        return False
+    return True

@@ -1,0 +1,148 @@
+"""The settings of the S3 sink that say which Iceberg table rows go into. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import AfterValidator, SecretStr
+
+from connect.api.config import Boolean, Password, String, key, non_empty, one_of
+from connect.api.errors import ConfigProblem
+from connect.api.url import Url, UrlText
+from connectors.s3.classes import DEFAULT_CREDENTIALS, PARQUET_FORMAT, known_class, simple_name
+from connectors.s3.credentials import ANONYMOUS, ROLE, STATIC
+from connectors.s3.format_config import FormatConfig
+from connectors.s3.iceberg.partition_by import PartitionField, parse_partition_by
+from connectors.s3.limits import below_any
+
+_SQLITE: Final = "sqlite:///"
+_SQL_SCHEMES: Final = ("sqlite", "postgresql", "mysql", "mariadb")
+_SQL_PARAMETERS: Final = frozenset({"sslmode", "charset", "connect_timeout", "application_name"})
+"""Others of the drivers' read files or load code."""
+_FILES_ONLY: Final = (
+    "rotate.interval.ms", "partitioner.class", "partition.field.name", "partition.field.drop",
+    "s3.schema.partition.affix.type", "store.kafka.keys", "store.kafka.headers", "s3.sse.customer.key",
+    "s3.acl.canned", "s3.object.tagging", "s3.wan.mode",
+)  # fmt: skip
+"""Keys for objects that this sink names itself; refused with tables."""
+
+
+def _check_table(value: str) -> str:
+    if not all(value.split(".")) or "." not in value:
+        raise ValueError("Give a namespace and a table with a dot between, such as lake.${topic}")
+    return value
+
+
+def _check_partition_by(value: str) -> str:
+    parse_partition_by(value)
+    return value
+
+
+class IcebergConfig(FormatConfig):
+    """The keys of the group Iceberg."""
+
+    table_format: Annotated[String, one_of("none", "iceberg", ignore_case=True)] = key(
+        "table.format", "none", doc="iceberg: rows are appended to Iceberg tables in s3.bucket.name, below topics.dir.",
+        group="Iceberg",
+    )  # fmt: skip
+    catalog: Annotated[String, non_empty] = key(
+        "iceberg.catalog", "iceberg", doc="The catalogue's name.", importance="low", group="Iceberg"
+    )
+    catalog_type: Annotated[String, one_of("", "sql", "rest", "glue", "hive")] = key(
+        "iceberg.catalog.type", "", doc="What keeps the tables: sql (SQLite, PostgreSQL, MySQL), rest, glue, hive.",
+        group="Iceberg",
+    )  # fmt: skip
+    catalog_uri: Url = key(
+        "iceberg.catalog.uri", UrlText(""), doc="Where the catalogue is, such as "
+        "postgresql+psycopg://user:password@host/db or https://host/catalog.", group="Iceberg",
+    )  # fmt: skip
+    catalog_credential: Password = key(
+        "iceberg.catalog.credential", SecretStr(""), doc="rest: id:secret that a token is asked for with.",
+        group="Iceberg",
+    )  # fmt: skip
+    catalog_token: Password = key(
+        "iceberg.catalog.token", SecretStr(""), doc="rest: the token itself.", group="Iceberg"
+    )
+    table_name: Annotated[String, AfterValidator(_check_table)] = key(
+        "iceberg.table", "default.${topic}", doc="Namespace and name of the table; dots of a topic become _.",
+        group="Iceberg",
+    )  # fmt: skip
+    partition_by: Annotated[String, AfterValidator(_check_partition_by)] = key(
+        "iceberg.partition.by", "", doc="Partitions of tables that the sink makes, such as day(at), bucket(id, 16), "
+        "region; also year, month, hour, truncate(name, 4).", group="Iceberg",
+    )  # fmt: skip
+    evolves_schema: Boolean = key(
+        "iceberg.evolve.schema", True, doc="New fields become columns, and int becomes long, float double; false: rows "
+        "that need it are bad rows.", group="Iceberg",
+    )  # fmt: skip
+
+    @property
+    def is_iceberg(self) -> bool:
+        """Rows go into tables."""
+        return self.table_format.lower() == "iceberg"
+
+    @property
+    def partition_fields(self) -> tuple[PartitionField, ...]:
+        """iceberg.partition.by."""
+        return parse_partition_by(self.partition_by)
+
+    def iceberg_problems(self) -> Iterator[ConfigProblem]:
+        """What is wrong between keys of this group."""
+        if not self.is_iceberg:
+            return
+        if self.format_class != PARQUET_FORMAT:
+            yield ConfigProblem("format.class", f"The files of Iceberg tables are Parquet: use {PARQUET_FORMAT}.")
+        if not self.catalog_type:
+            yield ConfigProblem("iceberg.catalog.type", "table.format=iceberg needs iceberg.catalog.type.")
+        if not self.catalog_uri and self.catalog_type != "glue":
+            yield ConfigProblem("iceberg.catalog.uri", f"iceberg.catalog.type={self.catalog_type} needs this address.")
+        if self.catalog_type == "sql":
+            yield from self._sql_problems()
+        if self.catalog_type == "rest" and urlsplit(self.catalog_uri).scheme not in {"http", "https"}:
+            yield ConfigProblem("iceberg.catalog.uri", "Give an http or https address.")
+        if self.schema_compatibility.upper() != "NONE":
+            yield ConfigProblem("schema.compatibility", "What a changed schema does is said by iceberg.evolve.schema.")
+        yield from self._credentials_problems()
+        for name in _FILES_ONLY:
+            if self.originals.get(name, "").lower() not in {"", "-1", "false", "none"} and not self._is_default(name):
+                yield ConfigProblem(
+                    name, f"{name} is for files that are named by the sink, not for table.format=iceberg."
+                )
+
+    def _sql_problems(self) -> Iterator[ConfigProblem]:
+        parts = urlsplit(self.catalog_uri)
+        scheme = parts.scheme.partition("+")[0]
+        strange = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)} - _SQL_PARAMETERS
+        if scheme not in _SQL_SCHEMES or strange:
+            schemes, parameters = ", ".join(_SQL_SCHEMES), ", ".join(sorted(_SQL_PARAMETERS))
+            yield ConfigProblem(
+                "iceberg.catalog.uri", f"Give an address of {schemes}, with no parameters but {parameters}."
+            )
+        elif scheme == "sqlite":
+            path = self.catalog_uri.removeprefix(_SQLITE)
+            if path == self.catalog_uri or parts.query or not below_any(Path(path), self.folders):
+                yield ConfigProblem(
+                    "iceberg.catalog.uri",
+                    "This worker lets no connector write there; its own file lists folders in s3.local.folders.",
+                )
+
+    def _credentials_problems(self) -> Iterator[ConfigProblem]:
+        provider = simple_name(self.credentials_provider)
+        if provider == ROLE and self.role_external_id:
+            yield ConfigProblem(
+                "s3.credentials.provider.sts.role.external.id",
+                "The client of Iceberg tables assumes roles without an external id.",
+            )
+        known = {simple_name(DEFAULT_CREDENTIALS), ANONYMOUS, ROLE, *STATIC}
+        if not self.access_key_id and provider not in known:
+            yield ConfigProblem(
+                "s3.credentials.provider.class",
+                "The client of Iceberg tables asks Amazon's default chain; use DefaultCredentialsProvider.",
+            )
+
+    def _is_default(self, name: str) -> bool:
+        default = next(definition.default for definition in self.definitions() if definition.name == name)
+        return known_class(self.originals[name]) == default
