@@ -8,11 +8,12 @@ from collections.abc import Set as AbstractSet
 import sqlalchemy as sa
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connectors.jdbc.catalog import TableShape, choose_tables, describe, list_tables, unlisted_types
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
+from connectors.jdbc.engine import CONNECT_S, REACH_S, reach
 from connectors.jdbc.log import mysql_reader, pg_slot
 from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.query import select, table_source
@@ -20,10 +21,6 @@ from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.tables import TableFilter, TableName, same_topic
 from connectors.jdbc.types import ColumnPlan, Raw
 
-CONNECT_S = 4
-"""How long a server may take to answer who is asking; whole seconds, as drivers take them."""
-REACH_S = 5.0
-"""How long a database is tried before whoever asked is told that it cannot be reached. Tasks try on and on."""
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 
@@ -33,7 +30,7 @@ def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
     notes: list[str] = []
     database = Database(config, connect_timeout_s=CONNECT_S)
     try:
-        _connect(database, config, deadline.sooner(REACH_S))
+        reach(database, config, deadline.sooner(REACH_S))
         found = list(_timeout_problems(database, config))
         found += _query_problems(database, config) if config.query_text else _problems(database, config, notes)
     finally:
@@ -41,26 +38,6 @@ def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
     if found:
         raise ConfigError(found)
     return notes
-
-
-def _connect(database: Database, config: JdbcSourceConfig, deadline: Deadline) -> None:
-    for attempt in range(1, config.connection_attempts + 1):
-        try:
-            database.connection.exec_driver_sql(
-                "SELECT 1" if database.dialect_name != "oracle" else "SELECT 1 FROM dual"
-            )
-        except (RetriableError, ConnectError) as error:
-            backoff_s = config.connection_backoff_ms / 1000
-            last = attempt == config.connection_attempts or not isinstance(error, RetriableError)
-            # A person waits: there is no use in a wait that no further try can follow.
-            if last or backoff_s >= deadline.remaining_s or not deadline.wait(backoff_s):
-                raise ConfigError(
-                    f"{error.message} Check that the database runs and is reachable from the worker, and "
-                    "connection.url, connection.user and connection.password.",
-                    key="connection.url",
-                ) from error
-        else:
-            return
 
 
 def _timeout_problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:

@@ -6,7 +6,7 @@ Source: JdbcSourceConnectorConfig of confluentinc/kafka-connect-jdbc 10.9 and Ai
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -30,7 +30,8 @@ from connect.api.errors import ConfigProblem
 from connect.api.key_role import KeyRole
 from connect.api.time_types import TimePrecision
 from connectors.jdbc import rules
-from connectors.jdbc.database_keys import DATABASE, DatabaseKeys
+from connectors.jdbc.connection_keys import DATABASE
+from connectors.jdbc.database_keys import DatabaseKeys
 from connectors.jdbc.log.keys import LogKeys
 from connectors.jdbc.zone import zone
 
@@ -276,11 +277,6 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         "and isostring one form for all. Instants become ZonedTimestamp. connect or empty: Connect's types, and "
         "timestamps as timestamp.granularity says.",
     )  # fmt: skip
-
-    @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Keys that are not declared; further ones of `connection.` go to the driver."""
-        return super().unknown_keys(name for name in properties if not name.startswith("connection."))
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys, in Confluent's order."""

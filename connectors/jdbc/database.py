@@ -6,25 +6,20 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import event
-from sqlalchemy.pool import NullPool
 
-from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.api.secrets import is_suspect, secrets_in
+from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc import tls
 from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.errors import Border
+from connectors.jdbc.engine import border_of, driver_error_of, engine_of, url_of
 from connectors.jdbc.mysql_arrow import MySqlArrow
 from connectors.jdbc.native import libpq_module
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
-from connectors.jdbc.rules import driver_properties
 from connectors.jdbc.sessions import session_statements
 from connectors.jdbc.types import Raw
-from connectors.jdbc.url import OTHER_SERVERS, is_jdbc, translate
+from connectors.jdbc.url import OTHER_SERVERS
 
 if TYPE_CHECKING:
     from connectors.jdbc.postgres_copy import PostgresCopy
@@ -32,8 +27,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MYSQL = {"mysql", "mariadb"}
 _log = logging.getLogger(__name__)
-_TIMED = {"postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql"}
-"""Drivers that take `connect_timeout` in seconds."""
 _EXPORT = "SELECT pg_catalog.pg_export_snapshot()"
 _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_is_in_recovery()"
 
@@ -47,22 +40,20 @@ class Database:
         `connect_timeout_s`: how long a server may take to answer, unless the URL says so; None: the driver's own.
         """
         self._waits = waits
-        url = _url(config)
-        if connect_timeout_s is not None and url.drivername in _TIMED and "connect_timeout" not in url.query:
-            url = url.update_query_dict({"connect_timeout": str(connect_timeout_s)})
+        url = url_of(config, connect_timeout_s=connect_timeout_s)
         self.dialect_name = url.get_backend_name()
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         # Statements that prepare each session.
         self.session = session_statements(self.dialect_name, config.statement_timeout_ms)
         url, self._tls = tls.take_tls(url)
-        self._engine = _engine(url, config, self.session, self._tls)
-        dbapi = self._engine.dialect.dbapi
-        self._driver_error: tuple[type[Exception], ...] = (dbapi.Error if dbapi else sa.exc.DBAPIError,)
+        level = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")
+        self._engine = engine_of(url, self.session, self._tls, isolation=None if level == "DEFAULT" else level)
+        self._driver_error: tuple[type[Exception], ...] = (driver_error_of(self._engine),)
         self._postgres: PostgresArrow | PostgresCopy | None = None
         self._mysql: MySqlArrow | None = None
         if config.reader == "auto":
             self._fetch_arrow(url)
-        self.border = Border(_shown(url), self._driver_error, (url.password or "", *_secrets(config)))
+        self.border = border_of(url, config, self._driver_error)
         self._connection: sa.Connection | None = None
         self._stream: sa.CursorResult[Any] | None = None
         self._exported: str | None = None
@@ -299,82 +290,8 @@ def _description(cursor: Any) -> Sequence[Sequence[Any]]:
     return (cursor and cursor.description) or ()
 
 
-def _url(config: JdbcSourceConfig) -> sa.URL:
-    properties = driver_properties(config)
-    if is_jdbc(config.connection_url):
-        url = sa.URL.create(**_parts(config.connection_url, properties))
-    else:
-        try:
-            url = sa.make_url(config.connection_url).update_query_dict(properties)
-        except sa.exc.ArgumentError:
-            raise ConfigError("connection.url is not a SQLAlchemy URL.", key="connection.url") from None
-    if config.connection_user is not None:
-        url = url.set(username=config.connection_user)
-    if config.connection_password is not None:
-        url = url.set(password=config.connection_password.get_secret_value())
-    return _existing_file(url) if url.get_backend_name() == "sqlite" else url
-
-
-def _parts(text: str, properties: dict[str, str]) -> dict[str, Any]:
-    parts = translate(text, properties)
-    return {name: getattr(parts, name) for name in parts.__dataclass_fields__}
-
-
-def _existing_file(url: sa.URL) -> sa.URL:
-    # mode=rw never creates a file; mode=ro could not read a WAL database that nobody has open.
-    path = url.database or ":memory:"
-    if path == ":memory:" or path.startswith("file:"):
-        return url
-    return url.set(database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true", **url.query})
-
-
-def _engine(url: sa.URL, config: JdbcSourceConfig, session: tuple[str, ...], secured: dict[str, Any]) -> sa.Engine:
-    options: dict[str, Any] = {"connect_args": secured}
-    if config.isolation_mode != "DEFAULT":
-        options["isolation_level"] = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")
-    if url.get_backend_name() == "sqlite":
-        # The connection is used by the reading thread and interrupted by another.
-        options["connect_args"] = {"check_same_thread": False}
-    try:
-        engine = sa.create_engine(url, poolclass=NullPool, hide_parameters=True, **options)
-    except (ImportError, sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
-        raise ConfigError(
-            f"connection.url: the driver of {url.drivername} cannot be used: {type(error).__name__}.",
-            key="connection.url",
-            fix="Install the driver's package in the worker's environment, or name another driver in a SQLAlchemy URL.",
-        ) from None
-
-    if url.drivername in tls.DRIVERS:
-
-        @event.listens_for(engine, "do_connect")
-        def connect(_dialect: sa.Dialect, _record: object, arguments: tuple[Any], settings: dict[str, Any]) -> Any:
-            return tls.connect(*arguments, **settings)
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: object) -> None:
-        cursor = connection.cursor()
-        for statement in session:
-            cursor.execute(statement)
-        cursor.close()
-        connection.commit()
-
-    return engine
-
-
 def _abandon(cursor: Any) -> None:
     """PyMySQL reads a streamed result to its end before it lets go of it, in vain when the connection is closed."""
     result = getattr(cursor, "_result", None)
     if result is not None:
         result.unbuffered_active = False
-
-
-def _shown(url: sa.URL) -> str:
-    if url.get_backend_name() == "sqlite":
-        return f"SQLite database {(url.database or ':memory:').removeprefix('file:')}"
-    where = f"{url.host or 'localhost'}{f':{url.port}' if url.port else ''}/{url.database or ''}"
-    return f"{url.get_backend_name()} database {where}"
-
-
-def _secrets(config: JdbcSourceConfig) -> tuple[str, ...]:
-    given = (value for name, value in driver_properties(config).items() if is_suspect(name))
-    return *given, *secrets_in(config.connection_url)

@@ -7,74 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import SecretStr
-
 from connect.api.allowed import OneOf
-from connect.api.config import (
-    Boolean,
-    ClassName,
-    ConnectorConfig,
-    Int,
-    ListOf,
-    Long,
-    Password,
-    String,
-    at_least,
-    key,
-    one_of,
-)
-from connect.api.url import Url, UrlText
-from connectors.jdbc.drivers import KEY
+from connect.api.config import Boolean, ListOf, String, key, one_of
+from connectors.jdbc.connection_keys import DATABASE, DIALECTS, ConnectionKeys, OptionalString
 
 NUMERIC_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double")
-_DIALECTS = (
-    "Db2", "Derby", "Generic", "MySql", "Oracle", "PostgreSql", "SapHana", "SqlServer", "Sqlite", "Sybase", "Vertica",
-)  # fmt: skip
-DIALECTS = ("", *(name + "DatabaseDialect" for name in _DIALECTS))
-DEFAULT_CREDENTIALS = "io.confluent.connect.jdbc.util.DefaultJdbcCredentialsProvider"
-OptionalString = Annotated[str | None, *String.__metadata__]
-OptionalPassword = Annotated[SecretStr | None, *Password.__metadata__]
-DATABASE = "Database"
 
 
-class DatabaseKeys(ConnectorConfig):
+class DatabaseKeys(ConnectionKeys):
     """What a user may say about the database."""
 
-    connection_url: Url = key(
-        "connection.url", UrlText(""), importance="high", group=DATABASE,
-        dependents=("table.whitelist", "table.blacklist"),
-        display_name="JDBC URL", width="long",
-        doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or any "
-        "SQLAlchemy URL. Keep the password in connection.password.",
-    )  # fmt: skip
-    sqlalchemy_drivers: ListOf = key(
-        KEY, (), from_worker=True, group=DATABASE,
-        doc="Further drivers that the worker lets a SQLAlchemy URL name, and known ones with all of their parameters.",
-    )  # fmt: skip
-    connection_user: OptionalString = key(
-        "connection.user", None, importance="high", group=DATABASE, display_name="JDBC User", width="long",
-        doc="The database user.",
-    )  # fmt: skip
-    connection_password: OptionalPassword = key(
-        "connection.password", None, importance="high", group=DATABASE, display_name="JDBC Password", width="short",
-        doc="The database user's password.",
-    )  # fmt: skip
-    credentials_provider: ClassName = key(
-        "jdbc.credentials.provider.class", DEFAULT_CREDENTIALS, importance="low", group=DATABASE,
-        display_name="JDBC Credentials Provider Class", width="long",
-        doc="Only the default is known here: user and password come from the two keys above, which may name a config "
-        "provider.",
-    )  # fmt: skip
-    connection_attempts: Annotated[Int, at_least(1)] = key(
-        "connection.attempts", 3, importance="low", group=DATABASE,
-        display_name="JDBC connection attempts", width="short",
-        doc="How often a check tries to connect. A running task tries until errors.retry.timeout.",
-    )  # fmt: skip
-    connection_backoff_ms: Annotated[Long, at_least(0)] = key(
-        "connection.backoff.ms", 10000, importance="low", group=DATABASE,
-        display_name="JDBC connection backoff in milliseconds", width="short",
-        doc="The wait between two of these tries.",
-    )  # fmt: skip
     table_whitelist: ListOf = key(
         "table.whitelist", (), group=DATABASE, display_name="Table Whitelist", width="long",
         doc="Tables to read: bare name or fully qualified, quoted or not. Excludes table.blacklist.",

@@ -40,7 +40,7 @@ class Border:
         try:
             yield
         except self._errors as error:
-            original = _original(error)
+            original = original_of(error)
             text = self.failed(doing, original)
             if getattr(error, "connection_invalidated", False) or passes(original):
                 raise RetriableError(text) from None
@@ -75,7 +75,8 @@ def passes(error: BaseException) -> bool:
     return type(error).__name__ in _PASSING_NAMES
 
 
-def _original(error: Exception) -> BaseException:
+def original_of(error: Exception) -> BaseException:
+    """The driver's error behind SQLAlchemy's."""
     return error.orig if isinstance(error, sa.DBAPIError) and error.orig is not None else error
 
 

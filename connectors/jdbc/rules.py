@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 
 from connect.api.errors import ConfigProblem
 from connect.api.secrets import HIDDEN
-from connectors.jdbc.drivers import driver_problems, names_engine
+from connectors.jdbc.connection_rules import connection_problems, dialect_problems
 from connectors.jdbc.log.keys import log_problems
 from connectors.jdbc.tables import parse_mapping
-from connectors.jdbc.url import family, is_jdbc, translate
+from connectors.jdbc.url import family
 
 if TYPE_CHECKING:
     from connectors.jdbc.config import JdbcSourceConfig
 
-_DIALECT_FAMILIES = {
-    "Sqlite": ("sqlite",), "PostgreSql": ("postgresql",), "MySql": ("mysql", "mariadb"), "Oracle": ("oracle",),
-    "SqlServer": ("mssql",), "Db2": ("db2", "ibm"), "SapHana": ("hana",), "Vertica": ("vertica",),
-}  # fmt: skip
 _LEGACY_TABLES = {"table.whitelist": "table_whitelist", "table.blacklist": "table_blacklist"}
 _NEW_TABLES = {"table.include.list": "table_include", "table.exclude.list": "table_exclude"}
 _LEGACY_COLUMNS = {"incrementing.column.name": "incrementing_column", "timestamp.column.name": "timestamp_columns"}
@@ -33,7 +29,8 @@ def problems(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     yield from _table_rules(config)
     yield from _query_rules(config)
     yield from _mode_rules(config)
-    yield from _connection_rules(config)
+    yield from connection_problems(config)
+    yield from _database_rules(config)
     if config.mode == "log":
         yield from log_problems(config)
 
@@ -132,41 +129,10 @@ def _mode_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem("timestamp.column.name", f"mode={config.mode} needs timestamp.column.name.")
 
 
-def _connection_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
-    if config.credentials_provider.rpartition(".")[2] != "DefaultJdbcCredentialsProvider":
-        yield ConfigProblem(
-            "jdbc.credentials.provider.class",
-            "Java credentials providers cannot run here: use connection.user and connection.password, with a config "
-            "provider where they are secret.",
-        )
-    if not config.connection_url:
-        yield ConfigProblem("connection.url", 'Missing required configuration "connection.url".')
-        return
-    named = family(config.connection_url)
-    if is_jdbc(config.connection_url):
-        try:
-            translate(config.connection_url, driver_properties(config))
-        except ValueError as error:
-            yield ConfigProblem("connection.url", f"connection.url: {error}")
-    elif not re.match(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://", config.connection_url):
-        yield ConfigProblem(
-            "connection.url", "connection.url is neither a JDBC URL (jdbc:sqlite:/data/app.db) nor a SQLAlchemy URL."
-        )
-    else:
-        for text in driver_problems(config.connection_url, driver_properties(config), config.sqlalchemy_drivers):
-            yield ConfigProblem("connection.url", f"connection.url: {text}.")
-    if named == "postgresql" and names_engine(config.connection_url, driver_properties(config)):
-        yield ConfigProblem("connection.url", "connection.url: sslkey names a library; give the path of a PEM file.")
-    if config.isolation_mode == "SQL_SERVER_SNAPSHOT" and named not in {"mssql", "sqlserver"}:
+def _database_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    is_snapshot = config.isolation_mode == "SQL_SERVER_SNAPSHOT"
+    if config.connection_url and is_snapshot and family(config.connection_url) not in {"mssql", "sqlserver"}:
         yield ConfigProblem(
             "transaction.isolation.mode", "transaction.isolation.mode=SQL_SERVER_SNAPSHOT is for SQL Server alone."
         )
-    wanted = _DIALECT_FAMILIES.get(config.dialect_name.removesuffix("DatabaseDialect"))
-    if wanted and named not in wanted:
-        yield ConfigProblem("dialect.name", f"dialect.name={config.dialect_name} does not fit a URL of {named}.")
-
-
-def driver_properties(config: JdbcSourceConfig) -> dict[str, str]:
-    """Every further `connection.*` key, which goes to the driver. May hold secrets."""
-    own = {d.name.removeprefix("connection.") for d in type(config).definitions() if d.name.startswith("connection.")}
-    return {name: value for name, value in config.with_prefix("connection.").items() if name not in own}
+    yield from dialect_problems(config.dialect_name, config.connection_url)

@@ -1,4 +1,4 @@
-"""How the sessions of each database begin: read only where that can be said, in UTC, with exact texts of values."""
+"""How sessions of each database begin: in UTC, with exact texts of values; readers read only where that can be said."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ def session_statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
         "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
     }.get(dialect, ())  # fmt: skip
     return (*prepared, *_TIMEOUTS[dialect](timeout_ms)) if timeout_ms and dialect in _TIMEOUTS else prepared
+
+
+def writing_session(dialect: str) -> tuple[str, ...]:
+    """The statements that prepare a session that writes: a value that does not fit is refused, and never cut."""
+    return _WRITING.get(dialect, ())
 
 
 def _mysql_timeout(timeout_ms: int) -> tuple[str, ...]:
@@ -29,3 +34,14 @@ _TIMEOUTS = {
 _POSTGRES_SESSION = (
     "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
 )  # fmt: skip
+
+_MYSQL_WRITING = (
+    "SET time_zone='+00:00'",
+    # Texts are written with backslashes escaped, and numbers out of range are errors.
+    "SET sql_mode=CONCAT(REPLACE(@@sql_mode, 'NO_BACKSLASH_ESCAPES', ''), ',STRICT_ALL_TABLES')",
+)
+_WRITING = {
+    # A lock is waited for, and then everything is tried again.
+    "postgresql": (*_POSTGRES_SESSION, "SET lock_timeout='30s'"), "sqlite": ("PRAGMA busy_timeout=5000",),
+    "mysql": _MYSQL_WRITING, "mariadb": _MYSQL_WRITING,
+}  # fmt: skip

@@ -1,0 +1,51 @@
+"""What must hold between the settings of the connection. Pure; needs no database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from connect.api.errors import ConfigProblem
+from connectors.jdbc.connection_keys import ConnectionKeys
+from connectors.jdbc.drivers import driver_problems, names_engine
+from connectors.jdbc.url import family, is_jdbc, translate
+
+_DIALECT_FAMILIES = {
+    "Sqlite": ("sqlite",), "PostgreSql": ("postgresql",), "MySql": ("mysql", "mariadb"), "Oracle": ("oracle",),
+    "SqlServer": ("mssql",), "Db2": ("db2", "ibm"), "SapHana": ("hana",), "Vertica": ("vertica",),
+}  # fmt: skip
+
+
+def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
+    """What is wrong with how to connect; no text holds a value of the URL."""
+    if config.credentials_provider.rpartition(".")[2] != "DefaultJdbcCredentialsProvider":
+        yield ConfigProblem(
+            "jdbc.credentials.provider.class",
+            "Java credentials providers cannot run here: use connection.user and connection.password, with a config "
+            "provider where they are secret.",
+        )
+    if not config.connection_url:
+        yield ConfigProblem("connection.url", 'Missing required configuration "connection.url".')
+        return
+    named = family(config.connection_url)
+    if is_jdbc(config.connection_url):
+        try:
+            translate(config.connection_url, config.driver_properties)
+        except ValueError as error:
+            yield ConfigProblem("connection.url", f"connection.url: {error}")
+    elif not re.match(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://", config.connection_url):
+        yield ConfigProblem(
+            "connection.url", "connection.url is neither a JDBC URL (jdbc:sqlite:/data/app.db) nor a SQLAlchemy URL."
+        )
+    else:
+        for text in driver_problems(config.connection_url, config.driver_properties, config.sqlalchemy_drivers):
+            yield ConfigProblem("connection.url", f"connection.url: {text}.")
+    if named == "postgresql" and names_engine(config.connection_url, config.driver_properties):
+        yield ConfigProblem("connection.url", "connection.url: sslkey names a library; give the path of a PEM file.")
+
+
+def dialect_problems(name: str, url: str) -> Iterator[ConfigProblem]:
+    """A dialect.name that does not fit the URL."""
+    wanted = _DIALECT_FAMILIES.get(name.removesuffix("DatabaseDialect"))
+    if url and wanted and family(url) not in wanted:
+        yield ConfigProblem("dialect.name", f"dialect.name={name} does not fit a URL of {family(url)}.")
