@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.errors import ConnectError
+from connect.api.halving import refused_rows
 from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.sealed import Refusals, SealedBatch
 
@@ -32,34 +32,19 @@ def land_by_halves(batch: SealedBatch, land: Callable[[SealedBatch], None]) -> R
             raise
         _log.warning("A batch of %d rows is landed in parts, as BigQuery refused it: %s", len(batch), error)
         land(batch.slice(0, 0))
-        search = _Search(batch, land)
-        search.halve(0, len(batch), error)
-        return search.refused
+        return _search(batch, land, error)
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """The rows of a batch that are refused even alone, as far as they are found."""
-
-    batch: SealedBatch
-    land: Callable[[SealedBatch], None]
-    refused: dict[int, Exception] = field(default_factory=dict)
-
-    def halve(self, start: int, stop: int, error: RefusedJobError) -> None:
-        """Land rows start..stop-1, which were refused together for this error."""
-        if stop - start == 1:
-            if len(self.refused) == REFUSED_MOST:
-                raise ConnectError(
-                    f"BigQuery refuses more than {REFUSED_MOST} rows of a batch of {len(self.batch)} for table "
-                    f"{self.batch.target}; one of them: {error}",
-                    fix="Mend the records by a transform, or change the table's columns.",
-                )
-            self.refused[start] = error
-            return
-        middle = (start + stop) // 2
-        for first, last in ((start, middle), (middle, stop)):
-            try:
-                self.land(self.batch.slice(first, last))
-            except RefusedJobError as found:
-                self.halve(first, last, found)
+def _search(batch: SealedBatch, land: Callable[[SealedBatch], None], error: RefusedJobError) -> Refusals:
+    refused: dict[int, Exception] = {}
+    found = refused_rows(0, len(batch), lambda first, last: land(batch.slice(first, last)), (RefusedJobError,), error)
+    for row, why in found:
+        if len(refused) == REFUSED_MOST:
+            raise ConnectError(
+                f"BigQuery refuses more than {REFUSED_MOST} rows of a batch of {len(batch)} for table "
+                f"{batch.target}; one of them: {why}",
+                fix="Mend the records by a transform, or change the table's columns.",
+            )
+        refused[row] = why
+    return refused
