@@ -1,10 +1,11 @@
-"""Declares the JDBC source. Cheap: names the code that needs a driver, imports none of it."""
+"""Declares the JDBC source and sink. Cheap: names the code that needs a driver, imports none of it."""
 
 from __future__ import annotations
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.sink.config import JdbcSinkConfig
 
 SOURCE = Plugin(
     kind=PluginKind.SOURCE,
@@ -18,8 +19,19 @@ SOURCE = Plugin(
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.OFFSETS_ALTERABLE}),
 )
 
+SINK = Plugin(
+    kind=PluginKind.SINK,
+    name="io.confluent.connect.jdbc.JdbcSinkConnector",
+    aliases=("io.aiven.connect.jdbc.JdbcSinkConnector", "connectors.jdbc.JdbcSink"),
+    factory="connectors.jdbc.sink.sink:JdbcSinkConnector",
+    config=JdbcSinkConfig,
+    version=__version__,
+    doc="Writes topics to tables of an SQL database, where records of the same key can be one row.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES}),
+)
+
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """The plug-ins of this package."""
-    return [SOURCE]
+    return [SOURCE, SINK]

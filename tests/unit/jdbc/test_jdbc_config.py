@@ -8,6 +8,7 @@ from connect.api.errors import ConfigError
 from connect.api.plugin import PluginKind
 from connectors.jdbc import config_table, plugin
 from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.sink.config import JdbcSinkConfig
 
 GOOD = {"connection.url": "jdbc:sqlite:/x.db", "mode": "bulk", "table.whitelist": "a"}
 
@@ -119,15 +120,14 @@ def test_a_password_from_a_mounted_file_loses_the_end_of_its_line():
 def test_the_readme_has_the_settings_as_declared():
     readme = (Path(plugin.__file__).parent / "README.md").read_text(encoding="utf-8")
     assert config_table.section_of(readme) == config_table.config_table(JdbcSourceConfig)
+    of_sink = (Path(plugin.__file__).parent / "sink" / "README.md").read_text(encoding="utf-8")
+    assert config_table.section_of(of_sink) == config_table.config_table(JdbcSinkConfig)
 
 
 def test_the_plugin_stands_in_for_the_java_classes():
-    (declared,) = plugin.connect_plugins()
-    assert declared.kind is PluginKind.SOURCE
-    assert {declared.name, *declared.aliases} >= {
-        "io.confluent.connect.jdbc.JdbcSourceConnector",
-        "io.aiven.connect.jdbc.JdbcSourceConnector",
-    }
+    declared = {one.kind: {one.name, *one.aliases} for one in plugin.connect_plugins()}
+    for kind, name in ((PluginKind.SOURCE, "JdbcSourceConnector"), (PluginKind.SINK, "JdbcSinkConnector")):
+        assert declared[kind] >= {f"io.confluent.connect.jdbc.{name}", f"io.aiven.connect.jdbc.{name}"}
 
 
 def test_declaring_imports_no_driver(tmp_path):

@@ -171,7 +171,7 @@ def test_listing_the_installed_plugins_imports_no_driver() -> None:
         ("io.debezium.connector.sqlserver.SqlServerConnector", "mode=timestamp+incrementing"),
         ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "bin/connect-mirror-maker.sh"),
         ("io.confluent.kafka.connect.datagen.DatagenConnector", "give the file source a file"),
-        ("io.confluent.connect.jdbc.JdbcSinkConnector", "Java Connect cluster with a group.id and internal topics of"),
+        ("io.confluent.connect.hdfs.HdfsSinkConnector", "Java Connect cluster with a group.id and internal topics of"),
         ("com.acme.OrdersConnector", "Java Connect cluster with a group.id and internal topics of its own"),
     ],
 )

@@ -1,0 +1,45 @@
+"""What a batch does to a table: which rows it deletes, and which it writes. Pure.
+
+A table has to look as if the records had come one by one. All rows of a batch have the same columns, so that of a key's
+rows behind its last delete the last one counts alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+class Changes(NamedTuple):
+    """Numbers of rows in ascending order: those whose keys are deleted first, and those that are then written."""
+
+    deleted: pa.Array
+    written: pa.Array
+
+
+def changes_of(keys: pa.Table, tombstones: pa.Array, *, is_keyed: bool) -> Changes:
+    """What rows of these keys do; `is_keyed`: a row that is written replaces the one of its key."""
+    numbers = pa.array(range(len(tombstones)), pa.int64())
+    deletes = numbers.filter(tombstones)
+    if not (is_keyed or len(deletes)):
+        return Changes(deletes, numbers)
+    names = [f"key_{i}" for i in range(keys.num_columns)]
+    rows = keys.rename_columns(names).append_column("number", numbers)
+    deleted = _last(rows.take(deletes), names)
+    if len(deletes):
+        rows = rows.join(deleted, names)
+        is_behind = pc.greater(rows["number"], pc.fill_null(rows["number_max"], -1))
+        rows = rows.filter(is_behind)
+    written = _sorted(_last(rows, names)["number_max"] if is_keyed else rows["number"])
+    return Changes(_sorted(deleted["number_max"]), written)
+
+
+def _last(rows: pa.Table, names: list[str]) -> pa.Table:
+    return rows.group_by(names).aggregate([("number", "max")])
+
+
+def _sorted(numbers: pa.ChunkedArray) -> pa.Array:
+    found = numbers.combine_chunks()
+    return found.take(pc.sort_indices(found))

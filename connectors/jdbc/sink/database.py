@@ -1,0 +1,131 @@
+"""The sink's connection: transactions, changes of tables, the catalog. Every driver error leaves translated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from connect.api.errors import RetriableError
+from connectors.jdbc import tls
+from connectors.jdbc.engine import border_of, driver_error_of, engine_of, url_of
+from connectors.jdbc.errors import original_of
+from connectors.jdbc.sessions import writing_session
+from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.refusals import RefusedRowsError, is_changed_table, is_denied, refuses_rows
+
+_CONNECT_FIX = "Check connection.url, connection.user and connection.password."
+_GRANT_FIX = (
+    "GRANT the user what it lacks: INSERT, with insert.mode=upsert or update also UPDATE and SELECT, with "
+    "delete.enabled also DELETE; with auto.create and auto.evolve CREATE and ALTER."
+)
+_TABLE_FIX = "Check the table and its columns."
+
+
+class TargetDatabase:
+    """One connection, opened when it is first used. Owned by the task thread."""
+
+    def __init__(self, config: JdbcSinkConfig, *, connect_timeout_s: int | None = None) -> None:
+        """Connects to nothing. ConfigError: no usable URL, or no driver."""
+        url = url_of(config, connect_timeout_s=connect_timeout_s, creates_file=True)
+        self.dialect_name = url.get_backend_name()
+        url, secured = tls.take_tls(url)
+        self._engine = engine_of(url, writing_session(self.dialect_name), secured)
+        if self.dialect_name == "sqlite":
+            _begin_itself(self._engine)
+        driver_error = driver_error_of(self._engine)
+        self._errors = (driver_error, sa.exc.SQLAlchemyError)
+        self._border = border_of(url, config, (driver_error,))
+        self._connection: sa.Connection | None = None
+
+    @property
+    def dialect(self) -> sa.Dialect:
+        """How SQLAlchemy writes SQL for this database."""
+        return self._engine.dialect
+
+    @property
+    def connection(self) -> sa.Connection:
+        """The open connection; connects when there is none. RetriableError: not now. ConnectError: refused."""
+        if self._connection is None or self._connection.invalidated or self._connection.closed:
+            self.close()
+            with self._border.translated("connecting", _CONNECT_FIX):
+                self._connection = self._engine.connect()
+        return self._connection
+
+    @contextmanager
+    def transaction(self, doing: str) -> Iterator[sa.Connection]:
+        """A transaction that is committed at the end of the block, and rolled back by an error in it.
+
+        RetriableError: nobody knows whether it was committed, or a table has changed. ConnectError: as a right is
+        missing.
+        """
+        connection = self.connection
+        try:
+            with self._translated(doing), connection.begin():
+                yield connection
+        except RetriableError:
+            # Whatever is the matter with the connection, a new one has not got it.
+            with suppress(*self._errors):
+                connection.invalidate()
+            self.close()
+            raise
+
+    @contextmanager
+    def part(self, connection: sa.Connection) -> Iterator[None]:
+        """A part of a transaction. RefusedRowsError: the database refuses its rows, and it alone is undone."""
+        try:
+            with connection.begin_nested():
+                yield
+        except self._errors as error:
+            original = original_of(error)
+            if not refuses_rows(original):
+                raise
+            raise RefusedRowsError(self._border.failed("writing rows", original)) from None
+
+    @contextmanager
+    def catalog(self, doing: str) -> Iterator[sa.Inspector]:
+        """The catalog, read anew, in the transaction that is open where there is one."""
+        if self._connection is not None and self._connection.in_transaction():
+            yield sa.inspect(self._connection)
+            return
+        with self.transaction(doing) as connection:
+            yield sa.inspect(connection)
+
+    def change(self, statements: Sequence[str], doing: str) -> None:
+        """Statements that change tables, in one transaction where the database has such."""
+        with self.transaction(doing) as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    def close(self) -> None:
+        """Close the connection; what is already gone does not matter. May be called twice."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*self._errors):
+                connection.close()
+
+    @contextmanager
+    def _translated(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            original = original_of(error)
+            if is_changed_table(original):
+                raise RetriableError(f"{self._border.failed(doing, original)} The table is looked at again.") from None
+            with self._border.translated(doing, _GRANT_FIX if is_denied(original) else _TABLE_FIX):
+                raise
+
+
+def _begin_itself(engine: sa.Engine) -> None:
+    """Python's driver of SQLite begins before some statements alone; a savepoint before them is committed by itself."""
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,124 @@
+"""What differs between databases when rows are written: types of new columns, forms of values, statements.
+
+The base writes any database row by row, with SQLAlchemy's statements; a dialect has quicker ways where its driver does.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from connect.api import schema as s
+from connectors.jdbc.sink.shape import Member
+from connectors.jdbc.sink.texts import Zones
+
+if TYPE_CHECKING:
+    from connectors.jdbc.sink.targets import Target, TargetColumn
+
+Type = sa.types.TypeEngine[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one statement: a column of values as the dialect takes them per column of the table."""
+
+    columns: pa.Table
+    keys: Sequence[str]
+    """The columns by which a row is found; none: rows have no key."""
+
+    @property
+    def values(self) -> list[str]:
+        """The columns beside the keys."""
+        return [name for name in self.columns.column_names if name not in self.keys]
+
+    def parameter(self, name: str) -> str:
+        """The name of a column's parameter in statements that are bound to one row."""
+        return f"cell_{self.columns.column_names.index(name)}"
+
+    def bound(self, names: Sequence[str]) -> dict[str, sa.BindParameter[Any]]:
+        """The parameters of these columns."""
+        return {name: sa.bindparam(self.parameter(name)) for name in names}
+
+    def records(self) -> list[dict[str, Any]]:
+        """What is bound, row by row."""
+        names = [self.parameter(name) for name in self.columns.column_names]
+        found: list[dict[str, Any]] = self.columns.rename_columns(names).to_pylist()
+        return found
+
+    def parts(self, rows: int) -> Iterator[Rows]:
+        """The rows in their order, at most so many at once."""
+        for start in range(0, len(self.columns), rows):
+            yield Rows(self.columns.slice(start, rows), self.keys)
+
+
+class SqlDialect(ABC):
+    """One kind of database. Stateless."""
+
+    types: ClassVar[Mapping[str, Type]]
+    """The type of a new column by the logical name or the type of its schema."""
+    key_types: ClassVar[Mapping[str, Type]] = {}
+    """Those of columns of a primary key that have another one."""
+    timestamp: ClassVar[Type]
+    """That of fields of timestamp.fields.list."""
+
+    def __init__(self, zones: Zones) -> None:
+        self.zones = zones
+
+    def column_type(self, member: Member) -> Type:
+        """The type of a new column."""
+        schema = member.schema
+        if member.is_timestamp:
+            return self.timestamp
+        if member.is_key and schema.type in self.key_types and schema.name != s.DECIMAL:
+            return self.key_types[schema.type]
+        return self.type_of(schema)
+
+    def type_of(self, schema: s.Schema) -> Type:
+        """The type of a new column that is no key."""
+        return self.types.get(schema.name or "") or self.types[schema.type]
+
+    def default(self, value: object, kind: Type) -> sa.TextClause:
+        """A default of a new column."""
+        literal = sa.literal(value, kind).compile(dialect=self.sql, compile_kwargs={"literal_binds": True})
+        return sa.text(str(literal).replace(":", r"\:"))
+
+    @property
+    @abstractmethod
+    def sql(self) -> sa.Dialect:
+        """SQLAlchemy's dialect."""
+
+    @abstractmethod
+    def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
+        """A column's values as statements take them. SchemaError: the column cannot hold one."""
+
+    def insert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+        """Add rows."""
+        connection.execute(sa.insert(target.relation).values(rows.bound(rows.columns.column_names)), rows.records())
+
+    @abstractmethod
+    def upsert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+        """Add rows, or change those of the same key; no key is there twice."""
+
+    def update(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+        """Change the rows of these keys, where they are; no key is there twice."""
+        if rows.values:
+            statement = sa.update(target.relation).where(_same_key(target, rows)).values(rows.bound(rows.values))
+            connection.execute(statement, rows.records())
+
+    def delete(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+        """Delete the rows of these keys."""
+        connection.execute(sa.delete(target.relation).where(_same_key(target, rows)), rows.records())
+
+
+def _same_key(target: Target, rows: Rows) -> sa.ColumnElement[bool]:
+    return sa.and_(*(target.relation.c[name] == parameter for name, parameter in rows.bound(rows.keys).items()))
+
+
+def quoted(mark: str, *names: str | None) -> str:
+    """Names in SQL, of tables with their schema, for statements that a driver gets as they are."""
+    return ".".join(f"{mark}{name.replace(mark, mark * 2)}{mark}" for name in names if name is not None)

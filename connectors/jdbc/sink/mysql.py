@@ -1,0 +1,98 @@
+"""MariaDB and MySQL: rows as one text of VALUES, which Arrow puts together by the column.
+
+Rejected: LOAD DATA LOCAL, for which the client has to let the server ask for any of its files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql as my
+
+from connect.api import schema as s
+from connect.api.errors import SchemaError
+from connectors.jdbc.sink.dialect import Rows, SqlDialect, quoted
+from connectors.jdbc.sink.texts import text_of
+
+if TYPE_CHECKING:
+    from connectors.jdbc.sink.targets import Target, TargetColumn
+
+_MOST_BYTES: Final = 8 << 20
+"""Of a statement; servers take 16 MiB by default, and one row may be larger than this."""
+
+
+class MySql(SqlDialect):
+    """MariaDB and MySQL by PyMySQL."""
+
+    types = {  # noqa: RUF012 - of the class
+        s.DATE: sa.DATE(),
+        s.TIME: my.TIME(fsp=3), s.TIMESTAMP: my.DATETIME(fsp=3),
+        s.Type.INT8: my.TINYINT(), s.Type.INT16: my.SMALLINT(),
+        s.Type.INT32: my.INTEGER(), s.Type.INT64: my.BIGINT(), s.Type.FLOAT32: my.FLOAT(),
+        s.Type.FLOAT64: my.DOUBLE(), s.Type.BOOLEAN: my.TINYINT(),
+        s.Type.STRING: my.LONGTEXT(), s.Type.BYTES: my.LONGBLOB(), s.Type.MAP: my.JSON(),
+        s.Type.STRUCT: my.JSON(), s.Type.ARRAY: my.JSON(),
+    }  # fmt: skip
+    key_types = {s.Type.STRING: my.VARCHAR(255), s.Type.BYTES: my.VARBINARY(255)}  # noqa: RUF012 - of the class
+    timestamp = my.TIMESTAMP(fsp=6)
+    sql = my.dialect()
+
+    def type_of(self, schema: s.Schema) -> Any:
+        """Of a Decimal the widest that there is."""
+        return my.DECIMAL(65, schema.decimal_scale) if schema.name == s.DECIMAL else super().type_of(schema)
+
+    def default(self, value: object, kind: Any) -> sa.TextClause:
+        """In parentheses, as columns of texts have expressions alone."""
+        return sa.text(f"({super().default(value, kind).text})")
+
+    def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
+        """Texts, and bytes."""
+        if pa.types.is_floating(array.type) and not pc.all(pc.is_finite(array)).as_py() and len(array.drop_null()):
+            raise SchemaError("NaN and the infinities are no numbers here.", field=column.name)
+        texts = text_of(array, schema, column.raw, self.zones)
+        is_number = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
+        return array.cast(pa.int64()) if is_number and isinstance(column.type, my.BIT) else texts
+
+    def insert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+        """In one statement, or a few where the texts are long."""
+        self._write(connection, target, rows, "")
+
+    def upsert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+        """In one statement, or a few where the texts are long."""
+        names = [quoted("`", name) for name in rows.values or rows.keys]
+        changes = ", ".join(f"{name}=VALUES({name})" for name in names)
+        self._write(connection, target, rows, f" ON DUPLICATE KEY UPDATE {changes}")
+
+    def _write(self, connection: sa.Connection, target: Target, rows: Rows, end: str) -> None:
+        if rows.columns.nbytes > _MOST_BYTES and len(rows.columns) > 1:
+            for part in rows.parts(-(-len(rows.columns) // 2)):
+                self._write(connection, target, part, end)
+            return
+        listed = ", ".join(quoted("`", name) for name in rows.columns.column_names)
+        begin = f"INSERT INTO {quoted('`', *target.name)} ({listed}) VALUES "  # noqa: S608 - names are quoted
+        driver: Any = connection.connection.driver_connection
+        with driver.cursor() as cursor:
+            cursor.execute(begin.encode() + _values(rows.columns) + end.encode())
+
+
+def _values(columns: pa.Table) -> bytes:
+    literals = [_literals(column.combine_chunks()) for column in columns.columns]
+    rows = pc.binary_join_element_wise(*literals, pa.scalar(b",")) if len(literals) > 1 else literals[0]
+    rows = pc.binary_join_element_wise(pa.scalar(b"("), rows, pa.scalar(b")"), pa.scalar(b""))
+    whole: bytes = pc.binary_join(pa.ListArray.from_arrays([0, len(rows)], rows), b",")[0].as_py()
+    return whole
+
+
+def _literals(cells: pa.Array) -> pa.Array:
+    """SQL's literals of texts and bytes, as bytes; null is NULL."""
+    if pa.types.is_integer(cells.type):
+        return pc.fill_null(cells.cast(pa.string()).cast(pa.binary()), b"NULL")
+    mark = b"_binary'" if pa.types.is_binary(cells.type) else b"'"
+    plain = cells.cast(pa.binary())
+    escaped = pc.replace_substring(pc.replace_substring(plain, b"\\", b"\\\\"), b"'", b"\\'")
+    return pc.fill_null(
+        pc.binary_join_element_wise(pa.scalar(mark), escaped, pa.scalar(b"'"), pa.scalar(b"")), pa.scalar(b"NULL")
+    )

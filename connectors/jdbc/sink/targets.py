@@ -1,0 +1,214 @@
+"""The tables that rows go to: found, made and widened as the settings allow. Every look is one of the catalog's."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import schema as ddl
+from sqlalchemy.sql.elements import quoted_name
+
+from connect.api.errors import ConnectError, SchemaError
+from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.dialect import SqlDialect
+from connectors.jdbc.sink.shape import Member, Shape
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import Raw, TypeRules, plan_column
+
+_log = logging.getLogger(__name__)
+_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
+_LONGEST_POSTGRES: Final = 63
+
+
+@dataclass(frozen=True, slots=True)
+class TargetColumn:
+    """A column of a table as the catalog tells it, and what it holds."""
+
+    name: str
+    type: sa.types.TypeEngine[Any]
+    raw: Raw
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table or view. `unique`: the columns of its primary key and of each unique index."""
+
+    name: TableName
+    columns: Mapping[str, TargetColumn]
+    unique: Sequence[frozenset[str]]
+    is_view: bool
+
+    @cached_property
+    def relation(self) -> sa.TableClause:
+        """The table in statements; its values are written as they are given."""
+        columns: list[sa.ColumnClause[Any]] = [sa.column(quoted_name(name, quote=True)) for name in self.columns]
+        schema = None if self.name.schema is None else quoted_name(self.name.schema, quote=True)
+        return sa.table(quoted_name(self.name.name, quote=True), *columns, schema=schema)
+
+    def column(self, name: str) -> TargetColumn | None:
+        """The column of a field: of its name, or else the only one that differs in case alone."""
+        if name in self.columns:
+            return self.columns[name]
+        alike = [column for own, column in self.columns.items() if own.lower() == name.lower()]
+        return alike[0] if len(alike) == 1 else None
+
+    def missing(self, members: Sequence[Member]) -> list[Member]:
+        """Those that have no column."""
+        return [member for member in members if self.column(member.name) is None]
+
+    def lacks(self, members: Sequence[Member]) -> SchemaError:
+        """The error of members that have no column."""
+        return SchemaError(
+            f"Table {self.name.full} has no column {', '.join(member.name for member in members)}.", key="auto.evolve",
+            fix="Add it, set auto.evolve=true, or leave the field out by fields.whitelist.",
+        )  # fmt: skip
+
+
+def table_name(config: JdbcSinkConfig, topic: str, dialect: str) -> TableName:
+    """The table of a topic, by topics.to.tables.mapping or table.name.format."""
+    mapped = dict(pair.partition(":")[::2] for pair in config.topic_tables)
+    shown = re.sub(r"[^a-zA-Z0-9_]", "_", topic) if config.table_name_normalize else topic
+    text = mapped.get(topic) or config.table_name_format.replace("${topic}", shown)
+    found = ["".join(filter(None, parts)).replace('""', '"') for parts in _PARTS.findall(text)]
+    schema, name = found[-2] if len(found) > 1 else None, found[-1]
+    if dialect == "postgresql":
+        name = name.encode()[:_LONGEST_POSTGRES].decode(errors="ignore")
+        if not config.keeps_case:
+            return TableName(schema and schema.lower(), name.lower())
+    return TableName(schema, name)
+
+
+class Targets:
+    """The tables of one configuration, looked at once. Owned by the task thread."""
+
+    def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, dialect: SqlDialect) -> None:
+        self._config = config
+        self._database = database
+        self._dialect = dialect
+        self._known: dict[str, Target] = {}
+
+    def forget(self) -> None:
+        """Look again at each table when it is next written."""
+        self._known.clear()
+
+    def find(self, topic: str) -> Target | None:
+        """The table of a topic as it is; None: there is none."""
+        if topic not in self._known:
+            found = self._look(table_name(self._config, topic, self._database.dialect_name))
+            if found is None:
+                return None
+            self._known[topic] = found
+        return self._known[topic]
+
+    def ready(self, topic: str, shape: Shape | None) -> Target:
+        """The table of a topic with a column for each member, where it may be made or widened.
+
+        `shape`: None where records have no schema, of which nothing is made. ConnectError: there is no table.
+        SchemaError: it has no column for a member.
+        """
+        target = self.find(topic) or self._made(topic, shape)
+        missing = [] if shape is None else target.missing(shape.members)
+        if missing:
+            # Somebody may have added them meanwhile.
+            self._known.pop(topic)
+            target = self.find(topic) or self._made(topic, shape)
+            missing = target.missing(missing)
+        if not missing:
+            return target
+        self._require_evolvable(target, missing)
+        statements = [self._add_column(target, member) for member in missing]
+        return self._changed(topic, statements, f"adding columns to table {target.name.full}", missing)
+
+    def _made(self, topic: str, shape: Shape | None) -> Target:
+        name = table_name(self._config, topic, self._database.dialect_name)
+        if self._config.auto_create and shape is None:
+            raise SchemaError(f"Table {name.full} is missing, and of a record without a schema none is made.")
+        if shape is None or not self._config.auto_create:
+            raise ConnectError(
+                f"There is no table {name.full} for topic {topic}.", key="auto.create",
+                fix="Create it, or set auto.create=true, by which it is made from records that have a schema.",
+            )  # fmt: skip
+        columns = [self._column(member) for member in shape.members]
+        keys = [c.name for c, member in zip(columns, shape.members, strict=True) if member.is_key]
+        table = sa.Table(
+            quoted_name(name.name, quote=True), sa.MetaData(), *columns,
+            *([sa.PrimaryKeyConstraint(*keys)] if keys else []),
+            schema=None if name.schema is None else quoted_name(name.schema, quote=True),
+        )  # fmt: skip
+        statement = str(ddl.CreateTable(table, if_not_exists=True).compile(dialect=self._database.dialect))
+        return self._changed(topic, [statement], f"creating table {name.full}", shape.members)
+
+    def _changed(self, topic: str, statements: Sequence[str], doing: str, wanted: Sequence[Member]) -> Target:
+        try:
+            self._database.change(statements, doing)
+        except ConnectError:
+            # Another task may have done the same at the same time.
+            self._known.pop(topic, None)
+            target = self.find(topic)
+            if target is None or target.missing(wanted):
+                raise
+            return target
+        _log.info("The sink did: %s: %s", doing, "; ".join(" ".join(s.split()) for s in statements))
+        self._known.pop(topic, None)
+        found = self.find(topic)
+        if found is None or found.missing(wanted):
+            raise ConnectError(f"After {doing} the database shows no such columns.")
+        return found
+
+    def _require_evolvable(self, target: Target, missing: Sequence[Member]) -> None:
+        if not self._config.auto_evolve or target.is_view:
+            raise target.lacks(missing)
+        required = [m.name for m in missing if not m.schema.optional and m.schema.default is None]
+        if required:
+            raise SchemaError(
+                f"Table {target.name.full} has no column {', '.join(required)}, and a field that is neither optional "
+                "nor has a default gives none to the rows that are there.",
+                fix="Add the column, or make the field optional.",
+            )
+
+    def _add_column(self, target: Target, member: Member) -> str:
+        dialect = self._database.dialect
+        column = ddl.CreateColumn(self._column(member)).compile(dialect=dialect)
+        return f"ALTER TABLE {dialect.identifier_preparer.format_table(_named(target.name))} ADD COLUMN {column}"
+
+    def _column(self, member: Member) -> sa.Column[Any]:
+        kind = self._dialect.column_type(member)
+        default = member.schema.default
+        is_lower = self._database.dialect_name == "postgresql" and not self._config.keeps_case
+        name = member.name.lower() if is_lower else member.name
+        return sa.Column(
+            quoted_name(name, quote=True), kind, nullable=member.schema.optional and not member.is_key,
+            autoincrement=False,  # SQLAlchemy's default for a key of one integer column
+            server_default=None if default is None else self._dialect.default(default, kind),
+        )  # fmt: skip
+
+    def _look(self, name: TableName) -> Target | None:
+        with self._database.catalog(f"looking at table {name.full}") as inspector:
+            is_view = name.name in inspector.get_view_names(name.schema)
+            if not is_view and not inspector.has_table(name.name, name.schema):
+                return None
+            rules = TypeRules(self._database.dialect_name)
+            columns = {
+                c["name"]: TargetColumn(c["name"], c["type"], plan_column(c["name"], c["type"], True, rules).raw)
+                for c in inspector.get_columns(name.name, name.schema)
+            }
+            keys = [frozenset(inspector.get_pk_constraint(name.name, name.schema)["constrained_columns"])]
+            indexes = [index for index in inspector.get_indexes(name.name, name.schema) if index["unique"]]
+            keys += [frozenset(filter(None, index["column_names"])) for index in indexes]
+            keys += [frozenset(u["column_names"]) for u in inspector.get_unique_constraints(name.name, name.schema)]
+        if is_view and "VIEW" not in map(str.upper, self._config.table_types):
+            raise ConnectError(
+                f"{name.full} is a view.", key="table.types", fix="Set table.types=TABLE,VIEW to write to it."
+            )
+        return Target(name, columns, [key for key in keys if key], is_view)
+
+
+def _named(name: TableName) -> sa.Table:
+    schema = None if name.schema is None else quoted_name(name.schema, quote=True)
+    return sa.Table(quoted_name(name.name, quote=True), sa.MetaData(), schema=schema)

@@ -1,0 +1,161 @@
+"""Columns of records -> the texts by which a database reads them into its own types. Pure; never value by value.
+
+The database knows its types best: a text that does not fit is refused by it, and only its row is bad.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.api import schema as s
+from connect.api.arrow_rows import rows_from_arrow
+from connect.api.errors import SchemaError
+from connect.api.time_types import NAMESPACE, TIME_TYPES
+from connectors.jdbc.temporal import DAY_US, Misfit, timestamps
+from connectors.jdbc.types import Raw
+from connectors.jdbc.zone import zone
+
+_UTC: Final = zone("UTC")
+_MOMENTS: Final = frozenset({Raw.DATE, Raw.TIME, Raw.WALL_CLOCK, Raw.INSTANT})
+_US_PER: Final = {"Date": DAY_US, "Time": 1000, "MicroTime": 1, "Timestamp": 1000, "MicroTimestamp": 1}
+_NANOS: Final = frozenset({"NanoTime", "NanoTimestamp"})
+_DATES: Final = frozenset({s.DATE, TIME_TYPES["Date"].name})
+_CLOCKS: Final = frozenset({s.TIME, *(TIME_TYPES[name].name for name in ("Time", "MicroTime", "NanoTime"))})
+_LOGICAL: Final = frozenset({s.DATE, s.TIME, s.TIMESTAMP})
+
+
+@dataclass(frozen=True, slots=True)
+class Zones:
+    """In which zones wall clocks are written: of moments, and of dates, whose moment is their midnight in UTC."""
+
+    clock: ZoneInfo
+    date: ZoneInfo
+
+
+def moments_us(array: pa.Array, schema: s.Schema, raw: Raw) -> pa.Array | None:
+    """Microseconds since the epoch of dates, times of day and timestamps; None: it is no moment.
+
+    Debezium's types are moments where the column holds some, and else the numbers and texts that they are.
+    """
+    if schema.name in _LOGICAL:
+        kind = pa.timestamp("us") if pa.types.is_date(array.type) else None
+        kind = pa.time64("us") if pa.types.is_time(array.type) else kind or pa.timestamp("us", "UTC")
+        return array.cast(kind).cast(pa.int64())
+    name = (schema.name or "").removeprefix(NAMESPACE)
+    if not (schema.name or "").startswith(NAMESPACE) or raw not in _MOMENTS:
+        return None
+    if name in _US_PER:
+        return pc.multiply_checked(array.cast(pa.int64()), _US_PER[name])
+    if name in _NANOS:
+        return (
+            pc.floor_temporal(array.cast(pa.timestamp("ns")), unit="microsecond")
+            .cast(pa.timestamp("us"))
+            .cast(pa.int64())
+        )
+    if name in {"IsoTimestamp", "ZonedTimestamp"}:
+        return array.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return None
+
+
+def text_of(array: pa.Array, schema: s.Schema, raw: Raw, zones: Zones) -> pa.Array:
+    """The texts of a column's values, null for null; bytes stay bytes. SchemaError: the column cannot hold them.
+
+    `raw`: what the table's column holds. Sessions are in UTC, so that an instant needs no zone.
+    """
+    try:
+        moments = moments_us(array, schema, raw)
+        if moments is not None:
+            return _moment_text(moments, schema, raw, zones)
+    except (Misfit, pa.ArrowInvalid) as error:
+        raise SchemaError(f"A value of {schema.name} has no text that a database reads: {error}") from error
+    if schema.name == s.DECIMAL:
+        return array.cast(pa.string())
+    make = _TEXTS.get(schema.type)
+    return _nested(array, schema) if make is None else make(array, raw)
+
+
+def _moment_text(moments: pa.Array, schema: s.Schema, raw: Raw, zones: Zones) -> pa.Array:
+    if raw not in _MOMENTS | {Raw.TEXT}:
+        return pc.divide(moments, 1000).cast(pa.string())  # as Java's drivers store them in numbers
+    if raw is Raw.INSTANT:
+        return _iso(moments, _UTC)
+    walls = _iso(moments, zones.date if schema.name in _DATES else zones.clock)
+    if raw is Raw.DATE or (raw is Raw.TEXT and schema.name in _DATES):
+        return pc.utf8_slice_codeunits(walls, 0, 10)
+    if raw is Raw.TIME or (raw is Raw.TEXT and schema.name in _CLOCKS):
+        return pc.utf8_slice_codeunits(walls, 11)
+    return walls
+
+
+def _iso(moments: pa.Array, tz: ZoneInfo) -> pa.Array:
+    return timestamps(moments, "micros_iso_datetime_string", tz)
+
+
+def _whole(array: pa.Array, raw: Raw) -> pa.Array:
+    if raw in _MOMENTS:
+        raise SchemaError(
+            "A number without a type of times is no date or time.", key="timestamp.fields.list",
+            fix="Name the field there, or convert it by the transform TimestampConverter.",
+        )  # fmt: skip
+    return array.cast(pa.string())
+
+
+def _real(array: pa.Array, raw: Raw) -> pa.Array:
+    return _whole(array, raw)
+
+
+def _boolean(array: pa.Array, raw: Raw) -> pa.Array:
+    if raw is Raw.TEXT:
+        return array.cast(pa.string())
+    return array.cast(pa.int8()).cast(pa.string())
+
+
+def _text(array: pa.Array, raw: Raw) -> pa.Array:
+    if raw is Raw.BYTES:
+        raise SchemaError("A text is no bytes.", fix="Make the column one of text, or the field one of bytes.")
+    return array.cast(pa.string())
+
+
+def _bytes(array: pa.Array, raw: Raw) -> pa.Array:
+    if raw is not Raw.BYTES:
+        raise SchemaError(f"Bytes do not go into a column of {raw}.", fix="Make it a column of bytes.")
+    return array.cast(pa.binary())
+
+
+_TEXTS: Final[dict[s.Type, Callable[[pa.Array, Raw], pa.Array]]] = {
+    **dict.fromkeys((s.Type.INT8, s.Type.INT16, s.Type.INT32, s.Type.INT64), _whole),
+    s.Type.FLOAT32: _real, s.Type.FLOAT64: _real, s.Type.BOOLEAN: _boolean, s.Type.STRING: _text, s.Type.BYTES: _bytes,
+}  # fmt: skip
+
+
+def _nested(array: pa.Array, schema: s.Schema) -> pa.Array:
+    """Lists, maps and structs as JSON, where JSON has all of them."""
+    strange = _strange_in(schema)
+    if strange is not None:
+        raise SchemaError(
+            f"A {schema.type} that holds {strange} has no form in JSON.", fix="Flatten it, or leave it out."
+        )
+    try:
+        return pa.array([None if value is None else _json(value) for value in rows_from_arrow(array)], pa.string())
+    except ValueError as error:
+        raise SchemaError(f"A {schema.type} holds what JSON does not: {error}") from error
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _strange_in(schema: s.Schema) -> str | None:
+    if schema.type is s.Type.BYTES or schema.name in _LOGICAL:
+        return schema.name or str(schema.type)
+    if schema.keys is not None and schema.keys.type is not s.Type.STRING:
+        return f"keys of type {schema.keys.type}"
+    inner = [f.schema for f in schema.fields] + ([schema.items] if schema.items is not None else [])
+    return next((found for one in inner if (found := _strange_in(one)) is not None), None)

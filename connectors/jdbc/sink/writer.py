@@ -1,0 +1,156 @@
+"""Batches into tables; of rows that a table refuses all others are there all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from connect.api.errors import SchemaError
+from connect.api.halving import refused_rows
+from connect.api.records import Batch, Column
+from connectors.jdbc.sink.changes import changes_of
+from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.dialect import Rows, SqlDialect
+from connectors.jdbc.sink.mysql import MySql
+from connectors.jdbc.sink.postgres import Postgres
+from connectors.jdbc.sink.refusals import RefusedRowsError
+from connectors.jdbc.sink.shape import Member, array_of, shape_of
+from connectors.jdbc.sink.sqlite import Sqlite
+from connectors.jdbc.sink.targets import Target, Targets
+from connectors.jdbc.sink.texts import Zones
+
+Bad = dict[int, Exception]
+"""Why a row is bad, by its number in its batch."""
+_DIALECTS: Final[Mapping[str, type[SqlDialect]]] = {
+    "postgresql": Postgres, "mysql": MySql, "mariadb": MySql, "sqlite": Sqlite,
+}  # fmt: skip
+_REFUSALS: Final = (SchemaError, RefusedRowsError)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The rows of a batch that are to be written, and their numbers in it; those that are known to be bad."""
+
+    rows: Batch
+    numbers: Sequence[int]
+    bad: Bad
+
+
+class TableWriter:
+    """Owned by the task thread."""
+
+    def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
+        self._config = config
+        self._dialect = _DIALECTS[database.dialect_name](Zones(config.zone, config.date_zone))
+        self._database = database
+        self._targets = Targets(config, database, self._dialect)
+
+    def admit(self, batch: Batch) -> Admitted:
+        """Look at the rows, and make their table ready for them; in no transaction, as that may change tables.
+
+        ConnectError: there is no table, or none can be made. RetriableError: the database is away.
+        """
+        bad = self._bad_at_sight(batch)
+        left_out = {*bad, *(_nulls(batch.values) if self._config.handle_tombstone else ())}
+        rows = batch.without(left_out)
+        numbers = [number for number in range(len(batch)) if number not in left_out]
+        try:
+            if len(rows):
+                self._targets.ready(batch.topic, None if batch.values.schema is None else shape_of(self._config, rows))
+        except SchemaError as error:
+            return Admitted(batch.slice(0, 0), (), bad | dict.fromkeys(numbers, error))
+        return Admitted(rows, numbers, bad)
+
+    def write(self, connection: sa.Connection, admitted: Admitted) -> Bad:
+        """Write the rows in the transaction that is open, all but the bad ones, which are returned."""
+        rows = admitted.rows
+        if not len(rows):
+            return admitted.bad
+
+        def land(first: int, last: int) -> None:
+            with self._database.part(connection):
+                self._land(connection, rows.slice(first, last))
+
+        try:
+            land(0, len(rows))
+        except _REFUSALS as error:
+            # It may be that the table was changed, and no row is bad.
+            self._targets.forget()
+            refused = refused_rows(0, len(rows), land, _REFUSALS, error)
+            return admitted.bad | {admitted.numbers[row]: why for row, why in refused}
+        return admitted.bad
+
+    def forget_tables(self) -> None:
+        """Look at tables anew."""
+        self._targets.forget()
+
+    def _bad_at_sight(self, batch: Batch) -> Bad:
+        bad: Bad = {}
+        if not (self._config.delete_enabled or self._config.handle_tombstone):
+            error = SchemaError(
+                "The record has no value, and so no row.", key="delete.enabled",
+                fix="Set delete.enabled=true with pk.mode=record_key, or drop such records by a predicate and Filter.",
+            )  # fmt: skip
+            bad = dict.fromkeys(_nulls(batch.values), error)
+        if self._config.pk_mode == "record_key" and batch.keys is not None:
+            error = SchemaError("The record has no key, which pk.mode=record_key needs.", key="pk.mode")
+            bad |= dict.fromkeys(_nulls(batch.keys), error)
+        return bad
+
+    def _land(self, connection: sa.Connection, batch: Batch) -> None:
+        shape = shape_of(self._config, batch)
+        target = self._targets.ready(batch.topic, None)
+        missing = target.missing(shape.members)
+        if missing:
+            raise target.lacks(missing)
+        keys = self._cells(target, shape.keys, batch)
+        is_tombstone = _mask(_nulls(batch.values), len(batch))
+        changes = changes_of(keys, is_tombstone, is_keyed=self._config.is_keyed)
+        statement_rows = max(1, self._config.batch_size)
+        if len(changes.deleted):
+            for rows in Rows(keys.take(changes.deleted), keys.column_names).parts(statement_rows):
+                self._dialect.delete(connection, target, rows)
+        if not len(changes.written):
+            return
+        columns = self._cells(target, shape.members, batch.take(changes.written.to_pylist()))
+        write = getattr(self._dialect, "insert" if self._config.insert_mode == "multi" else self._config.insert_mode)
+        for rows in Rows(columns, keys.column_names).parts(statement_rows):
+            write(connection, target, rows)
+
+    def _cells(self, target: Target, members: Sequence[Member], batch: Batch) -> pa.Table:
+        cells = {}
+        for member in members:
+            column = target.column(member.name)
+            assert column is not None
+            if column.name in cells:
+                raise SchemaError(f"Two fields go into column {column.name} of table {target.name.full}.")
+            array = array_of(batch, member)
+            if self._config.replace_null and member.schema.default is not None:
+                array = array.fill_null(pa.scalar(member.schema.default, array.type))
+            try:
+                cells[column.name] = self._dialect.cells(array, member.schema, column)
+            except SchemaError as error:
+                raise SchemaError(
+                    error.message, field=error.field or member.name, key=error.key, fix=error.fix
+                ) from error
+        return pa.table(cells)
+
+
+def _nulls(column: Column) -> list[int]:
+    """The numbers of rows that are null."""
+    if column.is_arrow:
+        import pyarrow.compute as pc
+
+        found: list[int] = pc.indices_nonzero(column.arrow().is_null()).to_pylist() if column.arrow().null_count else []
+        return found
+    return [number for number, value in enumerate(column.rows()) if value is None]
+
+
+def _mask(numbers: Sequence[int], length: int) -> pa.Array:
+    places = set(numbers)
+    return pa.array([number in places for number in range(length)], pa.bool_())

@@ -1,0 +1,157 @@
+"""insert.mode, pk.mode and the tables they make, on SQLite; a table is as if its records had come one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jdbc_sink_rows import KEY, ROW, TOPIC, SqliteTable, batch, opened, put
+
+from connect.api import schema as s
+from connect.api.errors import ConnectError
+
+UPSERT = {"insert__mode": "upsert", "pk__mode": "record_key", "delete__enabled": "true", "auto__create": "true"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> SqliteTable:
+    return SqliteTable(tmp_path)
+
+
+def rows(*pairs: tuple[int, str | None]) -> list[dict[str, Any]]:
+    return [{"id": n, "name": name} for n, name in pairs]
+
+
+def test_insert_adds_every_row_and_upsert_keeps_the_last_of_a_key(table: SqliteTable):
+    with opened(table.config(auto__create="true")) as task:
+        assert put(task, batch(rows((1, "a"), (1, "b")))) == {}
+    assert table.rows() == [(1, "a"), (1, "b")]
+    table.run(f"DROP TABLE {TOPIC}")
+    with opened(table.config(**UPSERT)) as task:
+        put(task, batch(rows((1, "a"), (1, "b"), (2, "c"))))
+        put(task, batch(rows((2, "d"))))
+    assert table.rows() == [(1, "b"), (2, "d")]
+
+
+def test_update_changes_rows_that_are_there_and_adds_none(table: SqliteTable):
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT)")
+    table.run(f"INSERT INTO {TOPIC} VALUES (1, 'old')")
+    with opened(table.config(insert__mode="update", pk__mode="record_value", pk__fields="id")) as task:
+        assert put(task, batch(rows((1, "new"), (2, "none")))) == {}
+    assert table.rows() == [(1, "new")]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.none() | st.text("ab", max_size=2)), min_size=1, max_size=12),
+    st.integers(1, 12),
+)
+def test_a_table_is_as_if_records_had_come_one_by_one(tmp_path_factory, changes, cut):
+    table = SqliteTable(tmp_path_factory.mktemp("t"))
+    # `extra` has a default, which a row gets back when its key is deleted and comes again.
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT, extra TEXT DEFAULT 'none')")
+    model: dict[int, tuple[str, str]] = {}
+    with opened(table.config(**UPSERT)) as task:
+        for first in range(0, len(changes), cut):
+            part = changes[first : first + cut]
+            values = [None if name is None else {"id": n, "name": name} for n, name in part]
+            assert put(task, batch(values, first=first, keys=[{"id": n} for n, _ in part])) == {}
+            for n, name in part:
+                if name is None:
+                    model.pop(n, None)
+                else:
+                    model[n] = (name, model[n][1] if n in model else "none")
+            for n in model:
+                table.run(f"UPDATE {TOPIC} SET extra = 'kept' WHERE id = {n}")
+                model[n] = (model[n][0], "kept")
+    assert table.rows("id, name, extra") == sorted((n, *row) for n, row in model.items())
+
+
+@pytest.mark.parametrize(
+    ("settings_given", "columns", "found"),
+    [
+        ({"pk__mode": "kafka"}, "__connect_topic, __connect_partition, __connect_offset, id", (TOPIC, 0, 0, 7)),
+        ({"pk__mode": "kafka", "pk__fields": "t,p,o"}, "t, p, o, name", (TOPIC, 0, 0, "x")),
+        ({"pk__mode": "record_value", "pk__fields": "id", "insert__mode": "upsert"}, "id, name", (7, "x")),
+        ({"pk__mode": "record_key", "fields__whitelist": "name"}, "id, name", (7, "x")),
+        ({"fields__whitelist": "id"}, "*", (7,)),
+        ({"table__name__format": "kafka_${topic}_x"}, "(SELECT count(*) FROM kafka_orders_x)", (1,)),
+        ({"topics__to__tables__mapping": "orders:mapped"}, "(SELECT count(*) FROM mapped)", (1,)),
+    ],
+)
+def test_the_key_and_the_name_of_a_table_that_is_made(table: SqliteTable, settings_given, columns, found):
+    with opened(table.config(auto__create="true", **settings_given)) as task:
+        put(task, batch(rows((7, "x"))))
+    source = "sqlite_master LIMIT 1" if columns.startswith("(") else TOPIC
+    assert table.run(f"SELECT {columns} FROM {source}") == [found]
+
+
+def test_a_key_that_is_no_struct_goes_into_the_column_of_pk_fields(table: SqliteTable):
+    with opened(table.config(**UPSERT, pk__fields="code")) as task:
+        put(task, batch(rows((7, "x")), keys=["k7"], key_schema=s.STRING))
+        put(task, batch([None], keys=["k7"], key_schema=s.STRING, first=1))
+        put(task, batch(rows((8, "y")), keys=["k8"], key_schema=s.STRING, first=2))
+    assert table.rows("code, id, name") == [("k8", 8, "y")]
+
+
+def test_columns_are_added_where_that_is_allowed_and_rows_are_bad_where_not(table: SqliteTable):
+    wider = s.struct({"id": s.INT64, "name": s.STRING, "more": s.STRING.as_optional()}, optional=True)
+    row = {"id": 2, "name": "b", "more": "m"}
+    with opened(table.config(**UPSERT)) as task:
+        put(task, batch(rows((1, "a"))))
+        assert put(task, batch([row], schema=wider, first=1)).keys() == {0}
+    with opened(table.config(**UPSERT, auto__evolve="true")) as task:
+        assert put(task, batch([row], schema=wider, first=1)) == {}
+        required = s.struct({"id": s.INT64, "must": s.STRING}, optional=True)
+        (why,) = put(task, batch([{"id": 3, "must": "m"}], schema=required, first=2)).values()
+    assert "neither optional nor has a default" in why
+    assert table.rows("id, name, more") == [(1, "a", None), (2, "b", "m")]
+
+
+def test_a_column_that_is_added_beside_the_sink_is_seen_without_a_restart(table: SqliteTable):
+    wider = s.struct({"id": s.INT64, "more": s.STRING.as_optional()}, optional=True)
+    with opened(table.config(**UPSERT)) as task:
+        put(task, batch(rows((1, "a"))))
+        table.run(f"ALTER TABLE {TOPIC} ADD COLUMN more TEXT")
+        assert put(task, batch([{"id": 1, "more": "m"}], schema=wider, first=1)) == {}
+    assert table.rows("id, name, more") == [(1, "a", "m")]
+
+
+def test_a_missing_table_stops_the_task_and_no_row_is_blamed(table: SqliteTable):
+    with opened(table.config()) as task, pytest.raises(ConnectError, match=r"no table orders.*auto\.create=true"):
+        put(task, batch(rows((1, "a"))))
+
+
+def test_rows_without_a_schema_go_into_a_table_that_is_there(table: SqliteTable):
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT)")
+    with opened(table.config(insert__mode="upsert", pk__mode="record_value", pk__fields="id")) as task:
+        given = [{"id": 1, "name": "a"}, {"id": 2}, {"id": 3, "name": "c", "other": 1}]
+        assert put(task, batch(given, schema=None, keys=["k"] * 3, key_schema=s.STRING)).keys() == {2}
+    assert table.rows() == [(1, "a"), (2, None)]
+
+
+def test_bad_rows_are_left_out_alone(table: SqliteTable):
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT NOT NULL CHECK (name <> 'refused'))")
+    with opened(table.config(insert__mode="upsert", pk__mode="record_key")) as task:
+        given = [*rows((1, "a"), (2, None), (3, "refused"), (4, "d")), None, {"id": 6, "name": "f"}]
+        keys = [*({"id": n} for n in range(1, 6)), None]
+        bad = put(task, batch(given, keys=keys, key_schema=KEY.as_optional()))
+    assert bad.keys() == {1, 2, 4, 5}
+    assert "NOT NULL" in bad[1]
+    assert "CHECK" in bad[2]
+    assert "delete.enabled" in bad[4]
+    assert "no key" in bad[5]
+    assert table.rows() == [(1, "a"), (4, "d")]
+
+
+def test_nulls_become_defaults_unless_that_is_not_wanted(table: SqliteTable):
+    named = s.Schema(s.Type.STRING, optional=True, default="unnamed")
+    schema = s.struct({"id": s.INT64, "name": named}, optional=True)
+    for wanted, settings_given in (("unnamed", {}), (None, {"replace__null__with__default": "false"})):
+        with opened(table.config(**UPSERT, **settings_given)) as task:
+            put(task, batch(rows((1, None)), schema=schema))
+        assert table.rows() == [(1, wanted)]
+    assert ROW.fields[1].schema.default is None
