@@ -21,8 +21,8 @@ from connectors.jdbc.first_read import NotSplit, SafeMark, has_integer_key, key_
 from connectors.jdbc.id_order import out_of_order
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.query import select
-from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
-from connectors.jdbc.splits import TableSplit, cut, split_plan, table_size
+from connectors.jdbc.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
+from connectors.jdbc.splits import TableBase, TableSplit, cut, split_plan, table_size
 from connectors.jdbc.tables import TableName
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ def _unsplit(table: TableName, keys: range | None) -> list[str]:
 
 
 def _statement(database: Database, assembly: Assembly, config: JdbcSourceConfig, split: TableSplit) -> str:
-    plan = split_plan(assembly, config, split, None)
+    plan = split_plan(TableBase.of(assembly, split), config, split, None)
     assert plan.guard is not None
     statement = select(plan.source, plan.mode.order, conditions=plan.guard.begin(database))
     dialect = database.connection.dialect
@@ -134,20 +134,26 @@ class JdbcBulkReader:
         """Connects to nothing."""
         self._config = safe(config)
         self._connections = Connections(lambda: Database(self._config, waits=True))
+        self._bases: dict[TableName, TableBase] = {}
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
         """Pages of the split, each with where reading goes on behind it; the last may have no rows."""
         wanted = TableSplit.of(split)
-        plan = self._asked(lambda database: self._plan(database, wanted, after))
-        reader = TableReader(plan, self._connections)
+        reader = self._reader(wanted, after)
+        try:
+            batch = reader.read()
+        except ColumnsChangedError:
+            del self._bases[wanted.table]
+            reader = self._reader(wanted, after)
+            batch = reader.read()
         try:
             while True:
-                batch = reader.read()
                 assert batch is not None
                 assert batch.position is not None
                 yield batch
                 if offsets.is_range_finished(batch.position.offset, wanted.mark):
                     return
+                batch = reader.read()
         finally:
             reader.abandon()
 
@@ -167,10 +173,21 @@ class JdbcBulkReader:
         """Close every connection."""
         self._connections.close()
 
+    def _reader(self, wanted: TableSplit, after: Offset | None) -> TableReader:
+        plan = self._asked(lambda database: self._plan(database, wanted, after))
+        return TableReader(plan, self._connections)
+
     def _plan(self, database: Database, wanted: TableSplit, after: Offset | None) -> ReadingPlan:
-        assembly = assembled(database, wanted.table, self._config)
-        plan = split_plan(assembly, self._config, wanted, after)
-        return replace(plan, page_rows=self._config.paced(max(PAGE_ROWS, self._config.batch_max_rows)))
+        base = self._bases.get(wanted.table)
+        if base is None:
+            base = TableBase.of(assembled(database, wanted.table, self._config), wanted)
+            if base.plan.described is not None:
+                # Asking the catalog for each split costs as much as a tenth of its rows. Reading looks whether the
+                # columns are still these.
+                self._bases[wanted.table] = base
+        plan = split_plan(base, self._config, wanted, after)
+        rows = self._config.paced(max(PAGE_ROWS, self._config.batch_max_rows))
+        return replace(plan, page_rows=rows, described=base.plan.described)
 
     def _asked(self, ask: Callable[[Database], T]) -> T:
         database = self._connections.take()

@@ -24,7 +24,7 @@ from connectors.jdbc.first_read import Beginning, FirstRead, NotSplit
 from connectors.jdbc.followed import Followed, Reject, StoredOffset
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
-from connectors.jdbc.splits import split_plan
+from connectors.jdbc.splits import TableBase, split_plan
 from connectors.jdbc.tables import Part
 
 _log = logging.getLogger(__name__)
@@ -140,7 +140,8 @@ class PartReader:
         # Inside, as a plan asks the database, too.
         def plan(database: Database) -> ReadingPlan:
             table, config = self._part.table, self._around.config
-            return split_plan(assembled(database, table, config), config, first.split(table, number), known)
+            split = first.split(table, number)
+            return split_plan(TableBase.of(assembled(database, table, config), split), config, split, known)
 
         return self._around.asked(plan)
 

@@ -137,14 +137,26 @@ def _estimate(database: Database, table: TableName | None) -> TableSize:
     return TableSize(int(rows[0][0]), int(rows[0][1] or 0))
 
 
-def split_plan(assembly: Assembly, config: JdbcSourceConfig, split: TableSplit, stored: Offset | None) -> ReadingPlan:
-    """How to read a split, from where its stored offset says."""
-    base = assembly.plan(offsets.table_partition(split.table), split.mark)
+class TableBase(NamedTuple):
+    """What the plans of all splits of a table have in common."""
+
+    assembly: Assembly
+    plan: ReadingPlan
+
+    @classmethod
+    def of(cls, assembly: Assembly, split: TableSplit) -> TableBase:
+        """Asks the catalog. `split`: any one of them."""
+        return cls(assembly, assembly.plan(offsets.table_partition(split.table), split.mark))
+
+
+def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, stored: Offset | None) -> ReadingPlan:
+    """How to read a split, from where its stored offset says. Asks the database nothing."""
+    assembly = base.assembly
     key = assembly.key()
     names = (assembly.shape.key or (assembly.shape.row_id or "",))[:1]
     return replace(
-        base,
-        label=f"{base.label}, {split.label}",
+        base.plan,
+        label=f"{base.plan.label}, {split.label}",
         partition=offsets.range_partition(split.table, split.place),
         mode=Range(key, split.mark, stored),
         paged=assembly.dialect == "sqlite" and has_index(assembly.shape, names),

@@ -13,9 +13,10 @@ from jdbc_drive import OffsetStore
 from jdbc_server import Server
 from jdbc_stress import Committed, Row, Writer
 
-from connect.api.bulk import BulkPlan, Split, SplitSize
+from connect.api.bulk import BulkPlan, BulkReader, Split, SplitSize
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column
+from connectors.jdbc import bulk
 from connectors.jdbc.source import JdbcSourceConnector
 
 ROWS = 600
@@ -147,3 +148,30 @@ def test_a_table_with_another_key_is_one_split_that_goes_on_where_it_was(server:
     whole = [row["name"] for batch in reader.read(plan.splits[0], None) for row in batch.values.rows()]
     assert whole == [f"n{i:04}" for i in range(50)]
     reader.close()
+
+
+def test_a_column_that_comes_between_two_splits_is_in_the_rows_of_the_second_and_the_catalog_is_asked_once(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    filled(server)
+    planned = connector(server, "incrementing")
+    plan = planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(30))
+    asked: list[str] = []
+    assembling = bulk.assembled
+    monkeypatch.setattr(bulk, "assembled", lambda *given: asked.append("catalog") or assembling(*given))
+    reader = planned.bulk_reader()
+    first, second, third, *_ = plan.splits
+    before = {field for split in (first, second) for field in names_of(reader, split)}
+    assert before == {"id", "ts", "version"}
+    assert len(asked) == 1
+    server.run("ALTER TABLE {t} ADD COLUMN note VARCHAR(20) NOT NULL DEFAULT 'new'")
+    assert set(names_of(reader, third)) == {"id", "ts", "version", "note"}
+    assert len(asked) == 2
+    reader.close()
+
+
+def names_of(reader: BulkReader, split: Split) -> list[str]:
+    """The columns of a split's rows."""
+    rows = [row for batch in reader.read(split, None) for row in batch.values.rows()]
+    assert len(rows) == reader.count(split) > 0
+    return list(rows[0])
