@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra import OperationTimedOut
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
+from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.query import dict_factory
+from e2e_worker import wait_for
 
 from connect.services.cassandra import CassandraEndpoint, CassandraService
 
@@ -40,6 +43,18 @@ class Node:
             f"USE {name}",
         )
 
+    def start_again(self) -> None:
+        """Start it where it was killed, and wait until `session` reaches it: the tests behind this one use it too."""
+        self.service.start()
+        wait_for(self._is_reached, 60, "an answer of the node that was started again")
+
+    def _is_reached(self) -> bool:
+        try:
+            self.session.execute("SELECT key FROM system.local", timeout=5)
+        except (NoHostAvailable, OperationTimedOut):
+            return False
+        return True
+
     def json_rows(self, query: str) -> list[Mapping[str, Any]]:
         """Rows as the server itself writes them as JSON."""
         import json
@@ -53,8 +68,10 @@ def connected(service: CassandraService) -> Iterator[Node]:
     endpoint = service.endpoint
     profile = ExecutionProfile(row_factory=dict_factory, request_timeout=60)
     cluster = Cluster(
-        [endpoint.host], port=endpoint.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=30
-    )
+        [endpoint.host], port=endpoint.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=30,
+        # A node that a test killed is looked for without ever longer pauses.
+        reconnection_policy=ConstantReconnectionPolicy(0.5, max_attempts=None),
+    )  # fmt: skip
     try:
         yield Node(service, cluster.connect())
     finally:

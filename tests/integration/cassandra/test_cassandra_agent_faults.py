@@ -100,7 +100,7 @@ def test_agent_broker_and_node_are_killed_while_writes_go_on(cassandra_node: Nod
             broker.start()
             moves_on("the broker's end")
             node.service.kill()
-            node.service.start()
+            node.start_again()
             moves_on("the node's end")
         finally:
             writer.end()

@@ -239,5 +239,6 @@ def test_a_node_that_goes_down_while_a_table_is_read_costs_no_row_and_repeats_no
         if len(rows) > 10 and not failures and node.service.running:
             node.service.kill()
     task.close()
+    node.start_again()
     assert failures > 0
     assert sorted(rows) == list(range(40))
