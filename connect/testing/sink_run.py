@@ -11,7 +11,7 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.connector import SinkTask
 from connect.api.deadline import Deadline
-from connect.api.errors import RejectedRowsError
+from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.testing.bounded import CALL_LIMIT_S, TaskThread
@@ -165,10 +165,18 @@ class SinkRun:
         return claims
 
     def flush_until(self, ends: Mapping[TopicPartition, int], *, within_s: float) -> bool:
-        """Flush until each partition is claimed up to its end, or the time is over; whether it was."""
+        """Flush until each partition is claimed up to its end, or the time is over; whether it was.
+
+        A flush that says RetriableError is called again, as the framework does; the last one's is raised.
+        """
         deadline = Deadline.after(within_s)
         while True:
-            self.flush()
+            try:
+                self.flush()
+            except RetriableError:
+                if not deadline.wait(0.05):
+                    raise
+                continue
             if all(self.claimed.get(p, 0) >= end for p, end in ends.items()):
                 return True
             if not deadline.wait(0.05):

@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
+from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, SourcePosition, TopicPartition
 from connect.testing.bounded import OverdueError, TaskThread
 from connect.testing.fakes import FakeSinkContext, FakeSourceContext, OffsetStore
 from connect.testing.leaks import leaks_of
 from connect.testing.rows import make_rows
 from connect.testing.sink import SinkSuite
-from connect.testing.sink_run import FakeLog
+from connect.testing.sink_run import FakeLog, SinkRun
 from connect.testing.source import SourceSuite
 from connect.testing.strategies import TYPE_CASES, schemas, values
+from connectors.file.plugin import SINK
 
 PARTITION = {"table": "a", "shard": 1}
 
@@ -91,6 +93,27 @@ def test_a_sink_context_keeps_what_was_rejected() -> None:
 def test_a_sink_that_asks_for_a_flush_in_the_past_is_caught() -> None:
     with pytest.raises(AssertionError, match=r"a flush 1\.5 s ago"):
         FakeSinkContext().request_flush(within_s=-1.5)
+
+
+@pytest.mark.parametrize(("failures", "within_s", "is_raised"), [(2, 30.0, False), (1, 0.0, True)])
+def test_a_flush_that_fails_for_now_is_called_again_while_there_is_time(
+    monkeypatch: pytest.MonkeyPatch, failures: int, within_s: float, is_raised: bool
+) -> None:
+    run, partition = SinkRun(SINK, {}), TopicPartition("t", 0)
+    left = ["not now"] * failures
+
+    def flush() -> None:
+        if left:
+            raise RetriableError(left.pop())
+        run.claimed[partition] = 5
+
+    monkeypatch.setattr(run, "flush", flush)
+    if is_raised:
+        with pytest.raises(RetriableError, match="not now"):
+            run.flush_until({partition: 5}, within_s=within_s)
+    else:
+        assert run.flush_until({partition: 5}, within_s=within_s)
+    run.close()
 
 
 def test_every_call_is_made_on_one_thread_that_is_not_the_tests() -> None:
