@@ -14,7 +14,7 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.cursors import incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
 from connectors.jdbc.engine import CONNECT_S, REACH_S, reach
-from connectors.jdbc.log import mysql_reader, pg_slot
+from connectors.jdbc.log import mysql_reader, pg_slot, repeats
 from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.query_shape import describe_query
@@ -84,9 +84,10 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         chosen, problems = _logged(database, chosen, notes)
         yield from problems
     refused: dict[TableName, str] = {}
+    shapes: dict[TableName, TableShape] = {}
     for table in chosen:
         try:
-            shape = _readable(database, table, config)
+            shape = shapes[table] = _readable(database, table, config)
         except ConnectError as error:
             refused[table] = f"{error.message} {error.fix or 'Grant SELECT on it.'}"
             # PostgreSQL answers nothing more in a transaction in which a statement failed.
@@ -94,7 +95,8 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         else:
             yield from _cursor_problems(table, shape, config, database.dialect_name)
     if config.mode == "log":
-        yield from _log_problems(database, config, [table for table in chosen if table not in refused])
+        yield from _log_problems(database, config, list(shapes))
+        notes += repeats.notes(database, config, shapes)
     if len(refused) == len(chosen):
         yield from (ConfigProblem("table.whitelist", text) for text in refused.values())
         return

@@ -32,6 +32,7 @@ from connectors.jdbc.log.mysql_segments import SegmentFilter
 from connectors.jdbc.log.mysql_snapshot import SnapshotPage, fence_of, snapshot_pages
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
+from connectors.jdbc.log.repeats import of_order
 from connectors.jdbc.log.segments import Key
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
 from connectors.jdbc.misfits import BadRows
@@ -149,6 +150,7 @@ class MySqlLog:
         for name, table in sorted(tables.items(), key=lambda item: item[0].full != begun):
             if self.position.snapshot_done is None or name.full in self.position.snapshot_done:
                 continue
+            self._session.begin_table(of_order(name, table.events.key, table.order, self._config.max_batch_size))
             fence = fence_of(self.position, table, seen)
             last = self.position.snapshot_key if fence.bounds else ()
             fences = {**self.position.fences, name.full: fence}
@@ -170,6 +172,7 @@ class MySqlLog:
                 fences=ahead_of(self.position.fences, "", 0),
             )
         self._database.end_transaction()
+        self._session.end_tables()
         self.position = replace(self.position, snapshot_done=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
 
 from connect.api import schema as s
 from connect.api.errors import ConnectError
-from connectors.jdbc.catalog import describe, type_rules
+from connectors.jdbc.catalog import TableShape, describe, type_rules
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
@@ -107,20 +108,13 @@ class LoggedRows:
 def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, connector: str) -> BinlogTable:
     """A table as it is now. ConnectError when it is not there."""
     shape = describe(database, name, config)
-    statement = sa.text(
-        "SELECT column_name, data_type, column_type, character_set_name, character_octet_length, collation_name "
-        "FROM information_schema.columns "
-        "WHERE table_schema = :schema AND table_name = :name ORDER BY ordinal_position"
-    ).bindparams(schema=name.schema, name=name.name)
-    found = {str(row[0]): row for row in database.rows(statement, f"reading the types of table {name.full}")}
-    database.end_transaction()
+    found = _types(database, name)
     topic = topic_of(name, config)
     times = TimeRules.of(config)
     form = RowFormat(name.full, f"{topic}.Value", shape.columns, times)
-    logged, ordered = [], []
+    logged = []
     for plan in shape.columns:
-        _, kind, text, charset, octets, collation = found[plan.name]
-        ordered.append(OrderColumn(plan.name, str(kind).lower(), plan.raw, str(charset or ""), str(collation or "")))
+        _, kind, text, charset, octets, _ = found[plan.name]
         logged.append(
             LoggedColumn(
                 plan.name,
@@ -133,7 +127,32 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
             )
         )
     events = EventFormat(topic, form.schema, shape.primary or shape.unique, binlog_source(connector))
-    return BinlogTable(name, form, events, tuple(logged), order=RowOrder.of(ordered, events.key))
+    return BinlogTable(name, form, events, tuple(logged), order=_order(shape, found))
+
+
+def row_order(database: Database, name: TableName, shape: TableShape) -> RowOrder:
+    """The order of a table's rows in its first read."""
+    return _order(shape, _types(database, name))
+
+
+def _order(shape: TableShape, types: Mapping[str, Sequence[Any]]) -> RowOrder:
+    columns = []
+    for plan in shape.columns:
+        _, kind, _, charset, _, collation = types[plan.name]
+        columns.append(OrderColumn(plan.name, str(kind).lower(), plan.raw, str(charset or ""), str(collation or "")))
+    return RowOrder.of(columns, shape.primary or shape.unique)
+
+
+def _types(database: Database, name: TableName) -> dict[str, Sequence[Any]]:
+    """What the catalog says of each column's type, by name."""
+    statement = sa.text(
+        "SELECT column_name, data_type, column_type, character_set_name, character_octet_length, collation_name "
+        "FROM information_schema.columns "
+        "WHERE table_schema = :schema AND table_name = :name ORDER BY ordinal_position"
+    ).bindparams(schema=name.schema, name=name.name)
+    rows = database.rows(statement, f"reading the types of table {name.full}")
+    database.end_transaction()
+    return {str(row[0]): row for row in rows}
 
 
 def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: JdbcSourceConfig) -> BinlogTable:

@@ -24,6 +24,7 @@ from connectors.jdbc.log.pg_text import SESSION
 from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.log.pgoutput import LogState
 from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, read_offset, text_of_lsn
+from connectors.jdbc.log.repeats import of_key
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
 from connectors.jdbc.misfits import BadRows
 
@@ -122,6 +123,7 @@ class PostgresLog:
                 continue
             self._snapshot.hold(name)
             table = tables.plan(tables.describe(name))
+            self._session.begin_table(of_key(name, table.events.key, self._config.max_batch_size))
             last = place.key if place.table == name.full else ()
             # Behind the snapshot that the slot exported the log begins: no change of it is in there.
             fence = self.position.fence_of(name.full).goes_on(order_of(table), last, None if exported else seen)
@@ -140,6 +142,7 @@ class PostgresLog:
             place = SnapshotPlace((*place.done, name.full))
             self.position = replace(self.position, snapshot=place, fences=ahead_of(fences, 0))
         self._snapshot.close()
+        self._session.end_tables()
         self.position = replace(self.position, snapshot=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
 

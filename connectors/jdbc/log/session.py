@@ -34,6 +34,8 @@ class LogSession:
         self.heartbeat = Heartbeat(config)
         self.left_aside: Mapping[str, str] = {}
         """Why tables are left aside while the others go on, by full name; read by the task thread."""
+        self.caution: str | None = None
+        """What is not exact about the first read that goes on now; read by the task thread."""
         self._listed = frozenset(tables)
         self._filter = TableFilter.of(config)
         self._paced_s = 0.0
@@ -67,6 +69,16 @@ class LogSession:
         """Go on without the tables that the user may not read. ConnectError when no other one is there."""
         if aside := without_right(self.database, self.tables, self.config):
             self.leave_aside(aside)
+
+    def begin_table(self, caution: str | None) -> None:
+        """The first read of a table begins. `caution`: what is not exact about it; None: nothing."""
+        self.caution = caution
+        if caution is not None:
+            _log.warning("%s", caution)
+
+    def end_tables(self) -> None:
+        """The first read is over."""
+        self.caution = None
 
     @property
     def page_rows(self) -> int:

@@ -99,7 +99,8 @@ class JdbcLogTask:
         self._ctx.caught_up(self._progress.caught_up_s)
 
     def _explain(self, ctx: SourceContext) -> None:
-        text = left_aside(self._session.left_aside, "until the task is restarted")
+        aside = left_aside(self._session.left_aside, "until the task is restarted")
+        text = " ".join(part for part in (self._session.caution, aside) if part) or None
         if text != self._explained:
             self._explained = text
             ctx.explain(text)

@@ -260,9 +260,16 @@ def test_rows_that_nothing_tells_apart_come_again_after_a_break_and_no_change_is
     server.run(
         "CREATE TABLE {t} (a DOUBLE, b DOUBLE, c DOUBLE)", f"INSERT INTO {{t}} SELECT i, 1, 0 FROM {MANY['mariadb']}"
     )
+    again = f"The rows of table connect.{server.table} come again where its first read is broken off"
+    settings = {"mode": "log", "topic__prefix": server.table}
+    assert [note for note in server.connector(**settings).check(Deadline.after(10)) if note.startswith(again)]
+    assert not server.connector(**settings, snapshot__mode="no_data").check(Deadline.after(10))
     with log_run(server, max__batch__size=7) as run:
         run.open()
         _break_off(run, 2)
+        assert run.store.explained is not None
+        assert run.store.explained.startswith(again)
+        run.store.explained = None
         first = [value["after"]["a"] for *_, value in run.events]
         server.run("UPDATE {t} SET c = 1", "INSERT INTO {t} VALUES (99, 1, 0)")
         run.open()
@@ -270,6 +277,7 @@ def test_rows_that_nothing_tells_apart_come_again_after_a_break_and_no_change_is
         wanted = Counter(f"{a} {b} {c}" for a, b, c in _rows(server, server.table))
         wanted += Counter(f"{a} 1.0 0.0" for a in first)
         run.until(lambda: _counted(run, server.table) == wanted)
+        run.until(lambda: run.store.explained is None)
     assert "its rows come again" in caplog.text
 
 

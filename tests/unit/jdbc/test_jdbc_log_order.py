@@ -39,7 +39,10 @@ class Snapshot:
 
 def test_a_key_of_the_order_before_is_never_taken_for_one_of_the_new_order():
     database = SimpleNamespace(driver_arguments={}, border=None)
-    session = SimpleNamespace(config=None, database=database, stopping=None, tables=[TABLE], page_rows=10)
+    session = SimpleNamespace(
+        config=SimpleNamespace(max_batch_size=10), database=database, stopping=None, tables=[TABLE], page_rows=10,
+        begin_table=lambda caution: None,
+    )  # fmt: skip
     log = PostgresLog(session, None)
     log._snapshot = snapshot = Snapshot()
     first = Fence(("id",), (Segment(None),))
