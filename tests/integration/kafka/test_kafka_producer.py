@@ -193,8 +193,9 @@ def test_stop_ends_the_wait_for_a_full_queue(clients, topic_name, values, path):
 
 
 def test_flush_says_how_many_rows_are_not_acknowledged(clients, topic_name, values, path):
-    topic = clients.topic(topic_name)
-    producer = clients.producer(path=path, linger_ms="5000")
+    # There is one broker, so that none of them is ever acknowledged.
+    topic = clients.topic(topic_name, min_insync_replicas="2")
+    producer = clients.producer(path=path)
     producer.send(values(topic, [b"x"] * 7), in_s(10))
 
     with pytest.raises(RetriableError, match="7 rows"):
