@@ -47,7 +47,7 @@ test: check ## Every test, on real Kafka and S3
 test-bigquery: setup ## The BigQuery sink on Google's service (PROJECT=... DATASET=prefix of the datasets it makes)
 	@test -n "$(PROJECT)" -a -n "$(DATASET)" || { echo "Say make test-bigquery PROJECT=... DATASET=..." >&2; exit 1; }
 	CONNECT_BIGQUERY_PROJECT=$(PROJECT) CONNECT_BIGQUERY_DATASET=$(DATASET) \
-		$(BIN)/python -m pytest -q -p no:schemathesis tests/integration/bigquery $(ARGS)
+		$(BIN)/python -m pytest -q -rs -p no:schemathesis tests/integration/bigquery $(ARGS)
 
 mutants: setup ## Break each invariant once in a copy: fails where no quick test notices (ARGS="6:")
 	$(BIN)/python -m tests.mutants.run_mutants $(ARGS)

@@ -8,12 +8,13 @@ import re
 import socket
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+_APART_S, _MEET_S = 0.05, 90.0
 _NOT_FORWARDED = frozenset({"connection", "transfer-encoding", "content-length", "date", "server"})
 
 
@@ -22,6 +23,7 @@ class Fault:
     """What becomes of `times` requests whose "METHOD path body" matches `where`, after the first `after` of them.
 
     status, reason: answered so, and nothing is done. lost: done, and the reply is cut. delay_s: done after this time.
+    meets: done once as many such requests are here, one close behind the other. met: the requests that it took.
     """
 
     where: str
@@ -31,6 +33,8 @@ class Fault:
     reason: str = ""
     lost: bool = False
     delay_s: float = 0.0
+    meets: threading.Barrier | None = None
+    met: list[str] = field(default_factory=list)
 
     def takes(self, request: str) -> bool:
         if re.search(self.where, request, re.DOTALL) is None or not self.times:
@@ -39,7 +43,13 @@ class Fault:
             self.after -= 1
             return False
         self.times -= 1
+        self.met.append(request)
         return True
+
+    @property
+    def job_ids(self) -> list[str]:
+        """The ids of the jobs that met it."""
+        return [found[1] for request in self.met if (found := re.search(r'"jobId": "([^"]+)"', request))]
 
 
 class FaultProxy:
@@ -71,7 +81,7 @@ class FaultProxy:
         self._server.shutdown()
         self._server.server_close()
 
-    def add(self, where: str, **how: str | bool | float) -> Fault:
+    def add(self, where: str, **how: str | bool | float | threading.Barrier) -> Fault:
         fault = Fault(where, **how)  # type: ignore[arg-type]
         with self.lock:
             self.faults.append(fault)
@@ -112,6 +122,9 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.owner.fault_of(f"{self.command} {self.path} {body[:20_000].decode('utf-8', 'replace')}")
         if fault is not None and fault.delay_s:
             self.owner.stopped.wait(fault.delay_s)
+        if fault is not None and fault.meets is not None:
+            # The emulator looks for a job's id and notes it in two steps, where BigQuery has one.
+            self.owner.stopped.wait(_APART_S * fault.meets.wait(_MEET_S))
         if fault is not None and fault.status:
             self._send(fault.status, {"content-type": "application/json"}, _error(fault))
             return

@@ -21,7 +21,6 @@ from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.given_up import given_up
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane
-from connectors.bigquery.merge_line import MergeLine
 from connectors.bigquery.merging import Role
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.target import Targets
@@ -40,7 +39,7 @@ class BigQueryBulkWriter:
         self._ctx = ctx
         # Staging tables of its own: another process in the same chunk drops none that is still to be merged.
         self._role = Role(f"backfill-{secrets.token_hex(8)}", 0, 1, config.staging_suffix)
-        self._landings: dict[str, Landing] = {}
+        self._landing: Landing | None = None
         self._opened: Warehouse | None = None
 
     def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
@@ -63,9 +62,9 @@ class BigQueryBulkWriter:
 
     def close(self) -> None:
         """Release the clients; idempotent."""
-        for landing in self._landings.values():
-            landing.close()
-        self._landings.clear()
+        if self._landing is not None:
+            self._landing.close()
+            self._landing = None
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -113,12 +112,9 @@ class BigQueryBulkWriter:
         config = self._config
         if not (config.merges or config.captures):
             return ChunkLoads(self._warehouse, config.staging_suffix).land(chunk, sealed, created_ms)
-        landing = self._landings.get(chunk.job)
-        if landing is None:
-            line = MergeLine(self._warehouse, chunk.job)
-            landing = landing_of(config, self._warehouse, self._role, _unheard, line)
-            self._landings[chunk.job] = landing
-        refused = landing.land(sealed)
+        if self._landing is None:
+            self._landing = landing_of(config, self._warehouse, self._role, _unheard, in_any_order=True)
+        refused = self._landing.land(sealed)
         return len(sealed) - len(refused), refused
 
 

@@ -10,7 +10,6 @@ from connectors.bigquery.capturing import Capture
 from connectors.bigquery.client import open_storage
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.exactly_once import CommittedStreams
-from connectors.bigquery.merge_line import MergeLine
 from connectors.bigquery.merging import Merging, Role
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.warehouse import Warehouse
@@ -41,9 +40,13 @@ def landing_of(
     warehouse: Warehouse,
     role: Role,
     report: Callable[[Mapping[str, int]], None],
-    line: MergeLine | None = None,
+    *,
+    in_any_order: bool = False,
 ) -> Landing:
-    """The way of a configuration. `report`: hears figures of each batch, on any thread. `line`: see `Merging`."""
+    """The way of a configuration. `report`: hears the figures of each batch, on any thread.
+
+    `in_any_order`: see `Merging`.
+    """
     if config.merges:
         return Merging(
             warehouse,
@@ -54,7 +57,7 @@ def landing_of(
             window_column=config.partition_field or None,
             interval_s=config.interval_ms / 1000,
             report=report,
-            line=line,
+            in_any_order=in_any_order,
         )
     loads = LoadJobs(warehouse, role.connector)
     loaded = {config.table_names.table(topic) for topic in config.batch_load}

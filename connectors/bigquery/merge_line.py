@@ -1,40 +1,74 @@
-"""Merges of several processes into one table, one after the other, without a lock that a dead process could hold.
+"""Statements that merge into a table, one after the other, whoever runs them, without a lock that the dead could hold.
 
 BigQuery runs two MERGEs of a table side by side as long as both only insert, so two of them could insert the same key.
 The id of a job is used once in a project. So a statement is submitted under the first number of its table that has no
-job, and only once the job of the number before it has ended.
+job, and only once the job of the number before it has ended. A task that lost the table without knowing it, as one that
+was frozen, finds its number taken, and its statement runs behind the other's.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+import time
 from bisect import bisect_left
 from collections.abc import Callable
+from typing import Final
 
-from connectors.bigquery.job_facts import Changed, Counts
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.job_facts import Changed
+from connectors.bigquery.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.warehouse import NewTable, Warehouse
+
+_NUMBER_LABEL: Final = "kafka-connect-merge-number"
+_COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)
+"""A table needs one."""
+_NOTE_EVERY_S: Final = 3600.0
+"""BigQuery forgets jobs after half a year, so who looks for the end of a line begins at a number that is not old."""
+
+
+def merges_table(target: str) -> str:
+    """The table, without rows, whose label notes how far the line of a table is."""
+    return f"_{target}_merges"
 
 
 class MergeLine:
-    """Where the statements of one backfill stand in line, for each table. Owned by one thread."""
+    """Where one process stands in line, for each table. Used by several threads, one table a thread."""
 
-    def __init__(self, warehouse: Warehouse, backfill: str) -> None:
+    def __init__(self, warehouse: Warehouse, now_s: Callable[[], float] = time.monotonic) -> None:
         self._warehouse = warehouse
-        self._backfill = backfill
-        self._ends: dict[str, int] = {}
+        self._now_s = now_s
+        self._next: dict[str, int] = {}
+        self._noted_at_s: dict[str, float] = {}
 
     def run(self, target: str, sql: str, doing: str) -> Changed:
         """Run a statement once all those before it have ended. RetriableError: nobody knows whether it ran."""
-        text = json.dumps([self._backfill, target])
-        line = f"kafka-connect-backfill-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-        end = self._ends.get(line)
-        if end is None:
-            end = first_free(lambda number: self._warehouse.has_attempt(line, number))
-        # The last one may still run: who asks for its number waits for its end.
-        changed = self._warehouse.run(sql, line, doing, Counts.NEVER, first_attempt=max(0, end - 1))
-        self._ends[line] = changed.attempt + 1
+        # Ids hold letters, digits, _ and -, names of tables more.
+        line = f"kafka-connect-merge-{hashlib.sha256(target.encode()).hexdigest()[:24]}"
+        changed = self._warehouse.run(sql, line, doing, first_attempt=self._number(target, line))
+        self._next[target] = changed.attempt + 1
         return changed
+
+    def _number(self, target: str, line: str) -> int:
+        """The next number as far as this process knows. All jobs of the numbers before it have ended."""
+        number = self._next.get(target)
+        if number is not None and self._now_s() - self._noted_at_s[target] < _NOTE_EVERY_S:
+            return number
+        noted = self._noted(target)
+        if number is None:
+            free = noted + first_free(lambda count: self._warehouse.has_attempt(line, noted + count))
+            # The last one may still run: who asks for its number waits for its end.
+            number = max(noted, free - 1)
+        if number > noted:
+            self._warehouse.label(merges_table(target), {_NUMBER_LABEL: str(number)})
+        self._next[target], self._noted_at_s[target] = number, self._now_s()
+        return number
+
+    def _noted(self, target: str) -> int:
+        """A number as `_number` gives it, noted while a task merged an hour ago or later."""
+        found = self._warehouse.table(merges_table(target))
+        if found is None:
+            self._warehouse.create(NewTable(merges_table(target), _COLUMNS))
+            return 0
+        return int(found.labels.get(_NUMBER_LABEL, 0))
 
 
 def first_free(is_taken: Callable[[int], bool]) -> int:

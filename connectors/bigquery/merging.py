@@ -1,13 +1,12 @@
 """Staged batches into tables: load jobs, merges, and which task merges what. Runs on threads beside the task's.
 
-One task merges a table, so that BigQuery never runs two merges of it at once; the others stage, and wait for the mark
-that says their batch is merged. Should two tasks merge all the same, as one is a zombie, the guard of the MERGE keeps
-the table right, unless both insert one new key at the same moment.
+One task merges a table, as each merge searches it; the others stage, and wait for the mark that says their batch is
+merged. Should two tasks merge all the same, as one is a zombie, their merges stand in line (`merge_line.py`), and the
+guard of the MERGE keeps the table right.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -94,10 +93,10 @@ class Merging:
         window_column: str | None,
         interval_s: float,
         report: Callable[[Mapping[str, int]], None],
-        line: MergeLine | None = None,
+        in_any_order: bool = False,
     ) -> None:
-        """`report`: hears the figures of each merge, on any thread. `line`: where statements of other processes stand,
-        which merge other batches into the same tables, in any order; None: there are none."""
+        """`report`: hears the figures of each merge, on any thread. `in_any_order`: an earlier record may be merged
+        after a later one, as from chunks of a backfill."""
         self._warehouse = warehouse
         self._role = role
         self._keep = keep
@@ -107,7 +106,8 @@ class Merging:
         self._interval_s = interval_s
         self._estimated: set[str] = set()
         self._report = report
-        self._line = line
+        self._in_any_order = in_any_order
+        self._line = MergeLine(warehouse)
         self._stop = threading.Event()
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -247,15 +247,15 @@ class Merging:
             deletes=self._deletes,
             tombstones=self._warehouse.path(deletes_table(target)) if remembers else None,
             bound=self._bound(staged),
-            takes_earlier=self._line is not None,
+            takes_earlier=self._in_any_order,
         )
         if remembers and any(one.facts.deletes for one in staged):
-            self._run(target, merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of table {target}")
-        if self._line is None:
+            self._line.run(target, merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of {target}")
+        if not self._in_any_order:
             self._estimate(target, merge.text())
-        changed = self._run(target, merge.text(), f"merging into table {target}")
+        changed = self._line.run(target, merge.text(), f"merging into table {target}")
         if any(one.facts.appends for one in staged):
-            appended = self._run(target, merge.append(), f"adding rows of their own to table {target}")
+            appended = self._line.run(target, merge.append(), f"adding rows of their own to table {target}")
             changed = replace(changed, inserted=changed.inserted + appended.inserted)
         self._tell(target, sum(one.facts.rows for one in staged), changed, time.monotonic() - started_s)
 
@@ -282,13 +282,6 @@ class Merging:
         if self._window_column is None or any(bound is None for bound in bounds):
             return None
         return Bound(self._window_column, min(bound for bound in bounds if bound is not None))
-
-    def _run(self, target: str, sql: str, doing: str) -> Changed:
-        if self._line is not None:
-            return self._line.run(target, sql, doing)
-        # Of the text, as the same batches may be merged under other settings after a restart.
-        name = hashlib.sha256(sql.encode()).hexdigest()[:24]
-        return self._warehouse.run(sql, f"kafka-connect-merge-{name}", doing)
 
     def _tell(self, target: str, rows: int, changed: Changed, took_s: float) -> None:
         dropped = rows - changed.inserted - changed.updated - changed.deleted

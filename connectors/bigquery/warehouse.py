@@ -30,6 +30,8 @@ _LAST_LOOK_S: Final = 2.0
 _LEAST_S: Final = 0.05
 LIFE_LABEL: Final = "kafka-connect-life"
 """Of a job: the life of the task that submitted it."""
+STATEMENT_LABEL: Final = "kafka-connect-statement"
+"""Of a job that runs a statement: which one, as other statements may be submitted under the same id."""
 _AGAIN_S: Final = 0.5
 
 
@@ -248,16 +250,16 @@ class Warehouse:
                 timeout=self._limit_s,
             )
 
-        return self._once(job_id, submit, f"loading into table {name}", counts)
+        return self._once(job_id, submit, config, f"loading into table {name}", counts)
 
     def run(
         self, sql: str, job_id: str, doing: str, counts: Counts = Counts.LOST, *, first_attempt: int = 0
     ) -> Changed:
         """Run one statement to its end, once: see `_once`."""
-
         from google.cloud import bigquery
 
-        config = bigquery.QueryJobConfig(labels={LIFE_LABEL: self._life})
+        statement = hashlib.sha256(sql.encode()).hexdigest()[:32]
+        config = bigquery.QueryJobConfig(labels={LIFE_LABEL: self._life, STATEMENT_LABEL: statement})
 
         def submit(attempt_id: str) -> Any:
             return self._client.query(
@@ -265,7 +267,7 @@ class Warehouse:
                 timeout=self._limit_s,
             )  # fmt: skip
 
-        job = self._once(job_id, submit, doing, counts, first_attempt)
+        job = self._once(job_id, submit, config, doing, counts, attempt=first_attempt)
         attempt = int(job.job_id.rpartition("-")[2])
         stats = job.dml_stats
         billed = job.total_bytes_billed or 0
@@ -306,9 +308,11 @@ class Warehouse:
             )
         return int(job.total_bytes_processed or 0)
 
-    def _once(self, job_id: str, submit: Callable[[str], Any], doing: str, counts: Counts, attempt: int = 0) -> Any:
+    def _once(
+        self, job_id: str, submit: Callable[[str], Any], config: Any, doing: str, counts: Counts, *, attempt: int = 0
+    ) -> Any:
         """Submit a job under an id of ours and wait for its end. A job of this id that runs already is waited for, and
-        `counts` says whether it is then done."""
+        `counts` says whether it is then done. `config`: the job's, whose labels tell it from others of its id."""
         from google.api_core.exceptions import Conflict
 
         while True:
@@ -322,7 +326,7 @@ class Warehouse:
                     job = self._client.get_job(
                         attempt_id, location=self._location, retry=self._again, timeout=self._limit_s
                     )
-                    is_lost = was_lost and job.labels.get(LIFE_LABEL) == self._life
+                    is_lost = was_lost and config.labels.items() <= job.labels.items()
                     is_done = counts is Counts.ALWAYS or (counts is Counts.LOST and is_lost)
                     self._waited(job)
                     self._unanswered.discard(attempt_id)

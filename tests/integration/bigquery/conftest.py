@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from bigquery_dataset import Dataset
+from bigquery_faults import FaultProxy
+
+from connect.services import BigQueryService
 
 
 @pytest.fixture
@@ -20,3 +23,21 @@ def dataset(request: pytest.FixtureRequest, unique: str) -> Iterator[Dataset]:
         project, name = endpoint.project, unique
     with Dataset(project, name, endpoint) as made:
         yield made
+
+
+@pytest.fixture
+def proxy(dataset: Dataset) -> Iterator[FaultProxy]:
+    """A proxy before the emulator; Google's service takes no faults, so its tests skip there."""
+    if not dataset.is_emulated:
+        pytest.skip("ON THE EMULATOR ALONE: Google's service is spoken to without a proxy.")
+    with FaultProxy(dataset.settings()["bigquery.endpoint"]) as made:
+        yield made
+
+
+@pytest.fixture
+def emulator(dataset: Dataset, request: pytest.FixtureRequest) -> BigQueryService:
+    """The emulator itself, for tests that kill it."""
+    if not dataset.is_emulated:
+        pytest.skip("ON THE EMULATOR ALONE: Google's service is not to be killed.")
+    service: BigQueryService = request.getfixturevalue("bigquery_service")
+    return service

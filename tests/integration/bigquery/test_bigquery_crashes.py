@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
 import pytest
-from bigquery_faults import FaultProxy
-from bigquery_oracle import Message, latest
+from bigquery_oracle import Message, first, latest
 from bigquery_run import Life, model_by_key, rows_by_key
 from e2e_worker import wait_for
 
 from connect.api.errors import RetriableError
+from connectors.bigquery.dedup import Keep
 
 STEPS = ("before the load", "after the load", "after deletes are remembered", "after the merge", "after the drop")
 SEEDS = range(4)
@@ -137,26 +138,25 @@ HOW = ({"status": 503, "reason": "backendError"}, {"status": 429, "reason": "rat
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("seed", SEEDS)
-def test_crashes_amid_lost_replies_and_refusals_at_any_request(dataset, seed):
+def test_crashes_amid_lost_replies_and_refusals_at_any_request(dataset, proxy, seed):
     """Each life meets faults at every kind of request; job ids are met again by the second as those of the first."""
     chance = random.Random(seed)
-    with FaultProxy(dataset.settings()["bigquery.endpoint"]) as proxy:
-        # Not all of HOW: a batch that fails a dozen times waits a minute.
-        for where in POINTS:
-            proxy.add(where, after=chance.randrange(4), **chance.choice(HOW))
-            proxy.add(where, after=chance.randrange(4), lost=True)
-        settings = {**settings_of(dataset), "bigquery.endpoint": proxy.url}
-        partitions = messages_of(seed)
-        first = opened(settings)
-        feed(first, partitions, chance)
-        first.flush()
-        first.task.close()
-        begin = {tp.partition: end for tp, end in first.claimed.items()}
-        second = opened(settings)
-        with second:
-            feed(second, [m[begin.get(p, 0) :] for p, m in enumerate(partitions)], chance)
-            second.settle()
-        assert len(proxy.met) >= len(POINTS)
+    # Not all of HOW: a batch that fails a dozen times waits a minute.
+    for where in POINTS:
+        proxy.add(where, after=chance.randrange(4), **chance.choice(HOW))
+        proxy.add(where, after=chance.randrange(4), lost=True)
+    settings = {**settings_of(dataset), "bigquery.endpoint": proxy.url}
+    partitions = messages_of(seed)
+    first = opened(settings)
+    feed(first, partitions, chance)
+    first.flush()
+    first.task.close()
+    begin = {tp.partition: end for tp, end in first.claimed.items()}
+    second = opened(settings)
+    with second:
+        feed(second, [m[begin.get(p, 0) :] for p, m in enumerate(partitions)], chance)
+        second.settle()
+    assert len(proxy.met) >= len(POINTS)
     rows = dataset.rows("orders")
     assert rows_by_key(rows) == model_by_key(latest([m for p in partitions for m in p])), seed
 
@@ -174,6 +174,28 @@ def opened(settings: dict[str, str]) -> Life:
 
     wait_for(attempt, 60, "a task that is open")
     return found[0]
+
+
+MERGE = r'^POST [^ ]*/jobs[ ?](?!.*"dryRun": true).*MERGE INTO [^ ]+(?<!_deletes`) AS T'
+"""Into a table itself, not into what remembers its deletes."""
+
+
+@pytest.mark.parametrize("keep", list(Keep))
+def test_merges_of_two_leaders_that_meet_are_one_job_to_bigquery(dataset, proxy, keep):
+    """Of two jobs of one id BigQuery takes one. It would run others side by side, where the emulator does not."""
+    met = proxy.add(MERGE, times=2, meets=threading.Barrier(2))
+    settings = {**dataset.settings(dedup__keep=keep), "bigquery.endpoint": proxy.url}
+    log = [Message(0, number, number % 50, number) for number in range(100)]
+    with Life(settings) as zombie, Life(settings) as owner:
+        zombie.put(log[:80])
+        owner.put(log[:60])
+        owner.put(log[60:])
+        wait_for(lambda: zombie.flush() or owner.flush() or not met.times, 60, "two merges at once")
+        owner.settle()
+        zombie.settle()
+    assert len(set(met.job_ids)) == 1
+    model = latest(log) if keep is Keep.LATEST else first([log])
+    assert rows_by_key(dataset.rows("orders")) == model_by_key(model)
 
 
 @pytest.mark.chaos
@@ -197,17 +219,17 @@ def test_two_leaders_of_one_table(dataset, seed):
 
 
 @pytest.mark.chaos
-def test_an_emulator_that_is_killed_and_comes_back(dataset, bigquery_service):
+def test_an_emulator_that_is_killed_and_comes_back(dataset, emulator):
     partitions = messages_of(7, count=120)
     chance = random.Random(7)
     with Life(dataset.settings(dedup__merge__max__records="10", dedup__merge__interval__ms="0")) as life:
         for messages in partitions:
             feed(life, [messages[:20]], chance)
-            bigquery_service.kill()
+            emulator.kill()
             life.put(messages[20:24])
             life.warnings.clear()
             wait_for(lambda: life.flush() or life.warnings, 30, "word of the outage")
-            bigquery_service.start()
+            emulator.start()
             feed(life, [messages[24:]], chance)
         life.settle()
     assert rows_by_key(dataset.rows("orders")) == model_by_key(latest([m for p in partitions for m in p]))

@@ -111,15 +111,15 @@ def test_a_column_that_is_added_meanwhile_does_not_end_the_stream(dataset):
 
 
 @pytest.mark.chaos
-def test_streams_that_the_service_forgets_are_replaced(dataset, bigquery_service):
+def test_streams_that_the_service_forgets_are_replaced(dataset, emulator):
     log = log_of(0, 20)
     with Life(settings_of(dataset)) as life:
         for start in range(0, 20, 5):
             life.put(log[start : start + 5])
             if start % 10:
-                bigquery_service.kill()
+                emulator.kill()
                 life.flush()
-                bigquery_service.start()
+                emulator.start()
             else:
                 life.settle()
         life.settle()

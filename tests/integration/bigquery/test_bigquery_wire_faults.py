@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from bigquery_faults import FaultProxy
 from bigquery_oracle import Message
@@ -26,14 +24,6 @@ STORMS = {
     "merge 429": (QUERY, RATE), "merge 500": (QUERY, INTERNAL),
     "insertAll 403": (INSERT_ALL, QUOTA), "insertAll 503": (INSERT_ALL, BACKEND),
 }  # fmt: skip
-
-
-@pytest.fixture
-def proxy(dataset) -> Iterator[FaultProxy]:
-    if not dataset.is_emulated:
-        pytest.skip("Google's service is spoken to without a proxy.")
-    with FaultProxy(dataset.settings()["bigquery.endpoint"]) as made:
-        yield made
 
 
 def settings_of(dataset, proxy: FaultProxy, *, merges: bool = True) -> dict[str, str]:

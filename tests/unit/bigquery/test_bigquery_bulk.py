@@ -1,4 +1,4 @@
-"""A chunk of a backfill is in its table once, whoever writes it and how often; merges of processes stand in line."""
+"""A chunk of a backfill is in its table once, whoever writes it and how often."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery.bulk import BigQueryBulkWriter
 from connectors.bigquery.chunk_loads import ChunkLoads
 from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.merge_line import MergeLine, first_free
 from connectors.bigquery.merge_sql import Merge
 from connectors.bigquery.sealed import Piece, SealedBatch
 from connectors.bigquery.warehouse import Warehouse
@@ -49,9 +48,6 @@ class Google:
             self.loaded.update(ids)
         error = {"reason": "invalid", "message": "a bad row"} if is_bad else None
         return self._submit(job_id, job_config, error, len(ids))
-
-    def query(self, sql: str, *, job_id: str, job_config: Any, **_: Any) -> Any:
-        return self._submit(job_id, job_config, None, 0)
 
     def get_job(self, job_id: str, **_: Any) -> Any:
         if job_id not in self.jobs:
@@ -134,32 +130,6 @@ def test_a_table_that_was_made_anew_is_loaded_again_and_so_is_another_chunk(tabl
     land(google, batch(table, 1), made_ms=MADE_MS + 1)
     land(google, batch(table, 2), chunk=BulkChunk("job", "orders-0-000001", is_stable=True))
     assert google.loaded == Counter({1: 2, 2: 1})
-
-
-@pytest.mark.parametrize("taken", [0, 1, 2, 3, 4, 5, 7, 8, 9, 1000])
-def test_the_end_of_a_line_is_found_by_few_questions(taken):
-    asked = []
-    assert first_free(lambda number: asked.append(number) or number < taken) == taken
-    assert len(asked) <= 2 * taken.bit_length() + 2
-
-
-def test_a_merge_is_submitted_once_that_of_another_process_has_ended():
-    google = Google()
-    MergeLine(life(google), "job").run("orders", "MERGE one", "merging")
-    (running,) = google.jobs.values()
-    running.state = "RUNNING"
-    seen = []
-
-    def reload(**_: Any) -> None:
-        seen.append(len(google.jobs))
-        running.state = "DONE"
-
-    running.reload = reload
-    other = MergeLine(life(google), "job")
-    other.run("orders", "MERGE two", "merging")
-    other.run("orders", "MERGE three", "merging")
-    assert seen == [1], "no second job while the first one runs"
-    assert sorted(int(name.rpartition("-")[2]) for name in google.jobs) == [0, 1, 2]
 
 
 def test_chunks_in_any_order_leave_the_earliest_record_with_keep_first():

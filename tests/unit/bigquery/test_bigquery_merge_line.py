@@ -1,0 +1,176 @@
+"""Statements that merge into one table run one after the other, whatever process they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+from google.api_core import exceptions as api
+
+from connect.api.errors import RetriableError
+from connectors.bigquery.merge_line import MergeLine, first_free, merges_table
+from connectors.bigquery.warehouse import Warehouse
+
+HOUR_S = 3600.0
+
+
+class Google:
+    """Google's client: jobs and labels of tables. A statement that begins with "slow" runs until `end` is called.
+
+    log: the statements in the order in which they began and ended. lost: answers that do not come.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, Any] = {}
+        self.tables: dict[str, Any] = {}
+        self.log: list[str] = []
+        self.lost = 0
+        self.asked = 0
+
+    def query(self, sql: str, *, job_id: str, job_config: Any, **_: Any) -> Any:
+        number = int(job_id.rpartition("-")[2])
+        if number in self.jobs:
+            raise api.Conflict("Already Exists")
+        self.log.append(f"begin {sql}")
+        job = self.jobs[number] = SimpleNamespace(
+            sql=sql, job_id=job_id, state="RUNNING", error_result=None, labels=job_config.labels,
+            dml_stats=SimpleNamespace(inserted_row_count=1, updated_row_count=0, deleted_row_count=0),
+            total_bytes_billed=0, reload=lambda **_: None,
+        )  # fmt: skip
+        if not sql.startswith("slow"):
+            self.end(number)
+        if self.lost:
+            self.lost -= 1
+            raise requests.exceptions.ConnectionError("the answer was lost")
+        return job
+
+    def end(self, number: int) -> None:
+        self.jobs[number].state = "DONE"
+        self.log.append(f"end {self.jobs[number].sql}")
+
+    def get_job(self, job_id: str, **_: Any) -> Any:
+        self.asked += 1
+        number = int(job_id.rpartition("-")[2])
+        if number not in self.jobs:
+            raise api.NotFound(job_id)
+        return self.jobs[number]
+
+    def create_table(self, table: Any, **_: Any) -> None:
+        self.tables[table.table_id] = table
+
+    def get_table(self, name: str, **_: Any) -> Any:
+        if name.rpartition(".")[2] not in self.tables:
+            raise api.NotFound(name)
+        return self.tables[name.rpartition(".")[2]]
+
+    def update_table(self, table: Any, fields: list[str], **_: Any) -> None:
+        self.tables[table.table_id] = table
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        found: Mapping[str, str] = self.tables[merges_table("orders")].labels
+        return found
+
+
+def life(google: Google, now_s: list[float] | None = None) -> MergeLine:
+    """What one process knows of the line."""
+    clock = now_s or [0.0]
+    return MergeLine(Warehouse(google, "p", "d", timeout_s=1), lambda: clock[0])
+
+
+def run(line: MergeLine, sql: str) -> int:
+    return line.run("orders", sql, "merging").inserted
+
+
+@pytest.mark.parametrize("taken", [0, 1, 2, 3, 4, 5, 7, 8, 9, 1000])
+def test_the_end_of_a_line_is_found_by_few_questions(taken):
+    asked = []
+    assert first_free(lambda number: asked.append(number) or number < taken) == taken
+    assert len(asked) <= 2 * taken.bit_length() + 2
+
+
+def begin(google: Google, sql: str) -> Any:
+    """The job of a process that died, or froze, while BigQuery runs its statement."""
+    warehouse = Warehouse(google, "p", "d", timeout_s=1)
+    warehouse.stop()
+    with pytest.raises(RetriableError, match="still running"):
+        run(MergeLine(warehouse), f"slow {sql}")
+    return google.jobs[max(google.jobs)]
+
+
+def test_a_process_that_comes_later_waits_for_the_statement_that_runs():
+    google = Google()
+    run(life(google), "first")
+    begin(google, "second").reload = lambda **_: google.end(1)
+    run(life(google), "third")
+    assert google.log == [
+        "begin first", "end first", "begin slow second", "end slow second", "begin third", "end third",
+    ]  # fmt: skip
+
+
+def test_a_process_that_froze_before_its_submission_runs_behind_the_others():
+    google = Google()
+    zombie = life(google)
+    run(zombie, "first")
+    run(life(google), "second")
+    begin(google, "third").reload = lambda **_: google.end(2)
+    run(zombie, "late")
+    assert google.log[-4:] == ["begin slow third", "end slow third", "begin late", "end late"]
+
+
+def test_statements_of_one_process_ask_for_nothing_but_their_own_job():
+    google = Google()
+    line = life(google)
+    run(line, "first")
+    asked = google.asked
+    for number in range(20):
+        run(line, f"statement {number}")
+    assert google.asked == asked
+    assert sorted(google.jobs) == list(range(21))
+
+
+def test_a_statement_whose_answer_was_lost_is_found_again_and_another_one_is_not_taken_for_it():
+    google = Google()
+    line = life(google)
+    google.lost = 1
+    with pytest.raises(RetriableError):
+        run(line, "one")
+    assert run(line, "one") == 1
+    google.lost = 1
+    with pytest.raises(RetriableError):
+        run(line, "two")
+    run(line, "two and three")
+    assert [job.sql for job in google.jobs.values()] == ["one", "two", "two and three"]
+
+
+def test_jobs_that_bigquery_has_forgotten_begin_no_second_line():
+    """The number is noted once an hour, so that the jobs at the noted one are known for another half year."""
+    google, now_s = Google(), [0.0]
+    line = life(google, now_s)
+    for number in range(50):
+        now_s[0] += HOUR_S / 4
+        run(line, f"statement {number}")
+    noted = int(google.labels["kafka-connect-merge-number"])
+    assert 40 < noted <= 49
+    for number in range(noted):
+        del google.jobs[number]
+    run(life(google), "of a later life")
+    assert max(google.jobs) == 50
+    assert google.jobs[50].sql == "of a later life"
+
+
+def test_a_note_never_goes_back():
+    google, now_s = Google(), [0.0]
+    zombie = life(google, now_s)
+    run(zombie, "first")
+    owner = life(google, now_s)
+    for number in range(9):
+        now_s[0] += 2 * HOUR_S
+        run(owner, f"statement {number}")
+    noted = google.labels["kafka-connect-merge-number"]
+    run(zombie, "late")
+    assert google.labels["kafka-connect-merge-number"] == noted
+    assert max(google.jobs) == 10
