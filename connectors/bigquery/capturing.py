@@ -10,8 +10,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from connectors.bigquery.dedup import IS_DELETE, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC
-from connectors.bigquery.proto_rows import descriptor_of, messages_of, order_sections
+from connectors.bigquery.dedup import IS_DELETE
+from connectors.bigquery.proto_rows import descriptor_of, messages_of, order_sections, sections
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.storage import StorageWriter
 from connectors.bigquery.table_schema import ColumnSchema, ColumnType, by_name
@@ -27,7 +27,7 @@ _MARKS: Final = (ColumnSchema(CHANGE_TYPE, ColumnType.STRING), ColumnSchema(SEQU
 
 
 class Capture:
-    """Sends batches of changes. A row becomes a Python object here, as the API takes protobuf alone."""
+    """Sends batches of changes, as protobuf: the API takes no Arrow for them."""
 
     def __init__(self, storage: StorageWriter) -> None:
         self._storage = storage
@@ -43,7 +43,7 @@ class Capture:
         changes = (
             rows.select([column.name for column in columns])
             .append_column(CHANGE_TYPE, pc.if_else(deletes, "DELETE", "UPSERT"))
-            .append_column(SEQUENCE, pa.array(_sequences(batch, rows), pa.string()))
+            .append_column(SEQUENCE, _sequences(batch, rows))
         )
         described = (*columns, *_MARKS)
         descriptor: Any = descriptor_of(described)
@@ -54,17 +54,19 @@ class Capture:
         self._storage.close()
 
 
-def _sequences(batch: SealedBatch, rows: pa.Table) -> list[str]:
+def _sequences(batch: SealedBatch, rows: pa.Table) -> pa.ChunkedArray:
     """The sequence number of each row."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     values = rows[batch.dedup.order[0].column].combine_chunks()
     if pa.types.is_date32(values.type):
         values = values.cast(pa.int32())
-    orders = order_sections(values.cast(pa.int64()).to_pylist())
-    topics = {topic: f"{zlib.crc32(topic.encode()):x}" for topic in rows[KAFKA_TOPIC].unique().to_pylist()}
-    places = zip(*(rows[name].to_pylist() for name in (KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC)), strict=True)
-    return [
-        f"{order}/{partition:x}/{offset:x}/{topics[topic]}"
-        for order, (partition, offset, topic) in zip(orders, places, strict=True)
-    ]
+    orders, first, found = order_sections(values.cast(pa.int64())), 0, []
+    for piece in batch.pieces:
+        size = len(piece.offsets)
+        topic = f"{zlib.crc32(piece.partition.topic.encode()):x}"
+        places = (f"{piece.partition.partition:x}", sections(piece.offsets), topic)
+        found.append(pc.binary_join_element_wise(orders.slice(first, size), *places, "/"))
+        first += size
+    return pa.chunked_array(found, pa.string())

@@ -1,13 +1,14 @@
 """Rows as the protobuf messages of the Storage Write API: a descriptor made of columns, and a message per row. Pure.
 
-Change data capture takes no Arrow, so here a row becomes a Python object. Source of the forms: Google's "Data type
-conversions" of the Storage Write API: DATE is days, TIMESTAMP is microseconds since 1970, what protobuf lacks is text.
+Change data capture takes no Arrow. Columns become messages without an object per row. Source of the forms: Google's
+"Data type conversions" of the Storage Write API: DATE is days, TIMESTAMP is microseconds since 1970, what protobuf
+lacks is text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import SchemaError
@@ -47,23 +48,37 @@ def descriptor_of(columns: Columns, name: str = "Row") -> Any:
     return found
 
 
-def messages_of(rows: pa.Table, columns: Columns, descriptor: Any) -> list[bytes]:
+def messages_of(rows: pa.Table, columns: Columns, descriptor: Any) -> pa.BinaryArray:
     """A message per row. `rows`: these columns, in the Arrow types of `types.arrow_type_of`."""
     import pyarrow as pa
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from google.protobuf import descriptor_pb2, descriptor_pool
+    from ptars import HandlerPool
 
     file = descriptor_pb2.FileDescriptorProto(name="row.proto", syntax="proto2")
     file.message_type.add().CopyFrom(descriptor)
     pool: Any = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    message = message_factory.GetMessageClass(pool.FindMessageTypeByName(descriptor.name))
+    kind = pool.FindMessageTypeByName(descriptor.name)
     arrays = [_plain(rows[column.name].combine_chunks(), column) for column in columns]
-    plain = pa.Table.from_arrays(arrays, names=[column.name for column in columns])
-    return [message(**_present(row)).SerializeToString() for row in plain.to_pylist()]
+    plain = pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
+    return HandlerPool([kind.file]).get_for_message(kind).record_batch_to_array(plain)
+
+
+def joined(messages: pa.BinaryArray) -> bytes:
+    """The messages as one of the Storage Write API's ProtoRows."""
+    import pyarrow as pa
+    from google.cloud.bigquery_storage_v1 import types
+    from ptars import HandlerPool
+
+    kind = types.ProtoRows.pb().DESCRIPTOR
+    offsets = pa.array([0, len(messages)], pa.int32())
+    rows = pa.RecordBatch.from_arrays([pa.ListArray.from_arrays(offsets, messages)], names=["serialized_rows"])
+    content: bytes = HandlerPool([kind.file]).get_for_message(kind).record_batch_to_array(rows)[0].as_py()
+    return content
 
 
 def _plain(array: pa.Array, column: ColumnSchema) -> pa.Array:
-    """The values in the types whose Python form a message takes."""
+    """The values in the types that a message has."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -85,20 +100,24 @@ def _plain(array: pa.Array, column: ColumnSchema) -> pa.Array:
     return array
 
 
-def _present(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row without its nulls, which a message leaves out."""
-    return {name: _present_value(value) for name, value in row.items() if value is not None}
-
-
-def _present_value(value: Any) -> Any:
-    match value:
-        case dict():
-            return _present(value)
-        case list():
-            return [_present_value(part) for part in value]
-    return value
-
-
-def order_sections(values: Sequence[int | None]) -> list[str]:
+def order_sections(values: pa.Int64Array) -> pa.StringArray:
     """Signed numbers as sections of a sequence number, which sort as the numbers do; null is the smallest."""
-    return ["0" if value is None else f"{value + 2**63:x}" for value in values]
+    import pyarrow.compute as pc
+
+    return sections(pc.bit_wise_xor(values.fill_null(-(2**63)), -(2**63)))
+
+
+def sections(values: pa.Int64Array) -> pa.StringArray:
+    """Numbers of 64 bits without a sign as sections of a sequence number: 16 hexadecimal digits."""
+    import pyarrow.compute as pc
+
+    parts = [_digits().take(pc.bit_wise_and(pc.shift_right(values, bits), 0xFFFF)) for bits in (48, 32, 16, 0)]
+    return pc.binary_join_element_wise(*parts, "")
+
+
+@cache
+def _digits() -> pa.StringArray:
+    """All numbers of 16 bits, as text."""
+    import pyarrow as pa
+
+    return pa.array([f"{number:04x}" for number in range(2**16)])

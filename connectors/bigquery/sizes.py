@@ -5,7 +5,9 @@ Sizes are those of Arrow; JSON's are about the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConnectError
@@ -25,10 +27,10 @@ def too_large(rows: pa.Table, most_bytes: int) -> dict[int, Exception]:
         return {}
     sizes = row_sizes(rows)
     found = pc.indices_nonzero(pc.greater(sizes, most_bytes)).to_pylist()
-    return {row: too_large_error(sizes[row].as_py()) for row in found}
+    return {row: _too_large_error(sizes[row].as_py()) for row in found}
 
 
-def too_large_error(size_bytes: int) -> ConnectError:
+def _too_large_error(size_bytes: int) -> ConnectError:
     """Why a row of this size is refused."""
     return ConnectError(
         f"The row has {size_bytes} bytes, and a request to BigQuery takes 10 MB.",
@@ -40,30 +42,27 @@ def parts(
     rows: pa.Table, most_bytes: int, most_rows: int, leave_out: Collection[int] = ()
 ) -> Iterator[tuple[int, int]]:
     """Runs of rows (first, end) of at most so many bytes and rows, or of one row, without those to leave out."""
-    sizes: list[int] = row_sizes(rows).to_pylist() if rows.nbytes > most_bytes or leave_out else []
-    if sizes:
-        yield from runs(sizes, most_bytes, most_rows, leave_out)
+    import pyarrow.compute as pc
+
+    if not leave_out and rows.nbytes <= most_bytes:
+        for first in range(0, len(rows), most_rows):
+            yield first, min(first + most_rows, len(rows))
         return
-    for first in range(0, len(rows), most_rows):
-        yield first, min(first + most_rows, len(rows))
+    behind_bytes = pc.cumulative_sum(row_sizes(rows))
+    for start, end in runs_without(0, len(rows), leave_out):
+        first = start
+        while first < end:
+            most = most_bytes + (behind_bytes[first - 1].as_py() if first else 0)
+            last = min(end, first + most_rows)
+            stop = bisect_right(range(last), most, lo=first, key=lambda row: behind_bytes[row].as_py())
+            yield first, max(stop, first + 1)
+            first = max(stop, first + 1)
 
 
-def runs(
-    sizes: Sequence[int], most_bytes: int, most_rows: int, leave_out: Collection[int] = ()
-) -> Iterator[tuple[int, int]]:
-    """As `parts`, of rows of these sizes."""
-    start, total_bytes = 0, 0
-    for row, size_bytes in enumerate(sizes):
-        is_out = row in leave_out
-        if row > start and (is_out or total_bytes + size_bytes > most_bytes or row - start == most_rows):
-            yield start, row
-            start, total_bytes = row, 0
-        if is_out:
-            start = row + 1
-        else:
-            total_bytes += size_bytes
-    if start < len(sizes):
-        yield start, len(sizes)
+def runs_without(first: int, end: int, rows: Collection[int]) -> list[tuple[int, int]]:
+    """The rows first..end-1 but these, in runs."""
+    edges = [first - 1, *sorted(rows), end]
+    return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b]
 
 
 def row_sizes(rows: pa.Table) -> pa.Array:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate, pairwise, starmap, zip_longest
+from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from connect.api.errors import ConnectError, RetriableError
+from connectors.bigquery.proto_rows import joined
 from connectors.bigquery.sealed import Refusals
-from connectors.bigquery.sizes import ROW_BYTES, parts, runs, too_large, too_large_error
+from connectors.bigquery.sizes import ROW_BYTES, parts, runs_without, too_large
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,41 +47,37 @@ class StorageWriter:
 
         RetriableError: a part may be there.
         """
-        refused = too_large(rows, ROW_BYTES)
-        left = list(parts(rows, _REQUEST_BYTES, max(1, len(rows)), leave_out=refused))
-        stream = self._default(table)
-        self._append(table, left, refused, lambda first, end: _request(stream, rows.slice(first, end - first)))
-        return refused
+        return self._append(table, rows, lambda part: _request(self._default(table), part))
 
-    def append_messages(self, table: str, descriptor: Any, messages: Sequence[bytes]) -> Refusals:
+    def append_messages(self, table: str, descriptor: Any, messages: pa.BinaryArray) -> Refusals:
         """As `append`, with rows as protobuf messages of this DescriptorProto."""
-        sizes = [len(message) for message in messages]
-        refused: dict[int, Exception] = {
-            row: too_large_error(size) for row, size in enumerate(sizes) if size > ROW_BYTES
-        }
-        left = list(runs(sizes, _REQUEST_BYTES, max(1, len(sizes)), leave_out=refused))
-        stream = self._default(table)
-        self._append(table, left, refused, lambda first, end: _message_request(stream, descriptor, messages[first:end]))
-        return refused
+        import pyarrow as pa
+
+        def request(part: pa.Table) -> Any:
+            return _message_request(self._default(table), descriptor, part["message"].combine_chunks())
+
+        return self._append(table, pa.table([messages], ["message"]), request)
 
     def _default(self, table: str) -> str:
         return f"{self._parent}/tables/{table}/streams/_default"
 
-    def _append(
-        self, table: str, left: list[_Run], refused: dict[int, Exception], request: Callable[[int, int], Any]
-    ) -> None:
-        """Send these runs of rows, each by a request; rows that BigQuery refuses are added to `refused`."""
+    def _append(self, table: str, rows: pa.Table, request: Callable[[pa.Table], Any]) -> Refusals:
+        """Send the rows in parts, each by a request; those that are refused."""
+        refused = too_large(rows, ROW_BYTES)
+        left = list(parts(rows, _REQUEST_BYTES, max(1, len(rows)), leave_out=refused))
         while left:
             again: list[_Run] = []
-            answers = list(self._answers(table, starmap(request, left)))
+            requests = (request(rows.slice(first, end - first)) for first, end in left)
+            answers = list(self._answers(table, requests))
             if len(answers) < len(left):
                 raise RetriableError(f"BigQuery, appending to table {table}: the connection ended before its answers.")
             for (first, end), answer in zip(left, answers, strict=True):
                 bad = _bad_rows(table, answer)
                 refused |= {first + row: error for row, error in bad.items()}
                 if bad:  # of such a request no row was added
-                    again += _runs_without(first, end, [first + row for row in bad])
+                    again += runs_without(first, end, [first + row for row in bad])
             left = again
+        return refused
 
     def create_stream(self, table: str) -> str:
         """A new stream whose rows are in the table as soon as they are acknowledged; its name."""
@@ -126,7 +123,7 @@ class StorageWriter:
                 bad = _bad_rows_at(table, answer)
                 if bad:
                     yield from (Appended(run[0] + row, run[0] + row + 1, error) for row, error in bad.items())
-                    again = _runs_without(run[0], run[1], [run[0] + row for row in bad]) or [(run[1], run[1])]
+                    again = runs_without(run[0], run[1], [run[0] + row for row in bad]) or [(run[1], run[1])]
                 else:
                     yield Appended(*run)
                     offset += run[1] - run[0]
@@ -142,12 +139,6 @@ class StorageWriter:
             yield from self._client.append_rows(requests, retry=None, timeout=self._timeout_s)
 
 
-def _runs_without(first: int, end: int, rows: Sequence[int]) -> list[_Run]:
-    """The rows first..end-1 but these, in runs."""
-    edges = [first - 1, *sorted(rows), end]
-    return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b]
-
-
 def _request(stream: str, rows: pa.Table, offset: int | None = None) -> Any:
     from google.cloud.bigquery_storage_v1 import types
 
@@ -160,12 +151,12 @@ def _request(stream: str, rows: pa.Table, offset: int | None = None) -> Any:
     return request
 
 
-def _message_request(stream: str, descriptor: Any, messages: Sequence[bytes]) -> Any:
+def _message_request(stream: str, descriptor: Any, messages: pa.BinaryArray) -> Any:
     from google.cloud.bigquery_storage_v1 import types
 
     request = types.AppendRowsRequest(write_stream=stream)
     request.proto_rows.writer_schema.proto_descriptor = descriptor
-    request.proto_rows.rows.serialized_rows = list(messages)
+    request.proto_rows.rows = types.ProtoRows.deserialize(joined(messages))
     return request
 
 

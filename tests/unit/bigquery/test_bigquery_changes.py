@@ -78,9 +78,9 @@ def test_a_view_shows_the_first_record_of_each_key(history):
 class Sent:
     """The Storage Write API, as far as messages go."""
 
-    def append_messages(self, table: str, descriptor: Any, messages: list[bytes]) -> dict[int, Exception]:
+    def append_messages(self, table: str, descriptor: Any, messages: pa.BinaryArray) -> dict[int, Exception]:
         kind = _message_class(descriptor)
-        self.rows = [kind.FromString(message) for message in messages]
+        self.rows = [kind.FromString(message) for message in messages.to_pylist()]
         return {}
 
 
@@ -100,7 +100,7 @@ def test_changes_carry_what_they_do_and_their_order():
 
 def test_sections_sort_as_signed_numbers_do():
     numbers = [None, -(2**63) + 1, -1, 0, 1, 2**63 - 1]
-    sections = order_sections(numbers)
+    sections = order_sections(pa.array(numbers, pa.int64())).to_pylist()
     assert [int(section, 16) for section in sections] == sorted(int(section, 16) for section in sections)
     assert all(len(section) <= 16 for section in sections)
 
@@ -132,7 +132,7 @@ def test_every_type_has_its_form_in_a_message():
     empty = dict.fromkeys(given) | {"tags": [], "days": []}
     rows = pa.table({c.name: pa.array([given[c.name], empty[c.name]], arrow_type_of(c)) for c in columns})
     descriptor = descriptor_of(columns)
-    full, none = (_message_class(descriptor).FromString(m) for m in messages_of(rows, columns, descriptor))
+    full, none = map(_message_class(descriptor).FromString, messages_of(rows, columns, descriptor).to_pylist())
     for column, _, expected in values:
         found = getattr(full, column.name)
         assert (list(found) if column.mode == REPEATED else found) == expected, column.name
