@@ -25,6 +25,9 @@ _RETRIABLE_TEXTS: Final = (
     "could not serialize access", "concurrent update", "transaction is aborted", "failed to commit",
 )  # fmt: skip
 """What is said when two change a table at once; the last by the emulator, where two create one."""
+_PARTITION_QUOTA: Final = re.compile(r"exceeded quota for number of partition modifications", re.IGNORECASE)
+_WRONG_CLOCK: Final = re.compile(r"reasonable timeframe|iat and exp", re.IGNORECASE)
+"""What Google says of a token whose times are not about its own."""
 
 
 class RefusedJobError(ConnectError):
@@ -48,11 +51,21 @@ def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
     except (RequestException, ConnectionError, auth.TransportError) as error:
         raise RetriableError(f"{where} cannot be reached, {doing}: {type(error).__name__}") from error
     except auth.GoogleAuthError as error:
-        raise ConfigError(
-            f"{where}: no credentials for {doing} ({type(error).__name__}).",
+        raise _no_credentials(where, doing, error) from error
+
+
+def _no_credentials(where: str, doing: str, error: Exception) -> ConfigError:
+    """Of the error's own text only what is known to hold no secret is told."""
+    why = type(error).__name__
+    if _WRONG_CLOCK.search(str(error)):
+        return ConfigError(
+            f"{where}: Google refuses the token for {doing}, as its times are not about now ({why}).",
             key="keyfile",
-            fix="Check keyfile and keySource.",
-        ) from error
+            fix="Set the clock of the worker's machine.",
+        )
+    return ConfigError(
+        f"{where}: no credentials for {doing} ({why}).", key="keyfile", fix="Check keyfile and keySource."
+    )
 
 
 def _api_error(where: str, doing: str, error: Any) -> ConnectError:
@@ -79,8 +92,18 @@ def _api_error(where: str, doing: str, error: Any) -> ConnectError:
         case HTTPStatus.CONFLICT | HTTPStatus.PRECONDITION_FAILED:
             return RetriableError(f"{where}, {doing}: somebody else changed it meanwhile: {error.message}")
         case code if code in _PASSING_CODES or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return RetriableError(f"{where}, {doing}: {error.message}")
+            return _passing(where, doing, error.message)
     return _refused(where, doing, reasons, error.message)
+
+
+def _passing(where: str, doing: str, message: str) -> RetriableError:
+    fix = None
+    if _PARTITION_QUOTA.search(message):
+        fix = (
+            "It passes within a day. Partition the table by longer times (timePartitioningType) or by another column "
+            "(timestampPartitionFieldName), or write less often (dedup.merge.interval.ms)."
+        )
+    return RetriableError(f"{where}, {doing}: {message}", fix=fix)
 
 
 def job_error(result: Mapping[str, Any], doing: str) -> ConnectError:
@@ -91,7 +114,7 @@ def job_error(result: Mapping[str, Any], doing: str) -> ConnectError:
 def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) -> ConnectError:
     text = message.lower()
     if reasons & _RETRIABLE_REASONS or any(part in text for part in _RETRIABLE_TEXTS):
-        return RetriableError(f"{where}, {doing}: {message}")
+        return _passing(where, doing, message)
     if "notFound" in reasons:
         return RetriableError(f"{where}, {doing}: {message}. It is made again.")
     return RefusedJobError(f"{where} refused {doing} ({', '.join(sorted(reasons)) or 'no reason given'}): {message}")

@@ -149,7 +149,7 @@ class Admission:
         # A delete has no column of its own that says when: its record's time is the best there is.
         own = window.times(admitted.rows)
         times = pc.coalesce(own, find_times(batch, admitted.offsets))
-        newest = newest_of(own, newest_us)
+        newest = newest_of(own, newest_us, time.time_ns() // 1000)
         late = window.late_rows(times, newest)
         bad = dict(admitted.bad)
         rows, offsets = admitted.rows, admitted.offsets

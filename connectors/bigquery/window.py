@@ -80,10 +80,11 @@ class Window:
         return f"TIMESTAMP '{text}+00:00'" if self.type is ColumnType.TIMESTAMP else f"DATETIME '{text}'"
 
 
-def newest_of(times: pa.Array, before_us: int | None) -> int | None:
-    """The latest of these times and one before."""
+def newest_of(times: pa.Array, before_us: int | None, now_us: int) -> int | None:
+    """The latest of these times and one before. What lies in the future counts as now: else one record of a wrong clock
+    would make all others late."""
     import pyarrow.compute as pc
 
     found = pc.max(times).as_py()
     known = [time for time in (found, before_us) if time is not None]
-    return max(known) if known else None
+    return min(max(known), now_us) if known else None

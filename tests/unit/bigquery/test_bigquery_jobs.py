@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import requests
 from google.api_core import exceptions as api
+from google.auth.exceptions import RefreshError
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.bigquery.errors import RefusedJobError, job_error, translated
@@ -175,6 +176,39 @@ def test_errors_of_the_client_say_what_happens_next(error, kind, told):
     with pytest.raises(ConnectError, match=told) as ours, translated("merging", project="p", dataset="d"):
         raise error
     assert type(ours.value) is kind
+
+
+def test_the_limit_of_partitions_that_a_day_may_change_passes_and_says_how_to_keep_it():
+    said = (
+        "Quota exceeded: Your table exceeded quota for Number of partition modifications to a column partitioned table"
+    )
+    refused = api.Forbidden(said, errors=[{"reason": "quotaExceeded"}])
+    with (
+        pytest.raises(RetriableError, match=r"table orders.*timePartitioningType.*dedup\.merge\.interval\.ms"),
+        translated("merging into table orders", project="p", dataset="d"),
+    ):
+        raise refused
+    ended = job_error({"reason": "quotaExceeded", "message": said}, "loading into table orders")
+    assert isinstance(ended, RetriableError)
+    assert "timestampPartitionFieldName" in str(ended)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "Invalid JWT: Check your iat and exp values. s3cr3t",
+            "Set the clock of the worker's machine",
+        ),
+        ("Invalid JWT Signature. s3cr3t", "Check keyfile and keySource"),
+    ],
+    ids=["clock", "key"],
+)
+def test_credentials_that_google_refuses_are_told_from_a_wrong_clock_and_not_shown(said, told):
+    with pytest.raises(ConfigError, match=told) as ours, translated("merging", project="p", dataset="d"):
+        raise RefreshError(said)
+    assert ours.value.key == "keyfile"
+    assert "s3cr3t" not in str(ours.value)
 
 
 def test_errors_of_jobs_say_what_happens_next():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
-from bigquery_oracle import Message, batch_of
+from bigquery_oracle import EPOCH, Message, batch_of
 from bigquery_sql import SqlTable, config, texts
 
 from connectors.bigquery.merge_sql import Bound, backticks
@@ -84,3 +86,13 @@ def test_a_delete_is_as_old_as_its_record():
     there.merge([[Message(0, 1, 9, 9 * DAY_S)]])
     there.merge([[Message(0, 2, 1, 0, text=None), Message(0, 3, 9, 9 * DAY_S + 1, text=None)]])
     assert texts(there.rows()) == [(1, "x")]
+
+
+def test_a_record_of_a_wrong_clock_makes_no_other_one_late():
+    century_s = 100 * 365 * DAY_S
+    there = table(late="drop")
+    there.merge([[Message(0, 0, 1, century_s)]])
+    now_s = int((datetime.now(UTC) - EPOCH).total_seconds())
+    there.merge([[Message(0, 1, 2, now_s - DAY_S), Message(0, 2, 3, now_s - 9 * DAY_S)]])
+    assert there.late == 1
+    assert texts(there.rows()) == [(1, "x"), (2, "x")]
