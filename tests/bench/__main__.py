@@ -2,7 +2,8 @@
 
 Throughput goes to a table and bench.json, that of SQL servers to bench-sql.json, the figures of a cluster of two
 workers to bench-cluster.json, those of database logs to bench-log.json, those of Cassandra to bench-cassandra.json,
-duplicates in BigQuery, and merges, to bench-bigquery.json, bulk reads of a table to bench-backfill.json.
+duplicates in BigQuery, and merges, to bench-bigquery.json, its sink in a worker to bench-bigquery-worker.json, bulk
+reads of a table to bench-backfill.json.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tests.bench.backfill_bench import ROWS as BACKFILL_ROWS
 from tests.bench.backfill_bench import measure_backfill
 from tests.bench.bigquery_duplicates import duplicates_table, measure_duplicates
 from tests.bench.bigquery_merge import measure_merges, merges_table
+from tests.bench.bigquery_worker import measure_worker
 from tests.bench.cassandra.cassandra_report import cassandra_entries
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
@@ -99,6 +101,7 @@ def main() -> int:
             )
             CONSOLE.print(duplicates_table(duplicates))
             CONSOLE.print(merges_table(merges))
+            throughput(measure_worker(bench), options.out.with_name(f"{options.out.stem}-bigquery-worker.json"))
         if options.only in {None, "backfill"}:
             backfills = measure_backfill(replace(bench, rows=options.rows or BACKFILL_ROWS))
             throughput(backfills, options.out.with_name(f"{options.out.stem}-backfill.json"))

@@ -55,10 +55,13 @@ def _chosen(settings: Settings) -> dict[str, str]:
     return {key: settings[name] for name, key in names.items() if name in settings} | required
 
 
-def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows: int | None) -> Figure:
+def run_connector(
+    settings: Settings, connector: dict[str, str], kind: str, rows: int | None, *, figure: str = "rows_total"
+) -> Figure:
     """Run one task in this process until it has moved `rows` rows; None: until a line comes on standard input.
 
-    `settings` may name a `registry`, a `converter`, and with `exactly_once` have the rows sent in transactions.
+    `figure`: which metric of the task counts rows that are moved, of a sink that writes them some time after it took
+    them. `settings` may name a `registry`, a `converter`, and with `exactly_once` have the rows sent in transactions.
     """
     worker = _worker(settings)
     connector = {**connector, **_chosen(settings)}
@@ -84,9 +87,9 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
     task = dict(build_connector(catalog, connector, {}).task_configs(1)[0])
     run = TaskRun(StartTask(connector["name"], 0, 0, kind, connector, task), clients, report)
 
-    def moved(least: int) -> int:
+    def moved(least: int, name: str = "rows_total") -> int:
         limit_s = time.monotonic() + LIMIT_S
-        while (total := int(run.figures.snapshot().get("rows_total", 0))) < least and not ended.is_set():
+        while (total := int(run.figures.snapshot().get(name, 0))) < least and not ended.is_set():
             if time.monotonic() > limit_s:
                 raise TimeoutError(f"{connector['name']}: {run.figures.snapshot()}")
             ended.wait(0.02)
@@ -97,7 +100,7 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
         if rows is None:
             sys.stdin.readline()
         else:
-            moved(rows)
+            moved(rows, figure)
         spent.update(profile.read(max(1, moved(1) - before)))
         run.stop()
         ended.wait(60)
@@ -110,9 +113,9 @@ def run_connector(settings: Settings, connector: dict[str, str], kind: str, rows
     run.figures._on_stage = profile.on_stage
     run.start()
     before = moved(1)  # what the start takes is no part of the rate, here as with the Java peer
-    figure = replace(measure(work), profile=spent)
+    measured = replace(measure(work), profile=spent)
     clients.close()
-    return figure
+    return measured
 
 
 def memory_to_kafka(settings: Settings) -> Figure:
@@ -203,9 +206,19 @@ def kafka_to_s3(settings: Settings) -> Figure:
     return run_connector(settings, connector, "sink", int(settings["rows"]))
 
 
+def kafka_to_bigquery(settings: Settings) -> Figure:
+    """Until all rows are merged."""
+    connector = {
+        "name": f"bigquery-{settings['topic']}", "connector.class": "BigQuerySinkConnector",
+        "topics": settings["topic"], "consumer.override.auto.offset.reset": "earliest", **connector_settings(settings),
+    }  # fmt: skip
+    return run_connector(settings, connector, "sink", int(settings["rows"]), figure="merged_rows_staged_total")
+
+
 def raw_produce(settings: Settings) -> Figure:
-    """The ceiling: ready bytes through librdkafka's Python API."""
-    values = [json.dumps(dict(zip(NAMES, row, strict=True))).encode() for row in plain_rows(10_000)]
+    """The ceiling: ready bytes through librdkafka's Python API. `ids`: how many of the rows differ."""
+    rows = plain_rows(int(settings.get("ids", 10_000)))
+    values = [json.dumps(dict(zip(NAMES, row, strict=True))).encode() for row in rows]
     producer = new_producer(settings["bootstrap"])
     return measure(lambda: produce_again(producer, settings["topic"], values, int(settings["rows"])))
 
@@ -288,6 +301,7 @@ JOBS: dict[str, Callable[[Settings], Figure]] = {
         source_to_kafka,
         source_until_told,
         kafka_to_s3,
+        kafka_to_bigquery,
         raw_produce,
         raw_consume,
         naive_sqlite,
