@@ -62,11 +62,12 @@ class KeySet:
 
     def add(self, keys: pa.BinaryArray | None) -> None:
         """Take the keys of further records."""
-        import polars as pl
+        import numpy as np
 
         if keys is None or keys.null_count == len(keys) or self._records > self._most:
             return
-        hashes = pl.Series(pl.from_arrow(keys.drop_null())).hash().to_numpy()
+        present = keys.drop_null().to_pylist()
+        hashes = np.fromiter(map(hash, present), np.int64, len(present))
         self._records += len(hashes)
         self._hashes.append(hashes)
         if self._records > self._most:

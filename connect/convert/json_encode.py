@@ -1,12 +1,11 @@
-"""Arrow columns to JSON texts, one per row, without a Python object per row.
+"""Arrow columns to JSON texts, one per row, without a Python object per row but for strings that need escapes.
 
-The bytes are those of `json_write`, but for numeric decimals. polars' `json_encode` writes the text; here the columns
-are brought into the types it writes without loss, and what Java writes in another way is changed.
+The bytes are those of `json_write`. Used where native code is not there, or leaves a type to others.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,8 +14,8 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
-from connect.convert.columns import NotColumnarError, base64_of, list_of, struct_of, unscaled_of
-from connect.convert.java_columns import PLAIN_MAX, PLAIN_MIN, java_escapes, java_numbers
+from connect.convert.columns import NotColumnarError, base64_of, list_of, unscaled_of
+from connect.convert.java_columns import java_numbers
 from connect.convert.java_text import json_string
 from connect.convert.json_write import Writing
 
@@ -24,16 +23,13 @@ _MOMENTS = {
     s.DATE: (pa.date32(), pa.int32()), s.TIME: (pa.time32("ms"), pa.int32()),
     s.TIMESTAMP: (pa.timestamp("ms", "UTC"), pa.int64()),
 }  # fmt: skip
-_WRAPPED = len('{"v":')
-
-
-class _TextNeededError(Exception):
-    """polars has no JSON for a part of this column; its text has to be put together."""
+_ESCAPED: Final = r'["\\\x00-\x1f\x{10000}-\x{10ffff}]'
+"""What stands in a JSON string in another form."""
 
 
 def encode_columns(array: pa.Array, schema: Schema, writing: Writing) -> pa.BinaryArray:
     """The JSON of every row, null for a null row. NotColumnarError: the row path must write this batch."""
-    texts = java_escapes(_text(array, schema, writing).cast(pa.binary()))
+    texts = _text(array, schema, writing).cast(pa.binary())
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.binary())) if array.null_count else texts
 
 
@@ -49,63 +45,58 @@ def _has_decimals(schema: Schema) -> bool:
 
 def _text(array: pa.Array, schema: Schema, writing: Writing) -> pa.StringArray:
     """The JSON of every value; a null is the text null."""
-    try:
-        return _plain_text(_plain(array, schema, writing))
-    except _TextNeededError:
-        pass
+    return pc.fill_null(pc.if_else(array.is_valid(), _value_text(array, schema, writing), _NULL), "null")
+
+
+_NULL: Final = pa.scalar(None, pa.utf8())
+
+
+def _value_text(array: pa.Array, schema: Schema, writing: Writing) -> pa.StringArray:
+    if schema.name in _MOMENTS:
+        own, number = _MOMENTS[schema.name]
+        return _exact(array, own).cast(number).cast(pa.utf8())
+    if schema.name == s.DECIMAL and not writing.numeric_decimals:
+        return _joined('"', base64_of(unscaled_of(_exact(array, arrow_type(schema)))), '"')
+    if schema.name == s.RECURSIVE and writing.embeds:
+        return _exact(array, pa.utf8())
     match schema.type:
         case Type.STRUCT:
-            text = _struct_text(array, schema, writing)
+            return _struct_text(array, schema, writing)
         case Type.ARRAY:
-            text = _list_text(array, _text(*_items(array, schema, writing), writing), "[", "]")
+            return _list_text(array, _text(*_items(array, schema, writing), writing), "[", "]")
         case Type.MAP:
-            text = _map_text(array, schema, writing)
+            return _map_text(array, schema, writing)
+        case Type.STRING:
+            return _string_text(_exact(array, pa.utf8()))
+        case Type.BYTES if schema.name != s.DECIMAL:
+            return _joined('"', base64_of(array), '"')
         case Type.FLOAT32 | Type.FLOAT64:
-            text = _float_text(array, schema)
-        case _:
-            text = _exact(array, arrow_type(schema)).cast(pa.utf8())
-    return pc.fill_null(pc.if_else(array.is_valid(), text, pa.scalar(None, pa.utf8())), "null")
-
-
-def _plain_text(array: pa.Array) -> pa.StringArray:
-    if pa.types.is_struct(array.type) and not array.null_count:
-        return _json_encoded(array)
-    return pc.utf8_slice_codeunits(_json_encoded(pa.StructArray.from_arrays([array], names=["v"])), _WRAPPED, -1)
-
-
-def _json_encoded(array: pa.StructArray) -> pa.StringArray:
-    import polars as pl
-
-    return pl.Series(pl.from_arrow(array)).struct.json_encode().to_arrow().cast(pa.utf8())
+            return _float_text(array, schema)
+    return _exact(array, arrow_type(schema)).cast(pa.utf8())
 
 
 def _joined(*parts: pa.StringArray | str) -> pa.StringArray:
     return pc.binary_join_element_wise(*(pa.scalar(p) if isinstance(p, str) else p for p in parts), pa.scalar(""))
 
 
+def _string_text(texts: pa.StringArray) -> pa.StringArray:
+    quoted = _joined('"', texts, '"')
+    special = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), False)
+    if not pc.any(special).as_py():
+        return quoted
+    return pc.replace_with_mask(
+        quoted, special, pa.array(map(json_string, texts.filter(special).to_pylist()), pa.utf8())
+    )
+
+
 def _struct_text(array: pa.StructArray, schema: Schema, writing: Writing) -> pa.StringArray:
-    """Neighbouring fields that polars writes go through it together."""
     if not schema.fields:
         return pa.repeat(pa.scalar("{}"), len(array))
-    texts: list[pa.StringArray] = []
-    together: dict[str, pa.Array] = {}
+    parts: list[pa.StringArray | str] = []
     for child, field in zip(array.flatten(), schema.fields, strict=True):
         _check_nulls(child, field.schema, array.null_count, writing)
-        try:
-            together[_writable(field.name)] = _plain(child, field.schema, writing)
-        except _TextNeededError:
-            texts += _members(together)
-            together = {}
-            texts.append(_joined(f"{json_string(field.name)}:", _text(child, field.schema, writing)))
-    texts += _members(together)
-    return _joined("{", pc.binary_join_element_wise(*texts, pa.scalar(",")), "}")
-
-
-def _members(columns: dict[str, pa.Array]) -> list[pa.StringArray]:
-    if not columns:
-        return []
-    struct = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
-    return [pc.utf8_slice_codeunits(_json_encoded(struct), 1, -1)]
+        parts += [f"{',' if parts else '{'}{json_string(field.name)}:", _text(child, field.schema, writing)]
+    return _joined(*parts, "}")
 
 
 def _list_text(array: pa.Array, items: pa.StringArray, opening: str, closing: str) -> pa.StringArray:
@@ -131,48 +122,7 @@ def _float_text(array: pa.Array, schema: Schema) -> pa.StringArray:
     infinite = pc.if_else(pc.greater(floats, 0), pa.scalar('"Infinity"'), pa.scalar('"-Infinity"'))
     special = pc.if_else(pc.is_nan(floats), pa.scalar('"NaN"'), infinite)
     numbers = pc.if_else(finite, floats, pa.scalar(None, floats.type))
-    return pc.if_else(finite, java_numbers(_plain_text(numbers), numbers), special)
-
-
-def _writable(name: str) -> str:
-    """A field's name if it can go to polars: the Arrow C interface ends a name at NUL."""
-    if "\x00" in name:
-        raise _TextNeededError
-    return name
-
-
-def _plain(array: pa.Array, schema: Schema, writing: Writing) -> pa.Array:
-    if schema.name in _MOMENTS:
-        own, number = _MOMENTS[schema.name]
-        return _exact(array, own).cast(number)
-    if schema.name == s.DECIMAL:
-        return _decimal(array, schema, writing)
-    if schema.name == s.RECURSIVE and writing.embeds:
-        raise _TextNeededError
-    match schema.type:
-        case Type.STRUCT:
-            return _struct(array, schema, writing)
-        case Type.ARRAY:
-            values = _plain(*_items(array, schema, writing), writing)
-            return list_of(array, values, pa.field("item", values.type))
-        case Type.MAP:
-            raise _TextNeededError
-        case Type.BYTES:
-            return base64_of(array)
-        case Type.FLOAT32 | Type.FLOAT64:
-            return _float(array, schema)
-    return _exact(array, arrow_type(schema))
-
-
-def _struct(array: pa.Array, schema: Schema, writing: Writing) -> pa.Array:
-    if not schema.fields:
-        raise _TextNeededError
-    plain = []
-    for child, field in zip(array.flatten(), schema.fields, strict=True):
-        _check_nulls(child, field.schema, array.null_count, writing)
-        plain.append(_plain(child, field.schema, writing))
-    fields = [pa.field(_writable(f.name), child.type) for f, child in zip(schema.fields, plain, strict=True)]
-    return struct_of(array, plain, fields)
+    return pc.if_else(finite, java_numbers(numbers), special)
 
 
 def _items(array: pa.Array, schema: Schema, writing: Writing) -> tuple[pa.Array, Schema]:
@@ -196,18 +146,3 @@ def _exact(array: pa.Array, target: Any) -> pa.Array:
         return array.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"Arrow values of type {array.type} do not fit {target}: {error}") from error
-
-
-def _float(array: pa.Array, schema: Schema) -> pa.Array:
-    floats = _exact(array, arrow_type(schema))
-    sizes = pc.abs(floats)
-    plain = pc.or_(pc.equal(sizes, 0), pc.and_(pc.greater_equal(sizes, PLAIN_MIN), pc.less(sizes, PLAIN_MAX)))
-    if pc.all(plain).as_py() is False:
-        raise _TextNeededError
-    return floats
-
-
-def _decimal(array: pa.Array, schema: Schema, writing: Writing) -> pa.Array:
-    if writing.numeric_decimals:
-        raise _TextNeededError
-    return base64_of(unscaled_of(_exact(array, arrow_type(schema))))

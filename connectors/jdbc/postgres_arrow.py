@@ -31,7 +31,7 @@ _FITTING = {
 def is_installed() -> bool:
     """Whether the driver is there; without it rows come through psycopg.
 
-    It is not loaded here: it loads polars, 40 MB, and native code leaves it few types to read.
+    It is not loaded here: it loads polars, 40 MB, where that is installed, and native code leaves it few types to read.
     """
     return all(importlib.util.find_spec(name) is not None for name in ("adbc_driver_manager", "adbc_driver_postgresql"))
 

@@ -7,33 +7,26 @@ what the SQLite drivers of Java write.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.jdbc.zone import fixed_us, instant_us, wall_clock
-
-if TYPE_CHECKING:
-    import polars as pl
+from connectors.jdbc.zone import fixed_us
+from connectors.jdbc.zone_columns import DAY_US, floor_divided, instants_of, walls_of
 
 DAY_MS = 86_400_000
-DAY_US = DAY_MS * 1000
 LEAST_US = -210_866_803_200_000_000
 """PostgreSQL's first timestamp, 4713 BC. What is below came from a value that is no timestamp."""
 NO_TIMESTAMP_US = -(2**63)
 NO_DATE_DAYS = -(2**31)
-_RULES_FROM_US = 4_102_444_800_000_000 - DAY_US
-"""The end of 2099: polars knows each zone's changes up to 2100 only."""
 _LAST_US = 253_402_300_799_999_999
 """The end of the year 9999."""
 _NO_MOMENT = re.compile(r"-?infinity|0000-.*|\d{4}-(?:00-\d\d|\d\d-00).*")
 
-
-_UTC = ZoneInfo("UTC")
 _SPECIAL = "it is infinity or a zero date; see zero.date.handling"
 
 
@@ -109,41 +102,14 @@ def from_wall_clock(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
     Misfit after the year 9999, where zones have no rules, UTC apart.
     """
     numbers = walls.cast(pa.int64())
-    fixed = fixed_us(zone)
-    if fixed is not None:
-        return pc.subtract_checked(numbers, fixed) if fixed else numbers
-    late = _late(numbers, zone)
-    if late is not None:
-        early = pc.if_else(late, pa.scalar(None, pa.int64()), numbers).cast(pa.timestamp("us"))
-        by_rules = _each_once(
-            numbers.filter(late), numbers, lambda us: instant_us(wall_clock(us, _UTC), zone), pa.int64()
-        )
-        return pc.if_else(late, by_rules, from_wall_clock(early, zone))
-    import polars as pl
-
-    naive = pl.Series(values=pl.from_arrow(walls))
-    local = naive.dt.replace_time_zone(zone.key, ambiguous="latest", non_existent="null")
-    result: pl.Series = local.dt.epoch("us")
-    gaps = (local.is_null() & naive.is_not_null()).arg_true().to_list()
-    if gaps:
-        result = result.scatter(gaps, [instant_us(naive[i], zone) for i in gaps])
-    return result.to_arrow().cast(pa.int64())
-
-
-def _late(numbers: pa.Array, zone: ZoneInfo) -> pa.Array | None:
-    """Which rows are too late for polars; None: there are none."""
-    latest = pc.max(numbers).as_py()
-    if latest is None or latest < _RULES_FROM_US:
-        return None
-    if latest > _LAST_US:
+    if fixed_us(zone) is None and _is_after_9999(numbers):
         raise Misfit(f"it is after the year 9999, where {zone.key} has no rules; db.timezone=UTC reads it")
-    return pc.greater_equal(numbers, _RULES_FROM_US)
+    return instants_of(numbers, zone)
 
 
-def _each_once(late: pa.Array, numbers: pa.Array, convert: Callable[[int], object], kind: pa.DataType) -> pa.Array:
-    """`convert` for each distinct late value (such rows mostly share one, 9999-12-31); null for other rows."""
-    distinct = pc.unique(late.drop_null())
-    return pa.array([convert(us) for us in distinct.to_pylist()], kind).take(pc.index_in(numbers, distinct))
+def _is_after_9999(numbers: pa.Array) -> bool:
+    latest = pc.max(numbers).as_py()
+    return latest is not None and latest > _LAST_US
 
 
 def timestamps(array: pa.Array, granularity: str, zone: ZoneInfo, *, cuts: bool = False) -> pa.Array:
@@ -170,11 +136,8 @@ def _nanos(micros: pa.Array) -> pa.Array:
 
 
 def _millis(micros: pa.Array, *, cuts: bool) -> pa.Array:
-    if not cuts:
-        return whole(micros, 1000, "microseconds")
     # Before 1970, too, the earlier millisecond is taken, as in Java.
-    result = pc.divide(micros, 1000)
-    return pc.subtract(result, pc.greater(pc.multiply(result, 1000), micros).cast(pa.int64()))
+    return floor_divided(micros, 1000) if cuts else whole(micros, 1000, "microseconds")
 
 
 def whole(array: pa.Array, divisor: int, lost: str) -> pa.Array:
@@ -259,26 +222,9 @@ def has_zone(text: str) -> bool:
 
 
 def _iso(array: pa.Array, zone: ZoneInfo) -> pa.Array:
-    latest = pc.max(array).as_py()
-    if latest is not None and latest > _LAST_US:
+    if _is_after_9999(array):
         raise Misfit("it is after the year 9999, which ISO text does not hold")
-    fixed = fixed_us(zone)
-    if fixed is not None:
-        return _iso_text(pc.add_checked(array, fixed))
-    late = _late(array, zone)
-    if late is not None:
-        early = _iso(pc.if_else(late, pa.scalar(None, pa.int64()), array), zone)
-        text = _each_once(
-            array.filter(late), array, lambda us: wall_clock(us, zone).isoformat("T", "microseconds"), pa.string()
-        )
-        return pc.if_else(late, text, early)
-    import polars as pl
-
-    aware = pl.Series(values=pl.from_arrow(array.cast(pa.timestamp("us", "UTC"))))
-    return _iso_text(aware.dt.convert_time_zone(zone.key).dt.replace_time_zone(None).to_arrow())
-
-
-def _iso_text(walls: pa.Array) -> pa.Array:
+    walls = walls_of(array, zone)
     return pc.replace_substring(walls.cast(pa.timestamp("us")).cast(pa.string()), " ", "T")
 
 

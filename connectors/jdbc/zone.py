@@ -87,11 +87,11 @@ def unrepeated_us(instant: int, tz: ZoneInfo) -> int:
     """
     now = (EPOCH + timedelta(microseconds=instant)).astimezone(tz)
     low, high = instant, instant + _LONGEST_FOLD_US
-    if _offset(high, tz) >= _offset(low, tz):
+    if offset_us(high, tz) >= offset_us(low, tz):
         return instant
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _offset(middle, tz) < _offset(instant, tz) else (middle, high)
+        low, high = (low, middle) if offset_us(middle, tz) < offset_us(instant, tz) else (middle, high)
     repeated = wall_clock(high, tz)
     return instant_us(repeated - MICROSECOND, tz) if repeated <= now.replace(tzinfo=None) else instant
 
@@ -101,10 +101,11 @@ def day_begin_us(instant: int, tz: ZoneInfo) -> int:
     return instant_us(datetime.combine(wall_clock(instant, tz).date(), time.min), tz)
 
 
-def _offset(instant: int, tz: ZoneInfo) -> timedelta:
+def offset_us(instant: int, tz: ZoneInfo) -> int:
+    """Microseconds that `tz` is ahead of UTC at `instant` microseconds since the epoch."""
     offset = (EPOCH + timedelta(microseconds=instant)).astimezone(tz).utcoffset()
     assert offset is not None
-    return offset
+    return offset // MICROSECOND
 
 
 def wall_clock(instant: int, tz: ZoneInfo) -> datetime:

@@ -19,8 +19,9 @@ from connectors.jdbc.log.binlog_rows import Places, numbers
 from connectors.jdbc.log.binlog_values import ENUM, SET, STRING, LoggedColumn, Read, digit_groups, fraction_bytes
 from connectors.jdbc.mysql_arrow import text_column
 from connectors.jdbc.ragged import PADDING, Fields
-from connectors.jdbc.temporal import DAY_US, NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
+from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
 from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.zone_columns import DAY_US
 
 Mask = npt.NDArray[np.bool_]
 Decode = Callable[[Fields], pa.Array]

@@ -20,8 +20,8 @@ import sqlalchemy as sa
 
 from connectors.jdbc.log.segments import Key
 from connectors.jdbc.query import Edge, Source, select
-from connectors.jdbc.temporal import DAY_US
 from connectors.jdbc.types import Raw
+from connectors.jdbc.zone_columns import DAY_US
 
 _WHOLE: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
 _TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
