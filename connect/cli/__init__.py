@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "poc": "Does this connector fit these data? A report on the user's own source.",
     "reference": "Print every key, metric and command of what is installed here, as Markdown.",
     "status": "A cluster at a glance; --watch keeps looking.",
+    "top": "Every task now: rows a second, lag, CPU, memory, and why it does not move.",
     "validate": "Ask a cluster what is wrong with the configurations in files.",
     "worker": "Run a worker: REST API, connectors and tasks.",
 }

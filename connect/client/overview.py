@@ -25,7 +25,7 @@ class Line:
 def overview(found: Mapping[str, Any]) -> list[Line]:
     """The connectors of GET /connectors?expand=info&expand=status, what needs a person first."""
     lines = [_line(name, parts) for name, parts in found.items()]
-    return sorted(lines, key=lambda line: (_rank(line.state), not line.reason, line.name))
+    return sorted(lines, key=lambda line: (rank(line.state), not line.reason, line.name))
 
 
 def _line(name: str, parts: Mapping[str, Any]) -> Line:
@@ -33,7 +33,7 @@ def _line(name: str, parts: Mapping[str, Any]) -> Line:
     own = status.get("connector", {})
     tasks = status.get("tasks", [])
     states = Counter(task["state"] for task in tasks)
-    state = min([*states, *([own["state"]] if own else [])], key=_rank, default="UNASSIGNED")
+    state = min([*states, *([own["state"]] if own else [])], key=rank, default="UNASSIGNED")
     told = [own, *tasks]
     reason = next((part["reason"] for part in told if part.get("reason")), "")
     trace = next((part["trace"] for part in told if part.get("trace")), "")
@@ -42,5 +42,6 @@ def _line(name: str, parts: Mapping[str, Any]) -> Line:
     return Line(name, str(info.get("type", "")), state, running, plugin, reason or str(trace).partition("\n")[0])
 
 
-def _rank(state: str) -> int:
+def rank(state: str) -> int:
+    """The order of states: what needs a person first."""
     return _WORST.index(state) if state in _WORST else 0

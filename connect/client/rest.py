@@ -143,17 +143,30 @@ class ConnectClient:
         name = quote(config.get("connector.class", "").rpartition(".")[2] or "missing", safe="")
         return self.call("PUT", f"/connector-plugins/{name}/config/validate?notes=true", dict(config))
 
+    def metrics(self, worker: str = "") -> str:
+        """The metrics of a worker of the cluster, by its `host:port`, in Prometheus' text; empty: of the one that is
+        asked. RefusedError: a Java worker. ConnectError: it cannot be reached from here.
+        """
+        url = f"{urlsplit(self.url).scheme}://{worker}" if worker else self.url
+        return self._answer("GET", f"{url}/metrics").decode()
+
     def call(self, method: str, path: str, body: Json = None) -> Json:
         """One request. RefusedError with the cluster's own words; ConnectError when nobody answers."""
-        data = None if body is None else json.dumps(body).encode()
+        text = self._answer(method, self.url + path, None if body is None else json.dumps(body).encode())
+        try:
+            return json.loads(text) if text else None
+        except ValueError as error:
+            raise ConnectError(f"What answers at {self.url} is no Connect worker: it sent no JSON.") from error
+
+    def _answer(self, method: str, url: str, data: bytes | None = None) -> bytes:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
-            self.url + path, data=data, method=method, headers=self._headers
+            url, data=data, method=method, headers=self._headers
         )
         try:
             with urllib.request.urlopen(  # noqa: S310 - the scheme was checked
                 request, timeout=self._timeout_s, context=self._tls
             ) as response:
-                text = response.read()
+                found: bytes = response.read()
         except urllib.error.HTTPError as error:
             raise RefusedError(error.code, _words(error.read(), error.reason)) from error
         except (OSError, ValueError) as error:
@@ -162,10 +175,7 @@ class ConnectClient:
                 f"No worker answers at {self.url}: {reason}.",
                 fix="Name one by --url, by CONNECT_URL, or by a context (connect context).",
             ) from error
-        try:
-            return json.loads(text) if text else None
-        except ValueError as error:
-            raise ConnectError(f"What answers at {self.url} is no Connect worker: it sent no JSON.") from error
+        return found
 
 
 def _path(name: str, *more: str) -> str:

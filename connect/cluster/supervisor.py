@@ -181,8 +181,12 @@ class Supervisor:
             host.kill("was killed: it gave no sign of life")
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """The last metrics of every task, by `name-0`. From any thread."""
-        return {name: dict(f) for tasks in tuple(self._hosts.values()) for name, f in tasks.figures.tasks.items()}
+        """The last metrics of every task and of the host it is in, by `name-0`. From any thread."""
+        return {
+            name: {**figures, **tasks.figures.process, "host_memory_bytes": float(host.resident_bytes())}
+            for host, tasks in tuple(self._hosts.items())
+            for name, figures in tasks.figures.tasks.items()
+        }
 
     def kill_all(self, reason: str) -> None:
         """End every host at once. From any thread."""

@@ -132,7 +132,7 @@ class SinkRunner:
             run.tasks = max(run.tasks, len(status.get("tasks", [])))
             if running_s is None and is_running(status):
                 running_s = now_s
-            figures = scrape(self._sandbox.rest.url, run.name)
+            figures = scrape(self._sandbox.rest, run.name)
             put = int(figures.get("rows_total", 0.0))
             if not run.readings or put > run.readings[-1].rows:
                 run.seconds = now_s - began_s

@@ -106,7 +106,7 @@ class SourceRunner:
                 first_s = first_s if rows else now_s
                 rows = present
                 run.seconds = now_s - first_s
-            figures = scrape(self._sandbox.rest.url, run.name)
+            figures = scrape(self._sandbox.rest, run.name)
             run.readings.append(Reading(now_s - began_s, rows, figures))
             if on_look is not None:
                 on_look(rows)

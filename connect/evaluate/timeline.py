@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from typing import Final
 
-from connect.api.errors import ConnectError
+from connect.client.rest import ConnectClient
+from connect.client.task_lines import figures_of
 
-_PREFIX: Final = "kafka_connect_task_"
-_LIMIT_S: Final = 10.0
 STEPS: Final[Mapping[str, str]] = {
     "poll": "reading the source or Kafka", "convert": "transforms and converters",
     "send": "handing rows to the producer", "put": "the sink's put", "flush": "making rows and offsets durable",
@@ -32,23 +30,13 @@ class Reading:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-def scrape(url: str, connector: str) -> dict[str, float]:
+def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
     """The figures of a connector's tasks by their names without prefix. ConnectError: the worker does not answer."""
-    from prometheus_client.parser import text_string_to_metric_families
-
-    try:
-        with urllib.request.urlopen(f"{url}/metrics", timeout=_LIMIT_S) as answer:  # noqa: S310 - our own worker
-            text = answer.read().decode()
-    except OSError as error:
-        raise ConnectError(f"The worker's metrics cannot be read: {error}.") from error
     found: dict[str, float] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            if sample.labels.get("connector") != connector or not sample.name.startswith(_PREFIX):
-                continue
-            name = sample.name.removeprefix(_PREFIX)
-            before = found.get(name, 0.0)
-            found[name] = max(before, sample.value) if "lag" in name else before + sample.value
+    for (name, _), figures in figures_of(rest.metrics()).items():
+        for figure, value in figures.items() if name == connector else ():
+            before = found.get(figure, 0.0)
+            found[figure] = max(before, value) if "lag" in figure else before + value
     return found
 
 

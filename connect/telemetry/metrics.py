@@ -71,6 +71,10 @@ TASK_METRICS: Final = (
                "Topic partitions the sink task reads."),
     TaskMetric("last_flush_epoch_s", "kafka_connect_task_last_flush_timestamp_seconds", "gauge", "seconds",
                "When offsets were last made durable, as Unix time."),
+    TaskMetric("host_cpu_s_total", "kafka_connect_task_host_cpu_seconds_total", "counter", "seconds",
+               "CPU time of the task host that the task is in, which it may share with other tasks."),
+    TaskMetric("host_memory_bytes", "kafka_connect_task_host_memory_bytes", "gauge", "bytes",
+               "Memory of the task host that the task is in, as task.host.memory.limit counts it."),
 )  # fmt: skip
 _BY_FIGURE: Final = {metric.figure: metric for metric in TASK_METRICS}
 

@@ -273,8 +273,12 @@ def test_words_about_runs_that_ended_are_ignored(bench):
 def test_figures_are_those_of_all_hosts(bench):
     for run, name in ((1, "a"), (2, "b")):
         host = bench.start(run, name)
-        host.listener.said(host, Figures({f"{name}-0": {"rows_total": run}}))
-    assert bench.supervisor.figures() == {"a-0": {"rows_total": 1}, "b-0": {"rows_total": 2}}
+        host.memory = 1000.0 * run
+        host.listener.said(host, Figures({f"{name}-0": {"rows_total": run}}, {"host_cpu_s_total": 0.5 * run}))
+    assert bench.supervisor.figures() == {
+        "a-0": {"rows_total": 1, "host_cpu_s_total": 0.5, "host_memory_bytes": 1000.0},
+        "b-0": {"rows_total": 2, "host_cpu_s_total": 1.0, "host_memory_bytes": 2000.0},
+    }
 
 
 def test_a_call_that_hangs_is_answered_with_an_error_and_others_are_asked_again(bench):
