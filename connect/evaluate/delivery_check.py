@@ -1,12 +1,12 @@
-"""Check 8: the connector is killed at random moments, and its rows are compared with those of a run in peace."""
+"""Check 8: a run with kills and a pause of the broker, whose rows are compared with those of a run in peace."""
 
 from __future__ import annotations
 
-import random
-import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from connect.evaluate.comparison import Comparison, as_far_as, compare
+from connect.evaluate.faults import Struck, in_words, least_s, plan_faults, table_of
 from connect.evaluate.options import Options
 from connect.evaluate.result import Check, Outcome, Setting, Table
 from connect.evaluate.sandbox import Sandbox
@@ -15,25 +15,6 @@ from connect.evaluate.topic_rows import TopicRows
 
 NUMBER = 8
 NAME = "Delivery under kills"
-SECONDS_A_KILL = 3.0
-"""Offsets are stored every second, so between two kills some are."""
-
-
-@dataclass(slots=True)
-class Kills:
-    """Kills task hosts when so many rows are there. `at_rows` is sorted."""
-
-    sandbox: Sandbox
-    at_rows: list[int]
-    began_s: float = field(default_factory=time.monotonic)
-    done: list[tuple[int, float, int]] = field(default_factory=list)
-    """Rows in the topics, seconds since the start, processes killed."""
-
-    def look(self, rows: int) -> None:
-        """Kill when the next moment has come."""
-        if self.at_rows and rows >= self.at_rows[0] and (killed := self.sandbox.kill_task_hosts()):
-            self.at_rows.pop(0)
-            self.done.append((rows, time.monotonic() - self.began_s, killed))
 
 
 def check_delivery(
@@ -45,12 +26,13 @@ def check_delivery(
     options: Options,
     exactly_once: bool,
 ) -> Check:
-    """Run the source once more under kills. `peace`: a run that nothing disturbed, `peaceful` its rows. `exactly_once`:
-    what the configuration asks for, so that a row that comes twice breaks it.
+    """Run the source once more under faults. `peace`: a run that nothing disturbed, `peaceful` its rows.
+
+    `exactly_once`: what the configuration asks for, so that a row that comes twice breaks it.
     """
-    kills = Kills(sandbox, kill_moments(peaceful.count, options))
-    least_s = _least_s(options)
-    run = runner.run("kills", kills.look, rows_per_second=peaceful.count / least_s, further_s=least_s)
+    faults = plan_faults(sandbox, peaceful.count, options, least=1)
+    slow_s = least_s(options)
+    run = runner.run("kills", faults.look, rows_per_second=peaceful.count / slow_s, further_s=slow_s)
     rows = run.rows(sandbox)
     # Where a run did not come to the end of the data, what the other one has behind that place tells nothing.
     expected = peaceful if run.is_complete else as_far_as(peaceful, rows)
@@ -60,35 +42,17 @@ def check_delivery(
         # The source may have been written to between the runs.
         later = runner.run("later", further_s=options.duration_s)
         told = compare(expected, found, later=later.rows(sandbox))
-    figures = {"kills": len(kills.done), "lost_rows": told.lost, "repeated_rows": told.duplicate}
-    return replace(_judged(run, told, kills, exactly_once=exactly_once), figures=figures)
+    figures = {"faults": len(faults.done), "lost_rows": told.lost, "repeated_rows": told.duplicate}
+    return replace(_judged(run, told, faults.done, exactly_once=exactly_once), figures=figures)
 
 
-def kill_moments(rows: int, options: Options) -> list[int]:
-    """At how many rows the task is killed: drawn, one from each part of the run, none before the first row. Pure."""
-    draw = random.Random(options.seed)
-    part = rows * 0.9 / max(1, options.crashes)
-    return [max(1, round(part * (number + draw.random()))) for number in range(options.crashes)]
-
-
-def _least_s(options: Options) -> float:
-    """How long a run under kills takes at least: a source that is done at once could be killed at its end alone."""
-    return min(options.duration_s / 2, SECONDS_A_KILL * (options.crashes + 1))
-
-
-def _judged(run: SourceRun, found: Comparison, kills: Kills, *, exactly_once: bool) -> Check:
-    columns = ("kill", "rows in Kafka", "after", "task hosts killed")
-    table = Table(
-        "Every kill", columns,
-        [(str(i), f"{rows:,}", f"{s:.1f} s", str(n)) for i, (rows, s, n) in enumerate(kills.done, 1)],
-    )  # fmt: skip
-    tables = (_counts(found), table)
+def _judged(run: SourceRun, found: Comparison, done: Sequence[Struck], *, exactly_once: bool) -> Check:
+    tables = (_counts(found), table_of(done, "rows in Kafka"))
     if run.failure is not None:
-        return Check(NUMBER, NAME, Outcome.FAIL, f"The task failed for good after a kill: {run.failure}", tables)
-    k = len(kills.done)
-    seen = f"{k} kill{'' if k == 1 else 's'} of the task, {found.expected:,} rows"
-    if not k or not found.found:
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "The run was over before the first kill.", tables)
+        return Check(NUMBER, NAME, Outcome.FAIL, f"The task failed for good after a fault: {run.failure}", tables)
+    seen = f"{in_words(done)}, {found.expected:,} rows"
+    if not done or not found.found:
+        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "The run was over before the first fault.", tables)
     if defects := _wrong_rows(found):
         text = (
             f"{seen}: {found.lost:,} rows lost, {found.changed:,} changed, {found.invented:,} invented, "

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import secrets
+import signal
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -93,6 +96,23 @@ class Sandbox:
                     host.kill()
                     killed += 1
         return killed
+
+    def pause_broker(self, pause_s: float) -> bool:
+        """Let the broker answer nobody for so long, as one that collects garbage or swaps; False: there is none."""
+        pid = self.kafka.pid
+        if pid is None:
+            return False
+        os.kill(pid, signal.SIGSTOP)
+        # Whoever watches the run waits for the broker, so another thread lets it go on.
+        resume = threading.Timer(pause_s, self._resume_broker, (pid,))
+        resume.daemon = True
+        resume.start()
+        return True
+
+    def _resume_broker(self, pid: int) -> None:
+        if self.kafka.pid == pid:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def log_path(self) -> Path:
         """The worker's log."""

@@ -1,45 +1,23 @@
-"""Check 8 of a sink: it is killed at drawn moments, and the rows of its target are compared with a run in peace."""
+"""Check 8 of a sink: a run with kills and a pause of the broker, whose target is compared with that of one in peace.
+
+Faults come by the clock and not by rows: rows show when they are committed, and a kill right then finds nothing under
+way.
+"""
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from connect.evaluate.delivery_check import NAME, NUMBER, SECONDS_A_KILL
+from connect.evaluate.delivery_check import NAME, NUMBER
+from connect.evaluate.faults import Struck, in_words, least_s, plan_faults, table_of
 from connect.evaluate.options import Options
 from connect.evaluate.result import Check, Outcome, Table
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.sink_checks import KEEPS_ROWS, expected_rows
 from connect.evaluate.sink_run import SinkRun, SinkRunner
-
-
-@dataclass(slots=True)
-class TimedKills:
-    """Kills task hosts so many seconds after the tasks began to run. `at_s` is sorted."""
-
-    sandbox: Sandbox
-    at_s: list[float]
-    done: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds since the tasks run, processes killed."""
-
-    def look(self, since_s: float) -> None:
-        """Kill when the next moment has come."""
-        if self.at_s and since_s >= self.at_s[0] and (killed := self.sandbox.kill_task_hosts()):
-            self.at_s.pop(0)
-            self.done.append((since_s, killed))
-
-
-def moments_s(length_s: float, options: Options) -> list[float]:
-    """When the tasks are killed: drawn, one from each part of the run. Pure.
-
-    By the clock and not by rows: rows show when they are committed, and a kill right then finds nothing under way.
-    """
-    draw = random.Random(options.seed)
-    part = length_s * 0.9 / max(1, options.crashes)
-    return [part * (number + draw.random()) for number in range(options.crashes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,35 +47,33 @@ def check_sink_delivery(
     """Run the sink once more under kills. `peaceful`: a run that nothing disturbed."""
     if not any(peaceful.committed.values()):
         return Check(NUMBER, NAME, Outcome.NOT_TESTED, f"{KEEPS_ROWS}, so that kills show nothing.")
-    length_s = min(options.duration_s / 2, SECONDS_A_KILL * (options.crashes + 1))
-    kills = TimedKills(sandbox, moments_s(length_s, options))
+    length_s = least_s(options)
+    faults = plan_faults(sandbox, length_s, options)
     began_s = time.monotonic()
-    run = runner.run("kills", kills.look, slow_s=length_s, until=peaceful.committed)
+    run = runner.run("kills", faults.look, slow_s=length_s, until=peaceful.committed)
     found = compare_targets(peaceful, run, sample["kept"])
-    return judge_sink_delivery(run, found, kills.done, time.monotonic() - began_s)
+    return judge_sink_delivery(run, found, faults.done, time.monotonic() - began_s)
 
 
-def judge_sink_delivery(run: SinkRun, found: TargetComparison, done: list[tuple[float, int]], took_s: float) -> Check:
+def judge_sink_delivery(run: SinkRun, found: TargetComparison, done: Sequence[Struck], took_s: float) -> Check:
     """What the comparison says of the sink. Pure."""
     counts = Table(
         "Rows of the target against a run in peace",
         ("expected", "found", "lost", "twice"),
         [tuple(f"{number:,}" for number in (found.expected, found.found, found.lost, found.duplicate))],
     )
-    rows = [(str(number), f"{at_s:.1f} s", str(killed)) for number, (at_s, killed) in enumerate(done, 1)]
-    tables = (counts, Table("Every kill", ("kill", "after", "task hosts killed"), rows))
     return replace(
-        _outcome(run, found, done, took_s), tables=tables,
-        figures={"kills": len(done), "lost_rows": found.lost, "repeated_rows": found.duplicate},
+        _outcome(run, found, done, took_s), tables=(counts, table_of(done, "seconds of the tasks")),
+        figures={"faults": len(done), "lost_rows": found.lost, "repeated_rows": found.duplicate},
     )  # fmt: skip
 
 
-def _outcome(run: SinkRun, found: TargetComparison, done: list[tuple[float, int]], took_s: float) -> Check:
+def _outcome(run: SinkRun, found: TargetComparison, done: Sequence[Struck], took_s: float) -> Check:
     if run.failure is not None:
-        return Check(NUMBER, NAME, Outcome.FAIL, f"The sink failed for good after a kill: {run.failure}")
-    seen = f"{len(done)} kill{'' if len(done) == 1 else 's'} of the task, {found.expected:,} rows"
+        return Check(NUMBER, NAME, Outcome.FAIL, f"The sink failed for good after a fault: {run.failure}")
+    seen = f"{in_words(done)}, {found.expected:,} rows"
     if not done or not found.found:
-        text = f"Nothing was committed under kills in {took_s:.0f} s." if done else "The run was over before a kill."
+        text = f"Nothing was committed under faults in {took_s:.0f} s." if done else "The run was over before a fault."
         return Check(NUMBER, NAME, Outcome.NOT_TESTED, text)
     if found.lost:
         text = f"{seen}: {found.lost:,} lost, {found.duplicate:,} twice."

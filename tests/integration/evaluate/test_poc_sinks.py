@@ -52,7 +52,7 @@ def test_a_clean_sink_gives_no_warning(checks):
     assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
     assert [check.number for check in found.values()] == [1, 2, 3, 4, 5, 7, 8, 9]
     assert "20,000 committed records" in found["Round trip"].summary
-    assert "2 kills of the task, 20,000 rows" in found["Delivery under kills"].summary
+    assert "2 kills of the task and 1 pause of the broker, 20,000 rows" in found["Delivery under kills"].summary
 
 
 def test_a_sink_that_drops_one_row_of_ten_thousand_is_found(checks):

@@ -7,9 +7,7 @@ from operator import or_
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.evaluate.delivery_check import kill_moments
 from connect.evaluate.estimate import Load, judge_load
-from connect.evaluate.options import Options
 from connect.evaluate.page_check import missing_rows
 from connect.evaluate.prices import Prices, read_prices
 from connect.evaluate.result import Outcome
@@ -89,14 +87,6 @@ def test_a_rate_leaves_out_the_warm_up_and_the_rest_behind_the_last_row():
 def test_steps_are_told_the_longest_first():
     found = shares([Reading(0, 1, {"poll_seconds_total": 1.0, "send_seconds_total": 3.0, "put_seconds_total": 0.0})])
     assert list(found.items()) == [("send", 3.0), ("poll", 1.0)]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_kills_are_spread_over_the_run_and_none_is_before_the_first_row_or_near_the_end(seed):
-    moments = kill_moments(1000, Options(crashes=3, seed=seed))
-    assert [moment // 300 for moment in moments] == [0, 1, 2]
-    assert moments[0] >= 1
-    assert kill_moments(1, Options(crashes=2, seed=seed)) == [1, 1]
 
 
 @pytest.mark.parametrize(

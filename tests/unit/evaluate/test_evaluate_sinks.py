@@ -9,12 +9,12 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
+from connect.evaluate.faults import KILL, Struck
 from connect.evaluate.made_records import VALUE, made_records, made_row
-from connect.evaluate.options import Options
 from connect.evaluate.result import Outcome
 from connect.evaluate.schema_change import FIELD, changed_records, has_registry, judge_schema_change
 from connect.evaluate.sink_checks import expected_rows, judge_round_trip
-from connect.evaluate.sink_delivery import compare_targets, judge_sink_delivery, moments_s
+from connect.evaluate.sink_delivery import compare_targets, judge_sink_delivery
 from connect.evaluate.sink_records import newest_spans, wanted_topics
 from connect.evaluate.sink_run import SinkRun
 from connect.evaluate.timeline import Reading
@@ -93,14 +93,9 @@ def test_rows_of_a_killed_run_are_compared_as_far_as_it_has_committed(killed, lo
 @pytest.mark.parametrize(("is_once", "outcome"), [(True, Outcome.FAIL), (False, Outcome.WARN)])
 def test_a_repeated_row_breaks_a_promise_where_there_is_one(is_once, outcome):
     killed = run("abcdefghijj", is_once=is_once)
-    told = judge_sink_delivery(killed, compare_targets(run("abcdefghij"), killed, KEPT), [(1.0, 1)], 5.0)
+    struck = [Struck(KILL, 1.0, 1.0, "")]
+    told = judge_sink_delivery(killed, compare_targets(run("abcdefghij"), killed, KEPT), struck, 5.0)
     assert (told.outcome, told.defects) == (outcome, {"duplicate"})
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_kills_by_the_clock_are_one_in_each_part_of_the_run(seed):
-    moments = moments_s(10.0, Options(crashes=3, seed=seed))
-    assert [int(moment // 3) for moment in moments] == [0, 1, 2]
 
 
 def test_topics_are_those_that_are_named_or_match():
