@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from connect.api.errors import ConnectError
+from connect.api.findings import Aspect
 from connect.client.manifests import Manifest
 from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.config_checks import check_config
 from connect.evaluate.delivery_check import NAME as DELIVERY
+from connect.evaluate.examination import examine
 from connect.evaluate.options import Options
 from connect.evaluate.progress import Progress
 from connect.evaluate.result import Check, Outcome
@@ -57,7 +59,10 @@ def check_sink(
             probe.remove()
     try:
         # Where there is a target apart, what the connector tries out to check its rights is tried out there.
-        progress.note(*check_config(sandbox.rest, config if target_error else {**probe.config, "name": manifest.name}))
+        tried = config if target_error else {**probe.config, "name": manifest.name}
+        checked, reach = check_config(sandbox.rest, tried)
+        found = examine(ConnectorSettings(settings.worker, tried))
+        progress.note(checked, found.added_to(reach, Aspect.REACH))
     finally:
         if target_error is None:
             probe.remove()

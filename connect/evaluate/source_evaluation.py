@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from connect.api.errors import ConnectError
+from connect.api.findings import Aspect
 from connect.client.manifests import Manifest
 from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.config_checks import check_config, with_statement_limit
 from connect.evaluate.delivery_check import check_delivery
 from connect.evaluate.estimate import NAME, NUMBER, Load, judge_load
+from connect.evaluate.examination import examine
 from connect.evaluate.options import Options
 from connect.evaluate.progress import Progress
 from connect.evaluate.result import Check, Outcome
-from connect.evaluate.sample_checks import DISCOVER, check_sample
+from connect.evaluate.sample_checks import CURSOR, DISCOVER, check_sample
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.schema_change import SCHEMA_CHANGE
 from connect.evaluate.source_run import SourceRun, SourceRunner
@@ -36,14 +38,16 @@ RUN: Final = (7, THROUGHPUT)
 def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progress: Progress) -> SourceRun | None:
     """Run them; the run in peace, whose topics are kept, or None where it did not come to that."""
     config = {**manifest.config, "name": manifest.name}
-    progress.note(*check_config(sandbox.rest, config))
+    checked, reach = check_config(sandbox.rest, config)
+    found = examine(ConnectorSettings(dict(sandbox.worker_properties), config))
+    progress.note(checked, found.added_to(reach, Aspect.REACH))
     if progress.has_failed:
         return None
     definitions = connector_plugin(Catalog.installed(), config).config.definitions()
     config = with_statement_limit(sandbox.rest, config, definitions, options.duration_s)
     settings = ConnectorSettings(dict(sandbox.worker_properties), dict(config))
     sampled = check_sample(settings, options.sample_rows, options.duration_s, show_values=options.show_values)
-    progress.note(*sampled)
+    progress.note(*(found.added_to(check, Aspect.CURSOR) if check.number == CURSOR[0] else check for check in sampled))
     if progress.outcome_of(DISCOVER[0]) is not Outcome.PASS:
         return None
     try:

@@ -33,6 +33,11 @@ def open_client(config: BigQuerySinkConfig) -> Any:
     return bigquery.Client(project=project, credentials=credentials, client_options=options)
 
 
+def account_of(config: BigQuerySinkConfig) -> str:
+    """The address of the account that asks, or a word for it where its credentials do not tell."""
+    return getattr(_credentials(config), "service_account_email", "") or "ACCOUNT"
+
+
 def open_storage(config: BigQuerySinkConfig) -> StorageWriter:
     """The Storage Write API of a configuration; nothing is asked of it yet."""
     from google.cloud.bigquery_storage_v1 import BigQueryWriteClient

@@ -34,6 +34,10 @@ class RefusedJobError(ConnectError):
     """BigQuery does not take this statement or these rows as they are; fewer rows may be taken."""
 
 
+class RefusedAccessError(ConfigError):
+    """The account lacks a role."""
+
+
 @contextmanager
 def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
     """Turn the errors of Google's client into ours; `doing` says what was being done."""
@@ -79,7 +83,7 @@ def _api_error(where: str, doing: str, error: Any) -> ConnectError:
                 fix="Create the dataset, or name another one.",
             )
         case HTTPStatus.FORBIDDEN if reasons.isdisjoint(_RETRIABLE_REASONS):
-            return ConfigError(
+            return RefusedAccessError(
                 f"{where} refused access, {doing}: {error.message}",
                 key="keyfile",
                 fix="Give the account the roles BigQuery Data Editor on the dataset and BigQuery Job User on the "

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connect.api.findings import Aspect, Finding, Weight
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import key_column_problem
+from connectors.bigquery.errors import RefusedAccessError
 from connectors.bigquery.paths import Path, Root
 from connectors.bigquery.table_schema import REPEATED, Columns, ColumnType, by_name
 from connectors.bigquery.warehouse import Warehouse
 from connectors.bigquery.window import PARTITIONABLE
 
+_DATA_EDITOR = 'GRANT `roles/bigquery.dataEditor` ON SCHEMA `{project}`.`{dataset}` TO "serviceAccount:{account}";'
+_JOB_USER = (
+    "gcloud projects add-iam-policy-binding {project} --member=serviceAccount:{account} --role=roles/bigquery.jobUser"
+)
 _NO_ORDER = frozenset({ColumnType.JSON, ColumnType.GEOGRAPHY, ColumnType.RECORD})
 
 
@@ -28,6 +35,19 @@ def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
     problems = [problem for topic in config.topics for problem in _of_topic(config, warehouse, topic)]
     if problems:
         raise ConfigError(problems)
+
+
+def missing_roles(config: BigQuerySinkConfig, warehouse: Warehouse, account: str) -> Iterator[Finding]:
+    """What the account may not do, with what gives it the role. `account`: its address."""
+    tries = (
+        (warehouse.look, _DATA_EDITOR.format(project=config.project, dataset=config.dataset, account=account)),
+        (partial(warehouse.scanned_bytes, "SELECT 1"), _JOB_USER.format(project=config.project, account=account)),
+    )
+    for attempt, remedy in tries:
+        try:
+            attempt()
+        except RefusedAccessError as error:
+            yield Finding(Aspect.REACH, error.message, remedy, Weight.FAILS)
 
 
 def _of_topic(config: BigQuerySinkConfig, warehouse: Warehouse, topic: str) -> Iterator[ConfigProblem]:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from connect.api.bulk import BulkSinkContext
@@ -14,16 +14,17 @@ from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.findings import Finding
 from connect.api.records import Batch, TopicPartition
 from connectors.bigquery.bulk import BigQueryBulkWriter
-from connectors.bigquery.client import open_warehouse
+from connectors.bigquery.client import account_of, open_warehouse
 from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.given_up import given_up
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane, first_pending
 from connectors.bigquery.merging import Role
-from connectors.bigquery.preflight import check
+from connectors.bigquery.preflight import check, missing_roles
 from connectors.bigquery.target import Targets
 from connectors.bigquery.trial import TrialDataset
 from connectors.bigquery.warehouse import Warehouse
@@ -48,6 +49,15 @@ class BigQuerySinkConnector:
         try:
             with warehouse.within(deadline):
                 check(self._config, warehouse)
+        finally:
+            warehouse.close()
+
+    def examine(self, deadline: Deadline) -> Iterator[Finding]:
+        """The roles that lack, with what gives them."""
+        warehouse = open_warehouse(self._config)
+        try:
+            with warehouse.within(deadline):
+                yield from missing_roles(self._config, warehouse, account_of(self._config))
         finally:
             warehouse.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 import struct
 import threading
@@ -57,10 +58,29 @@ _SECOND_NODE: Final = 0.1
 A node that lives waits for a replica that has died until it hears of that death, which takes up to 20 s.
 """
 _AGREEMENT_S: Final = 1.0
+_REFUSED: Final = re.compile(r"User (\S+) has no (\w+) permission on <(all keyspaces|keyspace|table) ?([^>]*)>")
 
 
 class TableGoneError(ConnectError):
     """The server refuses a statement about a table: it is not there, or not as it was."""
+
+
+class MissingRightError(ConnectError):
+    """The user lacks a right. `grant`: the statement that gives it; empty where the server does not say which."""
+
+    def __init__(self, message: str, grant: str) -> None:
+        super().__init__(message, key="username", fix=grant or "Grant the user SELECT on it.")
+        self.grant = grant
+
+
+def grant_of(message: str) -> str:
+    """The GRANT that a refusal asks for, out of the server's words. Pure."""
+    found = _REFUSED.search(message)
+    if found is None:
+        return ""
+    user, permission, kind, resource = found.groups()
+    named = ".".join(f'"{part}"' for part in resource.split(".", 1)) if resource else ""
+    return f"GRANT {permission} ON {kind.upper()} {named}".rstrip() + f' TO "{user}";'
 
 
 @contextmanager
@@ -83,7 +103,7 @@ def translated(doing: str) -> Iterator[None]:
             fix="Check username and password.",
         ) from error  # fmt: skip
     except Unauthorized as error:
-        raise ConnectError(f"Failed {doing}: {error}", key="username", fix="Grant the user SELECT on it.") from error
+        raise MissingRightError(f"Failed {doing}: {error}", grant_of(str(error))) from error
     except InvalidRequest as error:
         raise TableGoneError(f"Failed {doing}: {error}") from error
     except _AWAY as error:

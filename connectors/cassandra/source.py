@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
+from connect.api.findings import Aspect, Finding, Weight
 from connectors.cassandra.bulk import CassandraBulkReader, plan_tables
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
 from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
+from connectors.cassandra.session import Database, MissingRightError
+from connectors.cassandra.statements import quoted
 from connectors.cassandra.task import CassandraSourceTask
 
 
@@ -45,6 +47,22 @@ class CassandraSourceConnector:
     def bulk_reader(self) -> CassandraBulkReader:
         """Reads those ranges."""
         return CassandraBulkReader(self._config)
+
+    def examine(self, deadline: Deadline) -> Iterator[Finding]:
+        """The tables that the user may not read, each with its GRANT."""
+        database = Database(self._config)
+        try:
+            for table in chosen_tables(read_schemas(database), self._config):
+                if deadline.expired:
+                    return
+                key = ", ".join(quoted(column.name) for column in table.partition_key)
+                query = f"SELECT {key} FROM {quoted(table.keyspace)}.{quoted(table.name)} LIMIT 1"  # noqa: S608 - quoted
+                try:
+                    database.rows(query, doing=f"reading table {table.title}")
+                except MissingRightError as error:
+                    yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
+        finally:
+            database.close()
 
     def task(self, config: Mapping[str, str]) -> CassandraSourceTask:
         """A task, not yet connected."""

@@ -18,6 +18,7 @@ from connectors.jdbc.log import mysql_reader, pg_slot, repeats
 from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.query_shape import describe_query
+from connectors.jdbc.rights import missing_rights
 from connectors.jdbc.tables import TableFilter, TableName, same_topic
 from connectors.jdbc.types import ColumnPlan, Raw
 
@@ -89,9 +90,10 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         try:
             shape = shapes[table] = _readable(database, table, config)
         except ConnectError as error:
-            refused[table] = f"{error.message} {error.fix or 'Grant SELECT on it.'}"
             # PostgreSQL answers nothing more in a transaction in which a statement failed.
             database.end_transaction()
+            grants = " ".join(right.statement for right in missing_rights(database, config, [table]) if right.table)
+            refused[table] = f"{error.message} {grants or error.fix or 'Grant SELECT on it.'}"
         else:
             yield from _cursor_problems(table, shape, config, database.dialect_name)
     if config.mode == "log":

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
+from connect.api.findings import Finding
 from connectors.jdbc.bulk import BulkPlanning, JdbcBulkReader
 from connectors.jdbc.catalog import choose_tables, list_tables
 from connectors.jdbc.check import check
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
+from connectors.jdbc.examination import findings
 from connectors.jdbc.tables import parts_to_text, share_out, to_text
 from connectors.jdbc.task import JdbcSourceTask
 from connectors.jdbc.url import family
@@ -74,6 +76,10 @@ class JdbcSourceConnector:
         if self._config.mode != "log" or family(self._config.connection_url) != "postgresql":
             return None
         return f"replication slot {self._config.slot_name}"
+
+    def examine(self, deadline: Deadline) -> Iterator[Finding]:
+        """Rights that lack, with their GRANTs, and rows that the cursor does not see."""
+        return findings(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:
         """A task over the tables of one of `task_configs`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from connect.api.bulk import BulkSinkContext
@@ -12,12 +12,14 @@ from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.findings import Finding
 from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
 from connectors.s3.build import ConfluentPlan, Plan
 from connectors.s3.bulk import S3BulkWriter
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.files import PartitionFiles
+from connectors.s3.policy import missing_rights
 from connectors.s3.reaches import Reaches
 from connectors.s3.store import Bucket
 from connectors.s3.trial import TrialObjects
@@ -39,6 +41,10 @@ class S3SinkConnector:
     def check(self, deadline: Deadline) -> None:
         """List, create, create again and delete a probe object. ConfigError names what to change."""
         check_bucket(ConfluentPlan(self._config), deadline)
+
+    def examine(self, deadline: Deadline) -> Iterator[Finding]:
+        """The rights that lack, with the policy that gives them."""
+        return missing_rights(ConfluentPlan(self._config), deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """The same configuration for each task."""

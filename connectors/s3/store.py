@@ -39,6 +39,10 @@ _RETRIABLE_CODES: Final = frozenset(
 )
 
 
+class RefusedAccessError(ConfigError):
+    """The store knows the account, which may not do this, or does not know it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Upload:
     """An object to create."""
@@ -275,7 +279,7 @@ class Bucket:
         if code == "NoSuchBucket" or (status.startswith("404") and not code):
             return ConfigError(f"{where} does not exist.", key="s3.bucket.name", fix="Create it, or name another one.")
         if status.startswith(("401", "403")):
-            return ConfigError(
+            return RefusedAccessError(
                 f"{where} refused access ({what}).",
                 key="aws.access.key.id",
                 fix="Check aws.access.key.id and aws.secret.access.key, and that they may list, get and put "

@@ -88,6 +88,21 @@ def drop_slot(database: Database, name: str) -> None:
         database.connection.commit()
 
 
+def may_replicate(database: Database) -> bool:
+    """Whether the user may read the server's log."""
+    right = sa.text(
+        "SELECT rolreplication OR rolsuper OR EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolname IN "
+        "('rds_replication', 'rds_superuser', 'cloudsqlsuperuser') AND pg_has_role(current_user, r.oid, 'member')) "
+        "FROM pg_catalog.pg_roles WHERE rolname = current_user"
+    )
+    return bool(database.scalar(right, "asking for the user's rights"))
+
+
+def has_publication(database: Database, name: str) -> bool:
+    """Whether there is a publication of this name."""
+    return _publication(database, name) is not None
+
+
 def problems(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> Iterator[ConfigProblem]:
     """What keeps the log from being read, each with its fix. Changes nothing."""
     yield from _server_problems(database, config)
@@ -287,13 +302,8 @@ def _server_problems(database: Database, config: JdbcSourceConfig) -> Iterator[C
             f"mode=log needs wal_level=logical, and the server has {level}: set it (ALTER SYSTEM SET wal_level = "
             "logical) and restart the server; on Amazon RDS set rds.logical_replication=1.",
         )
-    right = sa.text(
-        "SELECT rolreplication OR rolsuper OR EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolname IN "
-        "('rds_replication', 'rds_superuser', 'cloudsqlsuperuser') AND pg_has_role(current_user, r.oid, 'member')), "
-        "current_user FROM pg_catalog.pg_roles WHERE rolname = current_user"
-    )
-    (allowed, user), *_ = database.rows(right, "asking for the user's rights")
-    if not allowed:
+    if not may_replicate(database):
+        user = database.scalar(sa.text("SELECT current_user"), "asking for the user's name")
         yield ConfigProblem(
             "connection.user",
             f"User {user} has no right to replicate: ALTER ROLE {_quoted(str(user))} REPLICATION (on Amazon RDS: GRANT "

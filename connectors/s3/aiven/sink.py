@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
+from connect.api.findings import Finding
 from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.aiven.plan import AivenPlan
+from connectors.s3.policy import missing_rights
 from connectors.s3.sink import S3SinkTask, check_bucket
 
 
@@ -21,6 +23,10 @@ class AivenS3SinkConnector:
     def check(self, deadline: Deadline) -> None:
         """List, create, create again and delete a probe object. ConfigError names what to change."""
         check_bucket(AivenPlan(self._config), deadline)
+
+    def examine(self, deadline: Deadline) -> Iterator[Finding]:
+        """The rights that lack, with the policy that gives them."""
+        return missing_rights(AivenPlan(self._config), deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """The same configuration for each task."""

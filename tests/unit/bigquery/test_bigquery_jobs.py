@@ -11,7 +11,7 @@ from google.api_core import exceptions as api
 from google.auth.exceptions import RefreshError
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.bigquery.errors import RefusedJobError, job_error, translated
+from connectors.bigquery.errors import RefusedAccessError, RefusedJobError, job_error, translated
 from connectors.bigquery.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.warehouse import LIFE_LABEL, Warehouse
 
@@ -151,7 +151,7 @@ def test_a_stop_ends_the_wait_for_a_job():
     [
         (api.NotFound("Not found: Dataset p:d"), ConfigError, "p.d does not exist"),
         (api.NotFound("Not found: Table p:d.dataset"), RetriableError, "Not found: Table"),
-        (api.Forbidden("Access Denied", errors=[{"reason": "accessDenied"}]), ConfigError, "BigQuery Data Editor"),
+        (api.Forbidden("No", errors=[{"reason": "accessDenied"}]), RefusedAccessError, "BigQuery Data Editor"),
         (api.Forbidden("Quota", errors=[{"reason": "quotaExceeded"}]), RetriableError, "Quota"),
         (api.Forbidden("Slow", errors=[{"reason": "rateLimitExceeded"}]), RetriableError, "Slow"),
         (api.TooManyRequests("429"), RetriableError, "429"),

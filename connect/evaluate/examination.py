@@ -1,0 +1,94 @@
+"""What a connector itself finds out about its user's data (`connect.api.findings`), and the checks it belongs to.
+
+Runs as `python -m connect.evaluate.examination` in a process of its own: settings come on standard input as JSON, the
+findings go out as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.findings import Aspect, ExaminingConnector, Finding, Weight
+from connect.evaluate.children import asked_of, reason_of
+from connect.evaluate.result import Check, Outcome, Table
+from connect.runtime.connector_settings import ConnectorSettings
+
+LIMIT_S: Final = 30.0
+_ORDER: Final = (Outcome.NOT_TESTED, Outcome.PASS, Outcome.WARN, Outcome.FAIL)
+_OUTCOMES: Final = {Weight.TOLD: Outcome.PASS, Weight.WARNS: Outcome.WARN, Weight.FAILS: Outcome.FAIL}
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """`findings`: what was found. `broken`: why there may be more; None: it came to its end."""
+
+    findings: Sequence[Finding] = ()
+    broken: str | None = None
+
+    def added_to(self, check: Check, aspect: Aspect) -> Check:
+        """The check with what was found of this aspect: no better than the worst of it."""
+        # A task's log may have said it before.
+        shown = {cell for table in check.tables for row in table.rows for cell in row}
+        own = (f for f in self.findings if f.aspect is aspect and f.text not in shown)
+        found = sorted(own, key=lambda f: -_rank(f))
+        if not found:
+            return check
+        tables = [*check.tables, Table("What the connector found out", ("finding",), [(f.text,) for f in found])]
+        remedies = [(f.remedy,) for f in found if f.remedy]
+        if remedies:
+            tables.append(Table("What mends it, to be pasted", ("statement",), remedies))
+        if _rank(found[0]) <= max(_ORDER.index(check.outcome), _ORDER.index(Outcome.PASS)):
+            return replace(check, tables=tables)
+        remedy = f" Run: {found[0].remedy}" if found[0].remedy else ""
+        return replace(
+            check, outcome=_OUTCOMES[found[0].weight], summary=f"{found[0].text}{remedy}", tables=tables,
+            defects=check.defects | {aspect.value},
+        )  # fmt: skip
+
+
+def examine(settings: ConnectorSettings) -> Examination:
+    """Ask the connector; one that does not examine itself finds nothing."""
+    asked = {"worker": dict(settings.worker), "connector": dict(settings.connector)}
+    answer = asked_of("connect.evaluate.examination", asked, LIMIT_S)
+    found = [
+        Finding(Aspect(f["aspect"]), f["text"], f["remedy"], Weight(f["weight"])) for f in answer.get("findings", ())
+    ]
+    return Examination(found, reason_of(answer))
+
+
+def examined(settings: ConnectorSettings, deadline: Deadline) -> dict[str, Any]:
+    """The findings, and the error that ended the search for them."""
+    findings: list[Finding] = []
+    error = None
+    try:
+        connector = settings.open().build_connector()
+        if isinstance(connector, ExaminingConnector):
+            findings.extend(connector.examine(deadline))
+    except ConnectError as failed:
+        error = str(failed)
+    except Exception as failed:  # noqa: BLE001 - whatever a plug-in raises is what the evaluation shows
+        error = f"{type(failed).__name__}: {failed}"
+    return {"findings": [asdict(finding) for finding in findings], "error": error}
+
+
+def _rank(finding: Finding) -> int:
+    return _ORDER.index(_OUTCOMES[finding.weight])
+
+
+def main() -> int:
+    """The child process."""
+    asked = json.load(sys.stdin)
+    json.dump(
+        examined(ConnectorSettings(asked["worker"], asked["connector"]), Deadline.after(asked["timeout_s"])), sys.stdout
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

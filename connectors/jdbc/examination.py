@@ -1,0 +1,114 @@
+"""What the JDBC source says of its user's database in an evaluation: rights that lack, rows its cursor does not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.findings import Aspect, Finding, Weight
+from connectors.jdbc.assemble import Assembly, assembled
+from connectors.jdbc.catalog import choose_tables, list_tables
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.cursors import timestamp_names
+from connectors.jdbc.database import Database
+from connectors.jdbc.rights import MissingRight, missing_rights, refused_database
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import Raw
+
+CONNECT_S: Final = 4
+_ROWS_SEEN: Final = 10_000
+"""So many of the newest rows are looked at for ties, and so many rows are counted at most."""
+_AHEAD: Final = timedelta(days=1)
+"""No zone is as far from UTC as that."""
+
+
+def findings(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[Finding]:
+    """Rights first, then each table's cursor, as long as there is time."""
+    database = Database(config, connect_timeout_s=CONNECT_S)
+    try:
+        tables = choose_tables(database, config, list_tables(database, config))
+    except ConnectError as error:
+        database.close()
+        right = refused_database(error, config)
+        if right is not None:
+            yield _lacks(right)
+        return
+    try:
+        denied = set()
+        for right in missing_rights(database, config, tables):
+            denied.add(right.table)
+            yield _lacks(right)
+        if config.mode in {"bulk", "log"} or config.query_text:
+            return
+        for table in tables:
+            if table not in denied and not deadline.expired:
+                yield from _of_cursor(database, table, config)
+    finally:
+        database.close()
+
+
+def _lacks(right: MissingRight) -> Finding:
+    return Finding(Aspect.REACH, right.text, right.statement, Weight.FAILS)
+
+
+def _of_cursor(database: Database, table: TableName, config: JdbcSourceConfig) -> Iterator[Finding]:
+    assembly = assembled(database, table, config)
+    plan = assembly.plan({}, None)
+    for spot in plan.blind_spots:
+        yield Finding(Aspect.CURSOR, spot.text, weight=Weight.WARNS if spot.can_be_mended else Weight.TOLD)
+    database.end_transaction()
+    if "timestamp" in config.mode:
+        yield from _of_timestamps(database, table, assembly, config)
+
+
+def _of_timestamps(
+    database: Database, table: TableName, assembly: Assembly, config: JdbcSourceConfig
+) -> Iterator[Finding]:
+    found = (assembly.shape.find(name) for name in timestamp_names(table, config))
+    known = [column for column in found if column is not None]
+    columns = [assembly.source.column(column.name) for column in known]
+    if not columns:
+        return
+    relation, names = assembly.source.relation, ", ".join(column.name for column in known)
+    if any(column.name not in assembly.shape.not_null for column in known):
+        missing = sa.and_(*(column.is_(None) for column in columns))
+        if count := _count(database, relation, missing):
+            text = f"table {table.full}: {count} rows have NULL in {names}, and are never read."
+            yield Finding(Aspect.CURSOR, text, weight=Weight.FAILS)
+    if any(column.raw not in {Raw.WALL_CLOCK, Raw.INSTANT} for column in known):
+        return
+    ahead = (datetime.now(UTC) + _AHEAD).replace(tzinfo=None)
+    later = sa.or_(*(column > sa.literal(ahead, sa.DateTime()) for column in columns))
+    if count := _count(database, relation, later):
+        text = (
+            f"table {table.full}: {count} rows have a time in {names} that is more than a day ahead of now: they come "
+            "when that time has come."
+        )
+        yield Finding(Aspect.CURSOR, text)
+    if config.mode == "timestamp" and _has_ties(database, relation, columns[0]):
+        text = f"table {table.full}: among its newest rows several share a value of {names}."
+        yield Finding(Aspect.CURSOR, text, weight=Weight.TOLD)
+
+
+def _count(database: Database, relation: sa.FromClause, condition: sa.ColumnElement[bool]) -> str:
+    """How many rows there are of a kind, in words; empty: none."""
+    some = sa.select(sa.literal(1).label("one")).select_from(relation).where(condition).limit(_ROWS_SEEN).subquery()
+    count = int(database.scalar(sa.select(sa.func.count()).select_from(some), "counting rows") or 0)
+    database.end_transaction()
+    if not count:
+        return ""
+    return f"{count:,}" if count < _ROWS_SEEN else f"at least {count:,}"
+
+
+def _has_ties(database: Database, relation: sa.FromClause, column: sa.ColumnElement[Any]) -> bool:
+    newest = sa.select(column.label("at")).select_from(relation).where(column.is_not(None))
+    seen = newest.order_by(column.desc()).limit(_ROWS_SEEN).subquery()
+    ties = sa.select(seen.c.at).group_by(seen.c.at).having(sa.func.count() > 1).limit(1)
+    has = bool(database.rows(ties, "looking for rows of the same time"))
+    database.end_transaction()
+    return has

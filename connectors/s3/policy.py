@@ -1,0 +1,44 @@
+"""The rights that writing to a bucket takes, as an IAM policy that an administrator can paste. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from connect.api.deadline import Deadline
+from connect.api.findings import Aspect, Finding, Weight
+from connectors.s3.bucket_config import BucketConfig
+from connectors.s3.build import Plan
+from connectors.s3.store import Bucket, RefusedAccessError
+
+
+def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:
+    """What the account may not do, tried on an object of its own, with the policy that lets it."""
+    bucket = Bucket(plan.bucket)
+    try:
+        bucket.check(plan.probe_prefix, deadline)
+    except RefusedAccessError as error:
+        yield Finding(Aspect.REACH, error.message, policy_of(plan.bucket), Weight.FAILS)
+    finally:
+        bucket.close()
+
+
+def policy_of(config: BucketConfig) -> str:
+    """The least policy under which a sink of this configuration works."""
+    actions = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]
+    if config.tags is not None:
+        actions.append("s3:PutObjectTagging")
+    if config.acl_canned:
+        actions.append("s3:PutObjectAcl")
+    arn = f"arn:aws:s3:::{config.bucket}"
+    statements = [_allowed(["s3:ListBucket"], arn), _allowed(actions, f"{arn}/*")]
+    key = config.sse_kms_key_id
+    if key:
+        named = key if key.startswith("arn:") else f"arn:aws:kms:{config.region}:*:key/{key}"
+        statements.append(_allowed(["kms:GenerateDataKey", "kms:Decrypt"], named))
+    return json.dumps({"Version": "2012-10-17", "Statement": statements})
+
+
+def _allowed(actions: list[str], resource: str) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": actions, "Resource": resource}
