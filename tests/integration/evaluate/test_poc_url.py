@@ -71,3 +71,6 @@ def test_a_table_that_may_not_be_read_is_said_to(shop, tmp_path):
     code, result, printed = poc(shop, tmp_path, "salaries")
     assert code == 2, printed
     assert "permission denied for table salaries" in json.dumps(result)
+    (reach,) = (check for check in result["checks"] if check["name"] == "Reach")
+    assert reach["outcome"] == "fail"
+    assert reach["tables"][-1]["rows"] == [['GRANT SELECT ON "public"."salaries" TO "reader";']]
