@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
@@ -60,7 +59,7 @@ class Postgres(SqlDialect):
         texts = text_of(array, schema, column.raw, self.zones)
         if not pa.types.is_binary(texts.type):
             return texts
-        hexed = pl.Series(values=pl.from_arrow(texts)).bin.encode("hex").to_arrow().cast(pa.string())
+        hexed = pa.array([None if value is None else value.hex() for value in texts.to_pylist()], pa.string())
         return pc.binary_join_element_wise(pa.scalar("\\x"), hexed, "")
 
     def insert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
