@@ -31,7 +31,14 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
-from connectors.s3.classes import DEFAULT_CREDENTIALS, LOCAL_STORAGE, S3_STORAGE, STORAGES, simple_name
+from connectors.s3.classes import (
+    AZURE_STORAGE,
+    DEFAULT_CREDENTIALS,
+    LOCAL_STORAGE,
+    S3_STORAGE,
+    STORAGES,
+    simple_name,
+)
 from connectors.s3.credentials import ROLE, STATIC
 from connectors.s3.limits import any_package, below_any, credentials_class, one_class
 
@@ -39,6 +46,9 @@ CANNED_ACLS: Final = (
     "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
     "bucket-owner-full-control", "log-delivery-write",
 )  # fmt: skip
+
+
+_AMAZONS_ALONE: Final = ("s3.acl.canned", "s3.ssea.name", "s3.sse.customer.key", "s3.sse.kms.key.id")
 
 
 def _check_customer_key(value: SecretStr) -> SecretStr:
@@ -64,22 +74,22 @@ class BucketConfig(ConnectorConfig):
     storage_class: Annotated[
         ClassName, BeforeValidator(any_package), one_class(*STORAGES), OneOf(STORAGES)
     ] = key(
-        "storage.class", S3_STORAGE, doc="The store of the objects: S3 and what speaks its language, or a folder of "
-        "the worker's machine.", importance="low", group="S3",
+        "storage.class", S3_STORAGE, doc="The store of the objects: S3 and what speaks its language, Google's, "
+        "Azure's, or a folder of the worker's machine.", importance="low", group="S3",
     )  # fmt: skip
     folders: ListOf = key(
         "s3.local.folders", (), doc="Folders below which the worker lets connectors write with LocalStorage; none "
         "given: nowhere.", group="S3", from_worker=True,
     )  # fmt: skip
     bucket: Annotated[String, non_empty] = key(
-        "s3.bucket.name", doc="The bucket, which must exist; of LocalStorage the path of a folder.", importance="high",
-        group="S3",
+        "s3.bucket.name", doc="The bucket, or Azure's container, which must exist; of LocalStorage the path of a "
+        "folder.", importance="high", group="S3",
     )  # fmt: skip
     region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3")
     store_url: Url = key(
         "store.url",
         UrlText(""),
-        doc="Endpoint of an S3-compatible store, such as http://host:8333; empty: AWS.",
+        doc="Endpoint of the store, such as http://host:8333; empty: the cloud's own.",
         group="S3",
     )
     path_style: Boolean = key(
@@ -171,6 +181,23 @@ class BucketConfig(ConnectorConfig):
         importance="low", group="S3",
     )  # fmt: skip
 
+    gcs_credentials_path: String = key(
+        "gcs.credentials.path", "", doc="GcsStorage: file of a service account's key (JSON) on the worker; empty here "
+        "and in gcs.credentials.json: the worker's own account.", group="S3",
+    )  # fmt: skip
+    gcs_credentials_json: Password = key(
+        "gcs.credentials.json", SecretStr(""), doc="GcsStorage: such a key itself.", group="S3"
+    )
+    azure_account: String = key("azblob.account.name", "", doc="AzureBlobStorage: the storage account.", group="S3")
+    azure_account_key: Password = key(
+        "azblob.account.key", SecretStr(""), doc="AzureBlobStorage: its key; empty here and in azblob.sas.token: the "
+        "worker's own identity.", group="S3",
+    )  # fmt: skip
+    azure_sas_token: Password = key(
+        "azblob.sas.token", SecretStr(""), doc="AzureBlobStorage: a shared access signature in the place of a key.",
+        group="S3",
+    )  # fmt: skip
+
     def bucket_problems(self) -> Iterator[ConfigProblem]:
         """What is wrong between keys of this group."""
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
@@ -185,9 +212,20 @@ class BucketConfig(ConnectorConfig):
             yield ConfigProblem("aws.access.key.id", f"{provider} needs aws.access.key.id.")
         if self.sse_customer_key.get_secret_value() and self.sse_name not in {"", "AES256"}:
             yield ConfigProblem("s3.ssea.name", "With s3.sse.customer.key, s3.ssea.name is AES256 or empty.")
+        yield from self._store_problems()
         yield from self._folder_problems()
         if self.wan_mode and self.store_url:
             yield ConfigProblem("s3.wan.mode", "s3.wan.mode is for Amazon's own endpoint; leave store.url out.")
+
+    def _store_problems(self) -> Iterator[ConfigProblem]:
+        if self.storage_class == AZURE_STORAGE and not self.azure_account:
+            yield ConfigProblem("azblob.account.name", "AzureBlobStorage needs azblob.account.name.")
+        given = [name for name in _AMAZONS_ALONE if self.originals.get(name)]
+        if self.storage_class not in {S3_STORAGE, LOCAL_STORAGE}:
+            yield from (
+                ConfigProblem(name, f"{name} is Amazon's; {simple_name(self.storage_class)} has nothing like it.")
+                for name in given
+            )
 
     def _folder_problems(self) -> Iterator[ConfigProblem]:
         if self.storage_class != LOCAL_STORAGE:

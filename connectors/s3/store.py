@@ -1,4 +1,4 @@
-"""The bucket: create objects under a condition, ask what they hold, probe rights. The only module that talks to S3.
+"""The bucket: create objects under a condition, ask what they hold, probe rights; and what a store's errors mean.
 
 An upload whose answer is lost may have happened; asking again then finds the object, so nothing is written twice.
 """
@@ -10,8 +10,6 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from connect.api.deadline import Deadline
@@ -19,9 +17,9 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.s3.acl_puts import AclPuts
 from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.chain import PAGE, Chain
-from connectors.s3.classes import LOCAL_STORAGE
-from connectors.s3.credentials import Keys, provider_of
-from connectors.s3.local_folder import LocalFolder
+from connectors.s3.classes import AZURE_STORAGE, CREDENTIALS, GCS_STORAGE, LOCAL_STORAGE
+from connectors.s3.clients import open_store
+from connectors.s3.credentials import provider_of
 
 T = TypeVar("T")
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
@@ -33,7 +31,9 @@ _CONCURRENT_QUESTIONS: Final = 32
 _STOP_CHECK_S: Final = 0.1
 _CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
+_NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound"})
 _HTTP: Final = re.compile(r"HTTP error: ([^\n]{1,200})")
+_CLOUDS: Final = {LOCAL_STORAGE: "this worker's machine", GCS_STORAGE: "Google", AZURE_STORAGE: "Azure"}
 _RETRIABLE_CODES: Final = frozenset(
     {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted"}
 )
@@ -62,9 +62,8 @@ class Bucket:
 
     def __init__(self, config: BucketConfig) -> None:
         self.name = config.bucket
-        self._endpoint = config.store_url.shown or f"AWS, region {config.region}"
-        if config.storage_class == LOCAL_STORAGE:
-            self._endpoint = "this worker's machine"
+        self._endpoint = config.store_url.shown or _CLOUDS.get(config.storage_class, f"AWS, region {config.region}")
+        self._credentials = CREDENTIALS[config.storage_class]
         self._mode = "create" if config.conditional_writes else "overwrite"
         self._keys_asked = provider_of(config)
         self._store = open_store(config, self._keys_asked)
@@ -276,14 +275,14 @@ class Bucket:
         what = " ".join(part for part in (status, code) if part) or next(
             iter(_HTTP.findall(text)), type(error).__name__
         )
-        if code == "NoSuchBucket" or (status.startswith("404") and not code):
+        if code in _NO_BUCKET or (status.startswith("404") and not code):
             return ConfigError(f"{where} does not exist.", key="s3.bucket.name", fix="Create it, or name another one.")
         if status.startswith(("401", "403")):
             return RefusedAccessError(
                 f"{where} refused access ({what}).",
-                key="aws.access.key.id",
-                fix="Check aws.access.key.id and aws.secret.access.key, and that they may list, get and put "
-                "objects below topics.dir.",
+                key=self._credentials[0],
+                fix=f"Check {' and '.join(self._credentials)}, and that they may list, get and put objects below "
+                "topics.dir.",
             )
         is_client_fault = status.startswith("4") and not status.startswith(("408", "429"))
         if is_client_fault and code not in _RETRIABLE_CODES:
@@ -291,56 +290,5 @@ class Bucket:
         return RetriableError(f"{where} is not reachable or has a fault of its own ({what}).")
 
 
-def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
-    """The client of a bucket, an `obstore.store.S3Store` or what answers like one; nothing is asked of it yet.
-
-    `keys`: from `provider_of`; None: made here where the configuration has none.
-    """
-    if config.storage_class == LOCAL_STORAGE:
-        return LocalFolder(Path(config.bucket))
-    from obstore.store import S3Store
-
-    timeout = timedelta(milliseconds=config.request_timeout_ms)
-    customer_key = config.sse_customer_key.get_secret_value()
-    # Amazon's name of the endpoint that Confluent's s3.wan.mode uses (S3 User Guide, Transfer Acceleration).
-    accelerated = f"https://{config.bucket}.s3-accelerate.amazonaws.com" if config.wan_mode else None
-    settings: Any = {
-        "region": config.region,
-        "virtual_hosted_style_request": config.wan_mode or not config.path_style,
-        "endpoint": config.store_url or accelerated,
-        "access_key_id": config.access_key_id or None,
-        "secret_access_key": config.secret_access_key.get_secret_value() or None,
-        "server_side_encryption": "sse-c" if customer_key else config.sse_name or None,
-        "sse_kms_key_id": config.sse_kms_key_id or None,
-        "sse_customer_key_base64": customer_key or None,
-    }
-    provider = keys or provider_of(config)
-    if provider is not None:
-        settings |= {"access_key_id": None, "secret_access_key": None}
-    elif not config.access_key_id:
-        settings["skip_signature"] = True
-    client: Any = {
-        "timeout": timeout,
-        "connect_timeout": min(timeout, timedelta(seconds=10)),
-        "allow_http": config.store_url.startswith("http://"),
-        "proxy_url": config.proxy or None,
-    }
-    return S3Store(
-        config.bucket,
-        config=_given(settings),
-        client_options=_given(client),
-        credential_provider=provider,
-        retry_config={
-            "max_retries": config.part_retries,
-            "retry_timeout": timeout,
-            "backoff": {"init_backoff": timedelta(milliseconds=config.retry_backoff_ms)},
-        },
-    )
-
-
 def _probe_stem(prefix: str) -> str:
     return "/".join(part for part in (prefix, ".kconnect-probe") if part)
-
-
-def _given(settings: dict[str, Any]) -> Any:
-    return {name: value for name, value in settings.items() if value is not None}

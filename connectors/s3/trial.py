@@ -11,9 +11,9 @@ from typing import Any, Final
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connectors.s3.classes import AVRO_FORMAT, BYTES_FORMAT, CSV_FORMAT, JSON_ARRAY_FORMAT, PARQUET_FORMAT
+from connectors.s3.clients import open_store
 from connectors.s3.compression import Compression
 from connectors.s3.config import S3SinkConfig
-from connectors.s3.store import open_store
 
 _BESIDE: Final = re.compile(r"\.(keys|headers)\.[a-z.]+$")
 """What is stored beside values has no rows of its own."""

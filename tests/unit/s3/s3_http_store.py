@@ -31,6 +31,7 @@ class Store(ThreadingHTTPServer):
         self.puts = 0
         self.proxy_authorizations: set[str | None] = set()
         self.signers: set[str] = set()
+        self.authorizations: set[str | None] = set()
         self.acls: set[str] = set()
         self.customer_keys: set[str] = set()
         self.lists = 0
@@ -45,6 +46,7 @@ class Requests(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.puts += 1
+        self.server.authorizations.add(self.headers.get("Authorization"))
         self.server.signers |= set(re.findall(r"Credential=([^/]+)/", self.headers.get("Authorization", "")))
         self.server.acls |= set(self.headers.get_all("x-amz-acl") or ())
         self.server.customer_keys |= set(self.headers.get_all("x-amz-server-side-encryption-customer-key") or ())
@@ -60,11 +62,12 @@ class Requests(BaseHTTPRequestHandler):
         if fault == "409":
             self.answer(409, b"<Error><Code>ConditionalRequestConflict</Code></Error>")
             return
-        taken = self.path in self.server.objects and self.server.is_conditional and self.headers["If-None-Match"] == "*"
+        is_asked = self.headers["If-None-Match"] == "*" or self.headers["x-goog-if-generation-match"] == "0"
+        taken = self.path in self.server.objects and self.server.is_conditional and is_asked
         if not taken:
             if self.path not in self.server.objects:
                 insort(self.server.keys, unquote(self.path.removeprefix("/bucket/")))
-            metadata = {k: v for k, v in self.headers.items() if k.lower().startswith("x-amz-meta-")}
+            metadata = {k: v for k, v in self.headers.items() if k.lower().startswith(("x-amz-meta-", "x-goog-meta-"))}
             self.server.objects[self.path] = (body, metadata)
         if fault == "lost answer":
             self.close_connection = True
@@ -79,6 +82,7 @@ class Requests(BaseHTTPRequestHandler):
         self.send_response(200)
         for name, value in metadata.items():
             self.send_header(name, value)
+        self.send_header("ETag", '"e"')
         self.send_header("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

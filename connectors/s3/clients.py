@@ -1,0 +1,142 @@
+"""The client of each kind of store, with the same few calls: S3, Google's, Azure's, a folder. It connects to nothing.
+
+Each creates an object under the condition that there is none: S3 and Azure by `If-None-Match: *`, Google by
+`x-goog-if-generation-match: 0`, a folder by a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from connectors.s3.classes import AZURE_STORAGE, GCS_STORAGE, LOCAL_STORAGE, S3_STORAGE
+from connectors.s3.credentials import Keys, provider_of
+from connectors.s3.local_folder import Found, LocalFolder
+
+if TYPE_CHECKING:
+    from connectors.s3.bucket_config import BucketConfig
+
+
+_NO_ACCOUNT: Final = '{"client_email": "", "private_key": "", "private_key_id": "", "disable_oauth": true}'
+
+
+def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
+    """The client of a bucket, one of `obstore.store` or what answers like one.
+
+    `keys`: from `provider_of`; None: made here where the configuration has none.
+    """
+    opened: dict[str, Callable[[], Any]] = {
+        S3_STORAGE: lambda: _s3(config, keys or provider_of(config)),
+        GCS_STORAGE: lambda: _gcs(config),
+        AZURE_STORAGE: lambda: _azure(config),
+        LOCAL_STORAGE: lambda: LocalFolder(Path(config.bucket)),
+    }
+    return opened[config.storage_class]()
+
+
+def _s3(config: BucketConfig, provider: Keys | None) -> Any:
+    from obstore.store import S3Store
+
+    customer_key = config.sse_customer_key.get_secret_value()
+    # Amazon's name of the endpoint that Confluent's s3.wan.mode uses (S3 User Guide, Transfer Acceleration).
+    accelerated = f"https://{config.bucket}.s3-accelerate.amazonaws.com" if config.wan_mode else None
+    settings: Any = {
+        "region": config.region,
+        "virtual_hosted_style_request": config.wan_mode or not config.path_style,
+        "endpoint": config.store_url or accelerated,
+        "access_key_id": config.access_key_id or None,
+        "secret_access_key": config.secret_access_key.get_secret_value() or None,
+        "server_side_encryption": "sse-c" if customer_key else config.sse_name or None,
+        "sse_kms_key_id": config.sse_kms_key_id or None,
+        "sse_customer_key_base64": customer_key or None,
+    }
+    if provider is not None:
+        settings |= {"access_key_id": None, "secret_access_key": None}
+    elif not config.access_key_id:
+        settings["skip_signature"] = True
+    return S3Store(config.bucket, config=_given(settings), credential_provider=provider, **_client(config))
+
+
+def _gcs(config: BucketConfig) -> Any:
+    from obstore.store import GCSStore
+
+    path, key = config.gcs_credentials_path, config.gcs_credentials_json.get_secret_value()
+    if config.store_url and not (path or key):
+        # The token of the worker's own account is for Google alone. To be left unsigned is not enough: the client asks
+        # for that token before each write.
+        key = _NO_ACCOUNT
+    settings: Any = {
+        "service_account": path or None,
+        "service_account_key": key or None,
+        "base_url": config.store_url or None,
+    }
+    return GCSStore(config.bucket, config=_given(settings), **_client(config))
+
+
+def _azure(config: BucketConfig) -> Any:
+    from obstore.store import AzureStore
+
+    key, token = config.azure_account_key.get_secret_value(), config.azure_sas_token.get_secret_value()
+    settings: Any = {
+        "account_name": config.azure_account,
+        "account_key": key or None,
+        "sas_key": token or None,
+        "endpoint": config.store_url or None,
+        "skip_signature": True if config.store_url and not (key or token) else None,
+    }
+    return AzureBlobs(AzureStore(config.bucket, config=_given(settings), **_client(config)))
+
+
+def _client(config: BucketConfig) -> Any:
+    timeout = timedelta(milliseconds=config.request_timeout_ms)
+    options: Any = {
+        "timeout": timeout,
+        "connect_timeout": min(timeout, timedelta(seconds=10)),
+        "allow_http": config.store_url.startswith("http://"),
+        "proxy_url": config.proxy or None,
+    }
+    return {
+        "client_options": _given(options),
+        "retry_config": {
+            "max_retries": config.part_retries,
+            "retry_timeout": timeout,
+            "backoff": {"init_backoff": timedelta(milliseconds=config.retry_backoff_ms)},
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class AzureBlobs:
+    """Azure's client under names of metadata that Azure takes: those of C#, so without a hyphen."""
+
+    store: Any
+
+    async def put_async(self, key: str, data: Any, *, attributes: Mapping[str, str], **others: Any) -> None:
+        """As obstore's."""
+        named = {name if name == "Content-Type" else name.replace("-", "_"): text for name, text in attributes.items()}
+        await self.store.put_async(key, data, attributes=named, **others)
+
+    async def get_async(self, key: str, *, options: Mapping[str, bool]) -> Found:
+        """As obstore's."""
+        found = await self.store.get_async(key, options=options)
+        return Found({name.replace("_", "-"): text for name, text in found.attributes.items()})
+
+    def list(self, prefix: str | None = None, **others: Any) -> AsyncIterator[Sequence[Mapping[str, str]]]:
+        """As obstore's."""
+        pages: AsyncIterator[Sequence[Mapping[str, str]]] = self.store.list(prefix, **others)
+        return pages
+
+    async def list_with_delimiter_async(self, prefix: str) -> None:
+        """As obstore's."""
+        await self.store.list_with_delimiter_async(prefix)
+
+    async def delete_async(self, key: str) -> None:
+        """As obstore's."""
+        await self.store.delete_async(key)
+
+
+def _given(settings: dict[str, Any]) -> Any:
+    return {name: value for name, value in settings.items() if value is not None}

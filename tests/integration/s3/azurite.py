@@ -1,0 +1,107 @@
+"""Azurite, Microsoft's emulator of Azure's blobs, from the npm registry; kept in the folder of fetched programs."""
+
+from __future__ import annotations
+
+import hmac
+import shutil
+import subprocess
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import formatdate
+from pathlib import Path
+from typing import ClassVar, Final
+
+import requests
+from obstore.store import AzureStore
+
+from connect.services.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
+from connect.services.errors import ArtifactError
+from connect.services.ports import LOOPBACK, accepts_connections
+from connect.services.supervised import SupervisedService
+
+_VERSION: Final = "3.37.0"
+_API: Final = "2021-12-02"
+_PROGRAM: Final = "node_modules/azurite/dist/src/blob/main.js"
+_KEY: Final = b64encode(b"a key of this test's own account").decode()
+
+
+@dataclass(frozen=True)
+class AzuriteEndpoint:
+    """Where and as whom clients connect."""
+
+    url: str
+    account: str = "tests"
+    key: str = _KEY
+
+    def store(self, container: str) -> AzureStore:
+        """A client that has nothing of the sink's."""
+        return AzureStore(
+            container, account_name=self.account, account_key=self.key, endpoint=self.url,
+            client_options={"allow_http": True},
+        )  # fmt: skip
+
+
+class AzuriteService(SupervisedService[AzuriteEndpoint]):
+    """One account, whose blobs are files."""
+
+    name: ClassVar[str] = "azurite"
+    port_names: ClassVar[tuple[str, ...]] = ("blob",)
+
+    def prepare(self) -> None:
+        _program()
+
+    def create_container(self, name: str) -> None:
+        """Signed by the account's shared key, as obstore makes no containers."""
+        own, date = self.endpoint, formatdate(usegmt=True)
+        asked = f"/{own.account}/{own.account}/{name}\nrestype:container"
+        text = "PUT" + "\n" * 12 + f"x-ms-date:{date}\nx-ms-version:{_API}\n{asked}"
+        signature = b64encode(hmac.digest(b64decode(own.key), text.encode(), "sha256")).decode()
+        answer = requests.put(
+            f"{own.url}/{name}?restype=container",
+            headers={
+                "x-ms-date": date, "x-ms-version": _API, "Authorization": f"SharedKey {own.account}:{signature}",
+            },
+            timeout=10,
+        )  # fmt: skip
+        answer.raise_for_status()
+
+    def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
+        del deadline_s
+        return [
+            "node", str(_program()), "--blobHost", LOOPBACK, "--blobPort", str(ports["blob"]),
+            "--location", str(folder), "--silent", "--skipApiVersionCheck", "--disableTelemetry",
+        ]  # fmt: skip
+
+    def _environ(self) -> Mapping[str, str]:
+        return {"AZURITE_ACCOUNTS": f"{AzuriteEndpoint.account}:{_KEY}"}
+
+    def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> AzuriteEndpoint:
+        del folder
+        return AzuriteEndpoint(f"http://{LOOPBACK}:{ports['blob']}/{AzuriteEndpoint.account}")
+
+    def _answers(self, endpoint: AzuriteEndpoint, timeout_s: float) -> bool:
+        del endpoint, timeout_s
+        return accepts_connections(self._ports["blob"])
+
+
+def _program() -> Path:
+    if shutil.which("npm") is None:
+        raise ArtifactError("Azurite needs npm, which is not on the PATH.", fix="Install Node.js.")
+    folder = ensure_folder(
+        cache_folder() / f"azurite-{_VERSION}", complete=lambda path: (path / _PROGRAM).exists(), fill=_install
+    )
+    return folder / _PROGRAM
+
+
+def _install(folder: Path) -> None:
+    command = [
+        "npm",
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "--loglevel=error",
+        f"azurite@{_VERSION}",
+    ]
+    subprocess.run(command, cwd=folder, check=True, timeout=FETCH_DEADLINE_S, capture_output=True)

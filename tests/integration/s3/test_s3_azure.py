@@ -1,0 +1,91 @@
+"""The S3 sink's objects in Azure's blobs, as Azurite has them: the same guarantee, by Azure's own condition."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterator
+
+import pyarrow.parquet as pq
+import pytest
+from azurite import AzuriteService
+from s3_sink_driver import PARQUET, batch, open_task, soon
+
+from connect.api import schema as s
+from connect.api.errors import ConfigError
+from connect.api.records import TopicPartition
+from connect.services.errors import ArtifactError
+from connectors.s3.config import S3SinkConfig
+from connectors.s3.sink import S3SinkConnector
+from connectors.s3.store import Bucket, Upload
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]  # Azurite is fetched, which takes a minute
+
+ROWS = s.struct({"n": s.INT64, "p": s.STRING})
+TP = TopicPartition("orders", 1)
+
+
+@pytest.fixture(scope="module")
+def azurite() -> Iterator[AzuriteService]:
+    service = AzuriteService()
+    try:
+        service.prepare()
+    except ArtifactError as error:
+        pytest.skip(f"AZURE IS NOT TESTED: {error}")
+    with service:
+        service.create_container("lake")
+        yield service
+
+
+@pytest.fixture
+def given(azurite: AzuriteService, unique: str) -> dict[str, str]:
+    own = azurite.endpoint
+    return {
+        "storage.class": "connect.s3.AzureBlobStorage", "s3.bucket.name": "lake", "store.url": own.url,
+        "azblob.account.name": own.account, "azblob.account.key": own.key, "format.class": PARQUET, "flush.size": "37",
+        "topics.dir": unique, "s3.part.retries": "0",
+    }  # fmt: skip
+
+
+def test_check_makes_sure_of_the_condition_and_names_what_is_wrong(given):
+    S3SinkConnector(S3SinkConfig.parse(given)).check(soon())
+    for wrong, key in (({"s3.bucket.name": "none"}, "s3.bucket.name"), ({"azblob.account.key": "bm8="}, "azblob")):
+        with pytest.raises(ConfigError) as raised:
+            S3SinkConnector(S3SinkConfig.parse({**given, **wrong})).check(soon())
+        assert key in str(raised.value.key)
+
+
+def test_of_ten_that_create_an_object_one_wins_and_the_others_learn_what_it_holds(given, unique):
+    bucket = Bucket(S3SinkConfig.parse(given))
+    told = [{"kconnect-start-offset": str(number), "kconnect-topic-id": "a_b-c"} for number in range(10)]
+    started = [
+        bucket.start_create(Upload(f"{unique}/one+0+0.bin", b"x", one, "application/octet-stream")) for one in told
+    ]
+    while pending := [one for one in started if not one.done()]:
+        bucket.wait_for_one(pending, soon())
+    winners = [number for number, one in enumerate(started) if one.result() is None]
+    assert len(winners) == 1
+    expected = {**told[winners[0]], "Content-Type": "application/octet-stream"}
+    assert all(dict(one.result()) == expected for one in started if one.result() is not None)
+    bucket.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(azurite, given, unique, seed):
+    chance, clock, committed = random.Random(seed), [0], 0
+    settings = {
+        **given, "rotate.schedule.interval.ms": "1000", "partition.field.name": "p",
+        "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
+    }  # fmt: skip
+    while committed < 300:
+        task, position = open_task(settings, now_ms=lambda: clock[0]), committed
+        for _ in range(chance.randint(1, 8)):
+            stop = min(300, position + chance.randint(1, 40))
+            task.put(batch(TP, [{"n": n, "p": "abc"[n % 3]} for n in range(position, stop)], position, ROWS), soon())
+            position, clock[0] = stop, clock[0] + chance.randint(0, 600)
+        committed = chance.choice([committed, task.flush(soon()).get(TP, committed)])
+        task.close()
+    store = azurite.endpoint.store("lake")
+    keys = [found["path"] for page in store.list(unique) for found in page]
+    bodies = (bytes(store.get(key).bytes()) for key in keys)
+    assert sorted(n for body in bodies for n in pq.read_table(io.BytesIO(body))["n"].to_pylist()) == list(range(300))
