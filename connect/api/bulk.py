@@ -73,6 +73,19 @@ class BulkReader(Protocol):
 
 
 @runtime_checkable
+class DivisibleReader(BulkReader, Protocol):
+    """A reader that can cut a split again while it reads it. Optional."""
+
+    def divide(self, split: Split, offset: Mapping[str, object], parts: int) -> Sequence[Split]:
+        """Cut off what is behind an offset of the split, which is one of a batch that `read` gave.
+
+        First comes what was read up to there, under the split's id, then the rest in about `parts` splits; each of
+        their ids is the split's and what tells it from the others. Together they have the rows of `split`, none twice,
+        and their readings as they would be in it. Empty: it cannot be cut there.
+        """
+
+
+@runtime_checkable
 class BulkSource(Protocol):
     """A source connector that can be read in bulk. Optional."""
 

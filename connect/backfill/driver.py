@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final, Self, assert_never
@@ -17,12 +17,13 @@ from connect.api.bulk import BulkPlan, Split, SplitSize
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.chunk import LaneLimits, LaneReport, LaneWork, Wish
+from connect.backfill.division import placed_chunks
 from connect.backfill.engines import Engine, engine_of
 from connect.backfill.job import Job, JobPace, JobState, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
 from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask
-from connect.backfill.markers import chunk_states, plan_records
+from connect.backfill.markers import ChunkState, chunk_states, plan_records
 from connect.backfill.spec import BackfillSpec
 from connect.kafka.errors import FencedError
 from connect.kafka.producer import BatchProducer
@@ -138,12 +139,11 @@ class Driver:
         job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run, worker=self._by_worker)
         job = self._say(job, JobState.RUNNING)
         try:
-            tasks = self._tasks(self._splits, run)
-            reports = (engine or engine_of(self.spec)).run(tasks) if tasks else []
+            reports = self._rounds(run, engine)
         except ConnectError as error:
             self._say(job, JobState.FAILED, str(error))
             raise
-        return self._ended(job, self._splits, reports)
+        return self._ended(job, reports)
 
     def cancel(self) -> Job:
         """End the job for good: its lanes are fenced, so that nothing is written any more when this returns."""
@@ -225,15 +225,32 @@ class Driver:
         self.store.say(JobWish(job.name, Wish.GO_ON), Deadline.after(_KAFKA_S))
         return job, splits
 
-    def _tasks(self, splits: Sequence[Split], run: str) -> list[LaneTask]:
+    def _rounds(self, run: str, engine: Engine | None) -> list[LaneReport]:
+        """Run the lanes to their ends, and again where chunks were cut meanwhile; the reports of the last round."""
+        reports: list[LaneReport] = []
+        while tasks := self._tasks(run):
+            engine = engine or engine_of(self.spec)
+            reports = engine.run(tasks)
+            if any(report.error or report.wish is not Wish.GO_ON for report in reports):
+                break
+            self._require_done(chunk.id for task in tasks for chunk in task.work.chunks)
+        return reports
+
+    def _require_done(self, chunks: Iterable[str]) -> None:
+        states = chunk_states(self.store.all_markers(Deadline.after(_KAFKA_S)))
+        missing = [chunk for chunk in chunks if not states.get(chunk, ChunkState()).is_done]
+        if missing:
+            raise ConnectError(f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.")
+
+    def _tasks(self, run: str) -> list[LaneTask]:
+        """A task for each lane that is not at its end."""
         limits = self.spec.limits
-        lanes = self.spec.chunking.lanes
-        done = {
-            chunk for chunk, state in chunk_states(self.store.all_markers(Deadline.after(_KAFKA_S))).items()
-            if state.is_done
-        }  # fmt: skip
+        found = self.store.all_markers(Deadline.after(_KAFKA_S))
+        done = {chunk for chunk, state in chunk_states(found).items() if state.is_done}
         lane_limits = LaneLimits(self.spec.chunking.max_bytes, limits.chunk_timeout, limits.max_chunk_retries)
-        by_lane = {lane: splits[lane::lanes] for lane in range(lanes)}
+        by_lane: dict[int, list[Split]] = {}
+        for chunk, lane in placed_chunks(self._splits, found, self.spec.chunking.lanes):
+            by_lane.setdefault(lane, []).append(chunk)
         left = {lane: chunks for lane, chunks in by_lane.items() if any(chunk.id not in done for chunk in chunks)}
         return [
             LaneTask(
@@ -247,7 +264,7 @@ class Driver:
             for lane, chunks in left.items()
         ]
 
-    def _ended(self, job: Job, splits: Sequence[Split], reports: Sequence[LaneReport]) -> Job:
+    def _ended(self, job: Job, reports: Sequence[LaneReport]) -> Job:
         errors = [report.error for report in reports if report.error]
         wishes = {report.wish for report in reports}
         if errors:
@@ -259,8 +276,4 @@ class Driver:
             return self._say(job, JobState.CANCELLED)
         if Wish.PAUSE in wishes:
             return self._say(job, JobState.PAUSED)
-        states = chunk_states(self.store.all_markers(Deadline.after(_KAFKA_S)))
-        missing = [split.id for split in splits if split.id not in states or not states[split.id].is_done]
-        if missing:
-            raise ConnectError(f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.")
         return self._say(job, JobState.COPIED)

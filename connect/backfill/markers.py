@@ -34,7 +34,8 @@ class Marker:
     read: rows that the source gave; rows: records that the transforms made of them; topics: records per topic.
     checksum: the sum of the CRC-32 of each record's key and value, modulo 2**64, whatever their order. offset: from
     which the chunk's reading goes on; is_last: it is read to its end. letters: dead letters of rows that no record can
-    hold, in the same transaction.
+    hold, in the same transaction. pieces: where the chunk was found much larger than planned, the chunk as it was read,
+    and the chunks that have its rest.
     """
 
     chunk: str
@@ -48,11 +49,14 @@ class Marker:
     topics: Mapping[str, int] = field(default_factory=dict)
     offset: Mapping[str, object] | None = None
     written_ms: int = 0
+    pieces: Sequence[Split] = ()
 
     @property
     def record(self) -> tuple[bytes, bytes]:
         """Key and value."""
         value = asdict(self)
+        if not self.pieces:
+            del value["pieces"]
         key = {"chunk": value.pop("chunk"), "part": value.pop("part")}
         return compact(key), compact(value)
 
@@ -105,7 +109,12 @@ def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
 
 def markers(records: Iterable[tuple[bytes, bytes | None]]) -> list[Marker]:
     """The markers of a lane's partition. ConnectError: a record is none of ours."""
-    return [Marker(**known_members(Marker, parsed(key) | parsed(value))) for key, value in records]
+    return [_marker(parsed(key) | parsed(value)) for key, value in records]
+
+
+def _marker(told: Mapping[str, Any]) -> Marker:
+    pieces = tuple(Split(**split) for split in told.get("pieces", ()))
+    return Marker(**known_members(Marker, told) | {"pieces": pieces})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ their part is committed, and the part tells of them. Such a chunk has one part: 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from connect.api.bulk import BulkReader, Split
 from connect.api.records import Batch
+from connect.backfill.division import pieces_of
 from connect.backfill.markers import Marker, added, checksum
 from connect.kafka.raw import RawBatch
 from connect.runtime.pipeline import Encoded
@@ -31,7 +32,10 @@ class ChunkRest:
 
 @dataclass(slots=True)
 class Part:
-    """What one transaction has: records (none where a sink has the rows), dead letters, and what its marker tells."""
+    """What one transaction has: records (none where a sink has the rows), dead letters, and what its marker tells.
+
+    pieces: what its chunk was cut into behind it; see `division`.
+    """
 
     batches: list[RawBatch] = field(default_factory=list)
     letters: list[RawBatch] = field(default_factory=list)
@@ -41,6 +45,7 @@ class Part:
     checksum: int = 0
     offset: Mapping[str, object] | None = None
     is_last: bool = False
+    pieces: Sequence[Split] = ()
 
     def add(self, batch: Batch, encoded: Encoded) -> None:
         """Take the records of a batch."""
@@ -70,6 +75,7 @@ class Part:
             letters=sum(map(len, self.letters)),
             topics=topics,
             offset=self.offset,
+            pieces=self.pieces,
             written_ms=time.time_ns() // 1_000_000,
         )
 
@@ -77,14 +83,19 @@ class Part:
 def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes: int) -> Generator[Part, None, None]:
     """What is left of a chunk as records, in parts of about so many bytes; the last is marked, and may be empty.
 
-    Raises what reading and encoding raise.
+    A chunk that is much larger than planned ends behind one of them: see `division`. Raises what reading and encoding
+    raise.
     """
-    part = Part()
+    part, read = Part(), 0
     for batch, is_last in _with_last(reader.read(rest.chunk, rest.after)):
         part.add(batch, encode(batch))
+        read += len(batch)
         if is_last:
             break
         if part.size_bytes >= max_bytes:
+            part.pieces = pieces_of(reader, rest.chunk, read, part.offset)
+            if part.pieces:
+                break
             yield part
             part = Part()
     part.is_last = True

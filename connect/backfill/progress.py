@@ -57,7 +57,7 @@ class Tally:
     """Adds up markers. Not thread-safe."""
 
     def __init__(self) -> None:
-        self.rows = self.size_bytes = self.chunks_done = 0
+        self.rows = self.size_bytes = self.chunks_done = self.chunks_added = 0
         self.lanes: set[int] = set()
         self._recent: deque[tuple[int, int]] = deque()
 
@@ -66,6 +66,7 @@ class Tally:
         self.rows += marker.read
         self.size_bytes += marker.size_bytes
         self.chunks_done += marker.is_last
+        self.chunks_added += max(0, len(marker.pieces) - 1)
         self.lanes.add(lane)
         self._recent.append((marker.written_ms, marker.read))
 
@@ -113,7 +114,7 @@ class Watch:
             return Progress(
                 state=None if job is None else job.state,
                 error=None if job is None else job.error,
-                chunks=0 if job is None else job.chunks,
+                chunks=0 if job is None else job.chunks + tally.chunks_added,
                 chunks_done=tally.chunks_done,
                 rows=rows,
                 rows_done=tally.rows,

@@ -14,6 +14,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.backfill.child import BackfillChildren
 from connect.backfill.chunk import Wish
+from connect.backfill.division import placed_chunks
 from connect.backfill.driver import Driver, state_topics
 from connect.backfill.handover import Connectors, require_stopped
 from connect.backfill.job import Job, JobPace, JobWish
@@ -64,10 +65,11 @@ class BackfillService:
     def chunks(self, name: str) -> list[dict[str, Any]]:
         """Its chunks, and how far each is."""
         store = self._store(self._job(name))
-        states = chunk_states(store.all_markers(_soon()))
+        found = store.all_markers(_soon())
+        states = chunk_states(found)
         return [
             {"id": split.id, "planned_rows": split.rows, **_chunk(states.get(split.id, ChunkState()))}
-            for split in store.driver_state(_soon()).splits
+            for split, _ in placed_chunks(store.driver_state(_soon()).splits, found, store.topics.lanes)
         ]
 
     def start(self, given: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:

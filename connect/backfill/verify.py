@@ -14,6 +14,7 @@ from connect.api.bulk import BulkChunk, BulkReader, Split
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
+from connect.backfill.division import placed_chunks
 from connect.backfill.driver import Driver
 from connect.backfill.markers import HEADER_CHUNK, HEADER_JOB, ChunkState, Marker, added, checksum, chunk_states
 from connect.backfill.verdict import ChunkVerdict, Keys, Verdict
@@ -90,8 +91,9 @@ def verify(driver: Driver, *, count_source: bool = True, sample: float = 1.0) ->
     job = driver.spec.name
     if job not in driver.store.jobs(deadline).jobs:
         raise ConnectError(f"There is no backfill {job}.", fix="Begin it by `connect backfill run`.")
-    splits = driver.store.driver_state(deadline).splits
     markers = driver.store.all_markers(deadline)
+    planned = driver.store.driver_state(deadline).splits
+    splits = [chunk.split for chunk in placed_chunks(planned, markers, driver.store.topics.lanes)]
     states = chunk_states(markers)
     chosen = chosen_chunks(job, [split.id for split in splits], sample)
     found, keys = _found(driver, splits, markers, chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ from connectors.jdbc.id_order import out_of_order
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.query import select
 from connectors.jdbc.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
-from connectors.jdbc.splits import TableBase, TableSplit, cut, split_plan, table_size
+from connectors.jdbc.splits import TableBase, TableSplit, cut, divided, split_plan, table_size
 from connectors.jdbc.tables import TableName
 
 T = TypeVar("T")
@@ -157,6 +157,15 @@ class JdbcBulkReader:
         finally:
             reader.abandon()
 
+    def divide(self, split: Split, offset: Mapping[str, object], parts: int) -> Sequence[Split]:
+        """Ranges of equal width of the keys behind the offset. Empty: its key is no integer, or no key is left."""
+        wanted = TableSplit.of(split)
+        last = offsets.range_progress_of(offset, wanted.mark)
+        if last is None or len(last) != 1 or not isinstance(last[0], int):
+            return ()
+        end = wanted.end if wanted.end is not None else self._asked(lambda database: self._keys_end(database, wanted))
+        return divided(split, last[0], end, parts)
+
     def count(self, split: Split) -> int:
         """COUNT(*) over the split's conditions."""
 
@@ -172,6 +181,10 @@ class JdbcBulkReader:
     def close(self) -> None:
         """Close every connection."""
         self._connections.close()
+
+    def _keys_end(self, database: Database, wanted: TableSplit) -> int:
+        keys = key_span(assembled(database, wanted.table, self._config), database)
+        return 0 if keys is None else keys.stop
 
     def _reader(self, wanted: TableSplit, after: Offset | None) -> TableReader:
         plan = self._asked(lambda database: self._plan(database, wanted, after))

@@ -95,6 +95,23 @@ def split_at(table: TableName, mark: Offset, cuts: Sequence[int], size: TableSiz
     ]
 
 
+def divided(split: Split, last: int, end: int, parts: int) -> Sequence[Split]:
+    """A split that ends behind the key `last`, and its keys from there to before `end` in ranges of equal width.
+
+    Empty where there are none left. What keys the split has from `end` on are in the last range.
+    """
+    rest = range(last + 1, end)
+    if not rest:
+        return ()
+    cuts = [rest.start, *cuts_of(rest, min(parts, len_of(rest)))]
+    lows, highs = [split.bounds["from"], *cuts], [*cuts, split.bounds["to"]]
+    ids = [split.id, *(f"{split.id}.{place}" for place in range(1, len(lows)))]
+    return [
+        replace(split, id=name, bounds={**split.bounds, "from": low, "to": high})
+        for name, low, high in zip(ids, lows, highs, strict=True)
+    ]
+
+
 def cuts_of(keys: range, parts: int) -> tuple[int, ...]:
     """The keys before which so many ranges of equal width are cut."""
     return tuple(keys.start + len_of(keys) * part // parts for part in range(1, parts))

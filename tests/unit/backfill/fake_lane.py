@@ -103,6 +103,7 @@ class Ports:
     reader: Numbers
     wishes: list[Wish] = field(default_factory=list)
     max_bytes: int = 10**6
+    lane: int = 0
 
     def __post_init__(self) -> None:
         self.ahead = ReadAhead(lambda rest: record_parts(self.reader, self.encode, rest, self.max_bytes))
@@ -118,17 +119,29 @@ class Ports:
         return self.ahead.parts(rest, then)
 
     def markers(self) -> Iterable[Marker]:
-        return markers([(key or b"", value) for key, value in self.broker.committed.get(MARKERS, [])])
+        return committed_markers(self.broker, self.lane)
 
     def marker_batch(self, marker: Marker) -> RawBatch:
         key, value = marker.record
-        return RawBatch(MARKERS, pa.array([value], pa.binary()), pa.array([key], pa.binary()), partition=0)
+        return RawBatch(
+            markers_of(self.lane), pa.array([value], pa.binary()), pa.array([key], pa.binary()), partition=0
+        )
 
     def wish(self) -> Wish:
         return self.wishes.pop(0) if self.wishes else Wish.GO_ON
 
     def pace(self, rows: int, size_bytes: int) -> None:
         pass
+
+
+def markers_of(lane: int) -> str:
+    """Where a lane's markers are."""
+    return f"{MARKERS}-{lane}" if lane else MARKERS
+
+
+def committed_markers(broker: Broker, lane: int) -> list[Marker]:
+    """What is committed of them, in order."""
+    return markers([(key or b"", value) for key, value in broker.committed.get(markers_of(lane), [])])
 
 
 def chunks(count: int, rows: int) -> list[Split]:
@@ -144,10 +157,11 @@ def run(
     reader: Numbers | None = None,
     wishes: Sequence[Wish] = (),
     max_bytes: int = 10**6,
+    lane: int = 0,
 ) -> LaneReport:
-    """One run of lane 0."""
-    ports = Ports(broker, Producer(broker, "bf-numbers-0"), reader or Numbers(), list(wishes), max_bytes)
+    """One run of a lane."""
+    ports = Ports(broker, Producer(broker, f"bf-numbers-{lane}"), reader or Numbers(), list(wishes), max_bytes, lane)
     try:
-        return LaneRun(LaneWork(JOB, 0, work, LaneLimits(max_bytes, 5.0, 3)), ports, on_step).run()
+        return LaneRun(LaneWork(JOB, lane, work, LaneLimits(max_bytes, 5.0, 3)), ports, on_step).run()
     finally:
         ports.ahead.close()

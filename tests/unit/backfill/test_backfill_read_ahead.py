@@ -91,6 +91,15 @@ def test_a_part_that_was_given_is_given_again_when_its_chunk_is_asked_for_again(
     assert source.read.count(("c0", 0)) == 2
 
 
+@pytest.mark.parametrize("rest", [THIRD, ChunkRest(SECOND.chunk, {"next": 30})], ids=["another chunk", "further on"])
+def test_what_was_read_early_from_another_place_is_not_used(source, ahead, rest):
+    assert len(list(ahead.parts(FIRST, SECOND))) == 2
+    source.wait_for(("c1", 0))
+    read = len(source.read)
+    assert [part.rows for part in ahead.parts(rest, None)] == [0, 1]
+    assert source.read[read:] == [(rest.chunk.id, 0), (rest.chunk.id, 1)]
+
+
 def test_an_error_comes_where_its_part_would_and_only_there(source, ahead):
     source.failing = {("c1", 0)}
     assert len(list(ahead.parts(FIRST, SECOND))) == 2
