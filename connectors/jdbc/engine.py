@@ -76,6 +76,9 @@ def engine_of(
     if url.get_backend_name() == "sqlite":
         # The connection is used by the reading thread and interrupted by another.
         options["connect_args"] = {"check_same_thread": False}
+    if url.drivername == "postgresql+psycopg":
+        # Else names come as bytes where the database is in SQL_ASCII.
+        options["client_encoding"] = "utf8"
     try:
         engine = sa.create_engine(url, poolclass=NullPool, hide_parameters=True, **options)
     except (ImportError, sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:

@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connectors.jdbc.arrow_pages import ArrowPages, Columns
+from connectors.jdbc.columns import RowFormat
 from connectors.jdbc.errors import Border
+from connectors.jdbc.misfits import BadCells
 from connectors.jdbc.pages import PageRules, Pages
 from connectors.jdbc.types import Raw
 
@@ -59,6 +61,8 @@ class PostgresArrow:
 
         SchemaError when a column comes in a type not known here.
         """
+        from connectors.jdbc.unchecked_text import checked
+
         with border.translated(doing):
             if self._connection is None:
                 self._connection = self._connect()
@@ -74,7 +78,9 @@ class PostgresArrow:
                 raise SchemaError(
                     f"The column comes as {field.type}, not as {plan.raw}.", field=plan.name, fix="Set reader=generic."
                 )
-        return ArrowPages(_chunks(reader, border, doing), rules, self._close_cursor)
+        bad: BadCells | None = {} if rules.sets_bad_aside else None
+        chunks = checked(_chunks(reader, rules.format, border, doing), rules.format, bad)
+        return ArrowPages(chunks, rules, self._close_cursor, bad)
 
     def end_transaction(self) -> None:
         """Let go of the snapshot and every lock."""
@@ -109,10 +115,15 @@ class PostgresArrow:
         import adbc_driver_postgresql.dbapi
         from psycopg.conninfo import make_conninfo
 
+        from connectors.jdbc.unchecked_text import AS_STORED, SHOW, UNCHECKED
+
         connection = adbc_driver_postgresql.dbapi.connect(make_conninfo(**self._arguments))
         with connection.cursor() as cursor:
             for statement in self._statements:
                 cursor.execute(statement)
+            cursor.execute(SHOW)
+            if cursor.fetchone() == (UNCHECKED,):
+                cursor.execute(AS_STORED)
         connection.commit()
         return connection
 
@@ -122,9 +133,10 @@ class PostgresArrow:
             cursor.close()
 
 
-def _chunks(reader: pa.RecordBatchReader, border: Border, doing: str) -> Iterator[Columns]:
+def _chunks(reader: pa.RecordBatchReader, form: RowFormat, border: Border, doing: str) -> Iterator[Columns]:
     # An oid comes as a signed integer of the same size.
     unsigned = [(field.metadata or {}).get(b"POSTGRESQL:type") == b"oid" for field in reader.schema]
+    text = [place for place, plan in enumerate(form.columns) if plan.raw is Raw.TEXT]
     while True:
         try:
             batch = reader.read_next_batch()
@@ -132,10 +144,14 @@ def _chunks(reader: pa.RecordBatchReader, border: Border, doing: str) -> Iterato
             return
         except (pa.ArrowException, OSError) as error:
             # The stream's errors carry no state of their own.
-            text = border.failed(doing, error)
-            if "ERROR:" in text and not _PASSING.search(text):
-                raise ConnectError(text, fix="Check the table, its columns and the rights of the user.") from None
-            raise RetriableError(text) from None
+            said = border.failed(doing, error)
+            if "ERROR:" in said and not _PASSING.search(said):
+                raise ConnectError(said, fix="Check the table, its columns and the rights of the user.") from None
+            raise RetriableError(said) from None
         if batch.num_rows:
             columns = zip(batch.columns, unsigned, strict=True)
-            yield [c.view(pa.uint32()).cast(pa.int64()) if is_oid else c for c, is_oid in columns]
+            made = [c.view(pa.uint32()).cast(pa.int64()) if is_oid else c for c, is_oid in columns]
+            for place in text:
+                # The driver takes every text for UTF-8.
+                made[place] = made[place].view(pa.binary())
+            yield made

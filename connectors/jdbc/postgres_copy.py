@@ -17,10 +17,12 @@ from psycopg.errors import error_from_result
 from connect.api.errors import ConnectError
 from connectors.jdbc.arrow_pages import ArrowPages, Columns
 from connectors.jdbc.errors import Border
+from connectors.jdbc.misfits import BadCells
 from connectors.jdbc.native import columns_of, libpq_module
 from connectors.jdbc.pages import PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, taking_up
 from connectors.jdbc.types import Raw
+from connectors.jdbc.unchecked_text import AS_STORED, checked, is_unchecked
 
 _CHUNK_BYTES: Final = 8 << 20
 _KINDS: Final = {
@@ -61,7 +63,9 @@ class PostgresCopy:
                 return self._plain.pages(sql, rules, border, doing, snapshot)
             _ran(connection, f"COPY ({sql}) TO STDOUT (FORMAT binary)", pq.ExecStatus.COPY_OUT)
         self._reading = True
-        return ArrowPages(self._chunks(connection, kinds, rules, border, doing), rules, self._leave)
+        bad: BadCells | None = {} if rules.sets_bad_aside else None
+        chunks = checked(self._chunks(connection, kinds, rules, border, doing), rules.format, bad)
+        return ArrowPages(chunks, rules, self._leave, bad)
 
     def end_transaction(self) -> None:
         """Let go of the snapshot and every lock."""
@@ -95,7 +99,7 @@ class PostgresCopy:
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = psycopg.Connection.connect(**{**self._arguments, "client_encoding": "utf8"}, autocommit=True)
-        for statement in self._statements:
+        for statement in (*self._statements, *([AS_STORED] if is_unchecked(connection) else [])):
             _ran(connection, statement)
         return connection
 
@@ -143,6 +147,8 @@ def _kinds(connection: psycopg.Connection[Any], sql: str, rules: PageRules) -> s
     fits = len(kinds) == len(plans) and all(
         kind and kind in _FITTING[plan.raw] for kind, plan in zip(kinds, plans, strict=True)
     )
+    if fits and is_unchecked(connection):
+        kinds = ["z" if plan.raw is Raw.TEXT else kind for kind, plan in zip(kinds, plans, strict=True)]
     return "".join(kinds) if fits else None
 
 

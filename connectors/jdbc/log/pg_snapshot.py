@@ -21,6 +21,7 @@ from connectors.jdbc.log.pg_tables import LogTable
 from connectors.jdbc.log.position import lsn_of_text
 from connectors.jdbc.postgres_types import BPCHAR, INET
 from connectors.jdbc.tables import TableName
+from connectors.jdbc.unchecked_text import as_stored
 
 _SIGNATURE = 19
 """Bytes before the first row of COPY in binary form: signature, flags, no extension (PostgreSQL's manual, COPY)."""
@@ -91,11 +92,17 @@ class TableSnapshot:
 
     def rows(self, table: LogTable, after: Sequence[str], limit: int) -> Iterator[SnapshotRows]:
         """The rows in the order of the key, behind a key. Where there is none, in the order of a digest of the row."""
-        assert self._connection is not None
+        connection = self._connection
+        assert connection is not None
         doing = f"reading table {table.name.full}"
-        statement = _statement(table, after)
+        statement = _statement(table, after).as_bytes(connection)
         page = _Page(table, tuple(after), limit)
-        with self._border.translated(doing), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+        with (
+            self._border.translated(doing),
+            as_stored(connection),
+            connection.cursor() as cursor,
+            cursor.copy(statement) as copy,
+        ):
             first = True
             for data in copy:
                 content = bytes(data)

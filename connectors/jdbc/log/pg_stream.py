@@ -19,6 +19,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.errors import Border
 from connectors.jdbc.log.pg_copy import CopyStream, NotPlainError, copy_stream, run_command
 from connectors.jdbc.log.pgoutput import Messages
+from connectors.jdbc.unchecked_text import AS_STORED, is_unchecked
 
 _POSTGRES_EPOCH_S = 946_684_800
 
@@ -55,6 +56,8 @@ class ReplicationStream:
                 self._connection = psycopg.Connection.connect(
                     **{**self._arguments, "replication": "database"}, autocommit=True
                 )
+                if is_unchecked(self._connection):
+                    self._connection.pgconn.exec_(AS_STORED.encode())
         return self._connection.pgconn
 
     def create_slot(self, name: str, *, failover: bool) -> Exported:
