@@ -10,7 +10,7 @@ ARGS ?=
 SERVED = $(BIN)/python -m pytest -q -p no:schemathesis -m "not quick and not chaos" $(BEYOND_CHECK)
 # What `make check` leaves out: whole folders, and of the unit tests the files that hold more than quick ones.
 BEYOND_CHECK := tests/integration tests/kit tests/spec tests/golden $(shell grep -rl --include='*.py' 'mark.thorough' tests/unit)
-PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/* connectors/jdbc/native/src/*)
+PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/* connectors/jdbc/native/src/* connectors/cassandra/native/src/*)
 # Workers start task hosts, and tests start workers: compiling everything anew in each of them would double their start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -70,7 +70,7 @@ reference: setup ## Write connect/REFERENCE.md from the declarations
 	mv connect/REFERENCE.md.new connect/REFERENCE.md
 
 clean: ## Remove what setup made
-	rm -rf $(VENV) build *.egg-info connect/native/*.so connectors/jdbc/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build *.egg-info connect/native/*.so connectors/jdbc/native/*.so connectors/cassandra/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Connect for Kafka needs Python 3.11 to 3.13, and {sys.executable} is {v[0]}.{v[1]}. Run: make PYTHON=/path/to/python3.11 ...")'

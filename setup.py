@@ -12,7 +12,8 @@ from setuptools.command.build_ext import build_ext
 
 CORE = Path("connect/native/src")
 ROWS = Path("connectors/jdbc/native/src")
-# Arrow's interface and memory, which both modules have a copy of.
+CASSANDRA = Path("connectors/cassandra/native/src")
+# Arrow's interface and memory, which each module has a copy of.
 SHARED = (CORE / "arrow.cpp", CORE / "buffer.cpp", CORE / "utf8.cpp")
 SOURCES_ID = runpy.run_path("connect/api/native_build.py")["sources_id"]
 
@@ -23,7 +24,7 @@ def native(name: str, sources: Iterable[Path], folders: Iterable[Path]) -> Exten
     return Extension(
         name,
         sources=[str(source) for source in sources],
-        depends=[str(header) for header in sorted([*CORE.glob("*.h"), *ROWS.glob("*.h")])],
+        depends=[str(header) for header in sorted([*CORE.glob("*.h"), *ROWS.glob("*.h"), *CASSANDRA.glob("*.h")])],
         include_dirs=[str(CORE)],
         define_macros=[("CONNECT_SOURCES", SOURCES_ID(folders))],
         extra_compile_args=["/std:c++17", "/O2"] if windows else ["-std=c++17", "-O2", "-pthread"],
@@ -50,5 +51,8 @@ setup(
     ext_modules=[
         native("connect.native._connect", sorted(CORE.glob("*.cpp")), [CORE]),
         native("connectors.jdbc.native._rows", [*sorted(ROWS.glob("*.cpp")), *SHARED], [ROWS, CORE]),
+        native(
+            "connectors.cassandra.native._cassandra", [*sorted(CASSANDRA.glob("*.cpp")), *SHARED], [CASSANDRA, CORE]
+        ),
     ],
 )

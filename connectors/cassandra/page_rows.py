@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.log.events import Node
+from connectors.cassandra.log.event_columns import Node
 from connectors.cassandra.rows import PageRows, TableRows
 from connectors.cassandra.snapshot_events import SnapshotEvents
 from connectors.cassandra.tables import Table

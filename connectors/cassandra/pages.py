@@ -14,6 +14,7 @@ from connect.api.arrow import arrow_type
 from connect.api.arrow_rows import arrow_from_rows
 from connect.api.errors import SchemaError
 from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.native import array_of, module
 from connectors.cassandra.schemas import connect_schema
 from connectors.cassandra.values import DATE_EPOCH, decoder
 
@@ -131,8 +132,8 @@ def _bytes(target: pa.DataType) -> Callable[[Cells], pa.Array | None]:
         valid = cells.sizes >= 0
         ends = cells.starts + np.maximum(cells.sizes, 0)
         # Values and the bytes between them, in turns, are an Arrow array over the page as it is; every other is taken.
-        bounds = np.empty(2 * len(valid), np.int32)
-        bounds[0::2], bounds[1::2] = cells.starts, ends
+        bounds = np.empty(2 * len(valid) + 1, np.int32)
+        bounds[0:-1:2], bounds[1::2], bounds[-1] = cells.starts, ends, len(cells.data)
         if not len(valid):
             return pa.array([], target)
         both = pa.BinaryArray.from_buffers(
@@ -192,12 +193,25 @@ def _uuid(cells: Cells) -> pa.Array | None:
     return array if valid.all() else array.take(pa.array(np.arange(len(valid)), pa.int64(), mask=~valid))
 
 
+def _number_text(*, has_scale: bool) -> Callable[[Cells], pa.Array | None]:
+    def make(cells: Cells) -> pa.Array | None:
+        native = module()
+        if native is None:
+            return None
+        starts, sizes = np.ascontiguousarray(cells.starts), np.ascontiguousarray(cells.sizes)
+        made = native.number_texts(cells.data, starts, sizes, has_scale)
+        return None if made is None else array_of(made)
+
+    return make
+
+
 _WHOLE: Final[Mapping[str, Callable[[Cells], pa.Array | None]]] = {
     "tinyint": _fixed("i1", pa.int8()), "smallint": _fixed(">i2", pa.int16()), "int": _fixed(">i4", pa.int32()),
     "bigint": _fixed(">i8", pa.int64()), "counter": _fixed(">i8", pa.int64()), "float": _fixed(">f4", pa.float32()),
     "double": _fixed(">f8", pa.float64()), "timestamp": _fixed(">i8", pa.int64()), "time": _fixed(">i8", pa.int64()),
     "boolean": _boolean, "date": _date, "text": _bytes(pa.string()), "ascii": _bytes(pa.string()),
     "blob": _bytes(pa.binary()), "custom": _bytes(pa.binary()), "uuid": _uuid, "timeuuid": _uuid,
+    "decimal": _number_text(has_scale=True), "varint": _number_text(has_scale=False),
 }  # fmt: skip
 """Types whose whole column is made at once; None from one of these: a value needs a look of its own."""
 

@@ -13,8 +13,9 @@ from uuid import UUID
 
 from connect.api.records import Batch, SourcePosition
 from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.log.event_columns import EventShape, Node
 from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events import Events, EventShape, Node, newest_us
+from connectors.cassandra.log.events import Events, newest_us
 from connectors.cassandra.log.mutation import Cell, ComplexColumn, Liveness, PartitionUpdate, Row
 from connectors.cassandra.pages import Cells, Page, split_columns
 from connectors.cassandra.rows import behind

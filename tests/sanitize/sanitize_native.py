@@ -18,9 +18,12 @@ from pathlib import Path
 from connect.api.native_build import sources_id
 
 CORE, ROWS = Path("connect/native/src"), Path("connectors/jdbc/native/src")
+CASSANDRA = Path("connectors/cassandra/native/src")
+SHARED = (CORE / "arrow.cpp", CORE / "buffer.cpp", CORE / "utf8.cpp")
 SOURCES = {
     "_connect.so": sorted(CORE.glob("*.cpp")),
-    "_rows.so": [*sorted(ROWS.glob("*.cpp")), CORE / "arrow.cpp", CORE / "buffer.cpp", CORE / "utf8.cpp"],
+    "_rows.so": [*sorted(ROWS.glob("*.cpp")), *SHARED],
+    "_cassandra.so": [*sorted(CASSANDRA.glob("*.cpp")), *SHARED],
 }
 TESTS = (
     "tests/unit/convert/test_native_json_decode.py",
@@ -33,6 +36,8 @@ TESTS = (
     "tests/unit/convert/avro/test_avro_native_decode.py",
     "tests/unit/jdbc/test_jdbc_native_rows.py",
     "tests/unit/jdbc/test_jdbc_mysql_prepared.py",
+    "tests/unit/cassandra/test_cassandra_native.py",
+    "tests/unit/cassandra/test_cassandra_native_values.py",
     "tests/unit/kafka/test_kafka_linger.py",
     "tests/integration/kafka/test_kafka_consumer.py",
     "tests/integration/kafka/test_kafka_producer.py",

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-NAMES = ("connect.native._connect", "connectors.jdbc.native._rows")
+NAMES = (
+    "connect.native._connect", "connectors.jdbc.native._rows", "connectors.cassandra.native._cassandra"
+)  # fmt: skip
 
 
 def use(name: str, path: str) -> None:

@@ -6,7 +6,6 @@ import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,15 +13,13 @@ from connect.api import schema as s
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
-from connectors.cassandra.log.chunk import Located, batches
+from connectors.cassandra.log.chunk import batches
 from connectors.cassandra.log.disk import DiskWatch, read_limit
-from connectors.cassandra.log.events import Node
+from connectors.cassandra.log.event_columns import Node
 from connectors.cassandra.log.folder import CdcFolder
-from connectors.cassandra.log.mutation import PartitionUpdate
-from connectors.cassandra.log.segments import LocatedFrame, Place, Segments
+from connectors.cassandra.log.segments import Place, Segments
 from connectors.cassandra.log.watched import Watched
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
@@ -134,14 +131,8 @@ class CassandraCdcTask:
         """Read some mutations; False: there is nothing new."""
         assert self._watched is not None
         assert self._context is not None
-        found: list[Located] = []
-        left_bytes = BATCH_BYTES
-        for frame in islice(self._segments.frames(), self._config.max_batch_size):
-            found += [Located(update, frame.segment, frame.end) for update in self._updates(frame)]
-            left_bytes -= len(frame.body)
-            if left_bytes <= 0:
-                break
-        made = batches(found, self._watched, self._node, self._segments.keep) if found else []
+        found = self._segments.frames(self._config.max_batch_size, BATCH_BYTES)
+        made = [] if found is None else batches(found, self._watched, self._node, self._segments.keep)
         place, before = self._segments.place(), self._place
         self._context.gauge("unknown_mutations", self._watched.unknown_mutations)
         if place is None or place == before:
@@ -161,13 +152,3 @@ class CassandraCdcTask:
         assert self._watched is not None
         topics = [table.topic for table in self._watched.tables.values()]
         return Batch(topics[0] if topics else f"{self._config.topic_prefix}progress", Column.from_rows([], s.STRING))
-
-    def _updates(self, frame: LocatedFrame) -> list[PartitionUpdate]:
-        assert self._watched is not None
-        try:
-            return self._watched.updates(frame.body, frame.version)
-        except RetriableError:
-            raise
-        except (ConnectError, ValueError, IndexError) as error:
-            self._segments.keep(f"The mutation before position {frame.end} cannot be read: {error}")
-            return []

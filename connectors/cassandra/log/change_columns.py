@@ -1,180 +1,145 @@
-"""The columns of change events: what each statement wrote, gathered as lists and made into Arrow arrays at once. Pure.
-
-A row has a change of few of its table's columns, so that each gathers only where it has one, and is spread over all
-rows in the end.
-"""
+"""What statements wrote to a column, as an Arrow array with an entry per event: null where it wrote nothing. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from connect.api.arrow import arrow_type
+from connect.api.errors import SchemaError
 from connect.api.schema import Schema
 from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.log.mutation import Cell, ComplexColumn
+from connectors.cassandra.log.event_arrays import NO_TTL, NONE, ColumnChanges, Ints, Marks, Times
 from connectors.cassandra.pages import Cells, decode_column
 from connectors.cassandra.values import UnknownFieldError
 
 _TIMEUUID: Final = CqlType("timeuuid")
+_FIELD_NUMBER: Final = CqlType("smallint")
 
 
-def values_of(values: Sequence[bytes | None], cql: CqlType, name: str) -> pa.Array:
-    """Values as Cassandra stores them, as an Arrow array. SchemaError names the column."""
-    sizes = np.fromiter((-1 if value is None else len(value) for value in values), np.int64, len(values))
-    starts = np.zeros(len(values), np.int64)
-    np.cumsum(np.maximum(sizes, 0)[:-1], out=starts[1:])
-    return decode_column(Cells(b"".join(value for value in values if value), starts, sizes), cql, name)
+def struct_of(arrays: Sequence[pa.Array], schema: Schema, null: Any = None) -> pa.StructArray:
+    """Columns as one array of a struct's schema. `null`: where it is null, if anywhere."""
+    mask = pa.array(null) if null is not None and null.any() else None
+    return pa.StructArray.from_arrays(list(arrays), fields=list(arrow_type(schema)), mask=mask)
 
 
-def struct_of(arrays: Sequence[pa.Array], schema: Schema) -> pa.StructArray:
-    """Columns as one array of a struct's schema."""
-    return pa.StructArray.from_arrays(list(arrays), fields=list(arrow_type(schema)))
-
-
-def spread(array: pa.Array, rows: Sequence[int], count: int) -> pa.Array:
+def spread(array: pa.Array, rows: Ints, count: int) -> pa.Array:
     """Values of some rows, in their order, among `count` rows; the others are null."""
     if len(rows) == count:
         return array
     places = np.full(count, -1, np.int64)
-    places[np.asarray(rows, np.int64)] = np.arange(len(rows))
+    places[rows] = np.arange(len(rows))
     return array.take(pa.array(places, pa.int64(), mask=places < 0))
 
 
-def times_of(cells: Sequence[Cell]) -> list[pa.Array]:
-    """writetime_us, ttl_s and local_deletion_s of cells."""
-    writetimes, _, ttls, locals_s, _ = zip(*cells, strict=True) if cells else ((),) * 5
-    kinds = ((writetimes, pa.int64()), (ttls, pa.int32()), (locals_s, pa.int64()))
-    return [pa.array(values, kind) for values, kind in kinds]
+def times_columns(times: Times) -> list[pa.Array]:
+    """writetime_us, ttl_s and local_deletion_s."""
+    return [pa.array(times.writetimes_us), nullable(times.ttls_s, NO_TTL), nullable(times.locals_s, NONE)]
 
 
-class Change(Protocol):
-    """Gathers the changes of one column."""
-
-    def add(self, row: int, change: Cell | ComplexColumn) -> None:
-        """What was written to it in a row; rows come in order."""
-
-    def array(self, count: int) -> pa.Array:
-        """Its changes in `count` rows."""
+def nullable(numbers: Any, none: int) -> pa.Array:
+    """Numbers, of which one stands for null."""
+    mask = numbers == none
+    if mask.all():
+        return pa.nulls(len(numbers), pa.from_numpy_dtype(numbers.dtype))
+    return pa.array(numbers, mask=mask if mask.any() else None)
 
 
-class CellChange:
-    """Of a column with one cell."""
-
-    def __init__(self, cql: CqlType, schema: Schema, name: str) -> None:
-        self._type = cql
-        self._schema = schema
-        self._name = name
-        self._rows: list[int] = []
-        self._cells: list[Cell] = []
-
-    def add(self, row: int, change: Cell | ComplexColumn) -> None:
-        """One cell more."""
-        assert isinstance(change, Cell)
-        self._rows.append(row)
-        self._cells.append(change)
-
-    def array(self, count: int) -> pa.Array:
-        """Value, times, and whether it was removed."""
-        found = [cell.value for cell in self._cells]
-        values = values_of(found, self._type, self._name)
-        deleted = pa.array([value is None for value in found], pa.bool_())
-        return spread(struct_of([values, *times_of(self._cells), deleted], self._schema), self._rows, count)
+def mark_column(marks: Marks, schema: Schema, count: int, *, has_ttl: bool) -> pa.Array:
+    """Livenesses, or deletions, which have no time to live."""
+    if not len(marks.rows):
+        return pa.nulls(count, arrow_type(schema))
+    writetimes, ttls, locals_s = times_columns(marks.times)
+    arrays = [writetimes, ttls, locals_s] if has_ttl else [writetimes, locals_s]
+    return spread(struct_of(arrays, schema), marks.rows, count)
 
 
-class ElementsChange:
-    """Of a list, set or map that is not frozen."""
+def change_column(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str, count: int) -> pa.Array:
+    """The changes of a column of this type in `count` events; `schema`: of one change.
 
-    def __init__(self, cql: CqlType, schema: Schema, name: str) -> None:
-        self._path_type = _TIMEUUID if cql.name == "list" else cql.parameters[0]
-        self._value_type = None if cql.name == "set" else cql.parameters[-1]
-        self._schema = schema
-        self._name = name
-        self._rows: list[int] = []
-        self._cleared: list[int | None] = []
-        self._set_ends, self._removed_ends = [0], [0]
-        self._set: list[Cell] = []
-        self._removed: list[Cell] = []
-
-    def add(self, row: int, change: Cell | ComplexColumn) -> None:
-        """One statement more."""
-        assert isinstance(change, ComplexColumn)
-        self._rows.append(row)
-        self._cleared.append(None if change.deletion is None else change.deletion.writetime_us)
-        for cell in change.cells:
-            (self._removed if cell.value is None else self._set).append(cell)
-        self._set_ends.append(len(self._set))
-        self._removed_ends.append(len(self._removed))
-
-    def array(self, count: int) -> pa.Array:
-        """When it was cleared, the elements that were set, those that were removed."""
-        arrays = [
-            pa.array(self._cleared, pa.int64()),
-            _lists(self._set_ends, self._written(), self._schema.field("set")),
-            _lists(self._removed_ends, self._gone(), self._schema.field("removed")),
-        ]
-        return spread(struct_of(arrays, self._schema), self._rows, count)
-
-    def _written(self) -> list[pa.Array]:
-        values = [] if self._value_type is None else [[cell.value for cell in self._set]]
-        made = [values_of(found, self._value_type, self._name) for found in values if self._value_type is not None]
-        return [self._paths(self._set), *made, *times_of(self._set)]
-
-    def _gone(self) -> list[pa.Array]:
-        writetimes = pa.array([cell.writetime_us for cell in self._removed], pa.int64())
-        return [self._paths(self._removed), writetimes, pa.array([cell.local_s for cell in self._removed], pa.int64())]
-
-    def _paths(self, cells: Sequence[Cell]) -> pa.Array:
-        return values_of([cell.path for cell in cells], self._path_type, self._name)
-
-
-class FieldsChange:
-    """Of a user-defined type that is not frozen."""
-
-    def __init__(self, cql: CqlType, schema: Schema, name: str) -> None:
-        self._schema = schema
-        self._name = name
-        self._rows: list[int] = []
-        self._cleared: list[int | None] = []
-        fields = schema.field("fields")
-        assert fields is not None
-        self._fields_schema = fields
-        self._fields = [
-            CellChange(parameter, field.schema, f"{name}.{field.name}")
-            for parameter, field in zip(cql.parameters, fields.fields, strict=True)
-        ]
-
-    def add(self, row: int, change: Cell | ComplexColumn) -> None:
-        """One statement more. UnknownFieldError: it writes to a field that was added since."""
-        assert isinstance(change, ComplexColumn)
-        for cell in change.cells:
-            number = int.from_bytes(cell.path or b"", "big")
-            if number >= len(self._fields):
-                raise UnknownFieldError(
-                    f"A value has field {number + 1} of a type with {len(self._fields)} fields.", field=self._name
-                )
-            self._fields[number].add(len(self._rows), cell)
-        self._rows.append(row)
-        self._cleared.append(None if change.deletion is None else change.deletion.writetime_us)
-
-    def array(self, count: int) -> pa.Array:
-        """When it was cleared, and each field's change."""
-        fields = struct_of([field.array(len(self._rows)) for field in self._fields], self._fields_schema)
-        return spread(struct_of([pa.array(self._cleared, pa.int64()), fields], self._schema), self._rows, count)
-
-
-def change_of(cql: CqlType, schema: Schema, name: str) -> Change:
-    """What gathers the changes of a column of this type; `schema`: of one change."""
+    SchemaError names the column; UnknownFieldError: a field that was added since the schema was read.
+    """
+    if not len(changes.rows):
+        return pa.nulls(count, arrow_type(schema))
     if not cql.is_multicell:
-        return CellChange(cql, schema, name)
-    return FieldsChange(cql, schema, name) if cql.name == "udt" else ElementsChange(cql, schema, name)
+        return _cell_column(changes, cql, schema, name, count)
+    cleared = nullable(changes.cleared_us, NONE)
+    if cql.name == "udt":
+        members = [cleared, _fields(changes, cql, schema, name)]
+    else:
+        members = [cleared, *_elements(changes, cql, schema, name)]
+    return spread(struct_of(members, schema), changes.rows, count)
 
 
-def _lists(ends: Sequence[int], members: Sequence[pa.Array], schema: Schema | None) -> pa.ListArray:
+def _cell_column(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str, count: int) -> pa.Array:
+    """Value, times, and whether it was removed."""
+    rows, values, times, null = changes.rows, changes.values, changes.times, None
+    if len(rows) != count:
+        null = np.ones(count, np.bool_)
+        null[rows] = False
+        sizes = _among(values.sizes, rows, count, -1)
+        values = Cells(values.data, _among(values.starts, rows, count, 0), sizes)
+        times = Times(
+            _among(times.writetimes_us, rows, count, 0),
+            _among(times.ttls_s, rows, count, NO_TTL),
+            _among(times.locals_s, rows, count, NONE),
+        )
+    arrays = [decode_column(values, cql, name), *times_columns(times), pa.array(values.sizes < 0)]
+    return struct_of(arrays, schema, null)
+
+
+def _among(numbers: Any, rows: Ints, count: int, fill: int) -> Any:
+    spread_out = np.full(count, fill, numbers.dtype)
+    spread_out[rows] = numbers
+    return spread_out
+
+
+def _elements(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str) -> list[pa.Array]:
+    """The elements that were set, and those that were removed."""
+    path_type = _TIMEUUID if cql.name == "list" else cql.parameters[0]
+    is_removed = changes.values.sizes < 0
+    kept, gone = np.flatnonzero(~is_removed), np.flatnonzero(is_removed)
+    paths = decode_column(changes.paths.take(kept), path_type, name)
+    values = [] if cql.name == "set" else [decode_column(changes.values.take(kept), cql.parameters[-1], name)]
+    written = [paths, *values, *times_columns(changes.times.take(kept))]
+    writetimes, _, locals_s = times_columns(changes.times.take(gone))
+    removed = [decode_column(changes.paths.take(gone), path_type, name), writetimes, locals_s]
+    return [
+        _lists(changes.ends, ~is_removed, written, schema.field("set")),
+        _lists(changes.ends, is_removed, removed, schema.field("removed")),
+    ]
+
+
+def _lists(ends: Ints, is_member: Any, members: Sequence[pa.Array], schema: Schema | None) -> pa.ListArray:
     assert schema is not None
     assert schema.items is not None
-    items = struct_of(members, schema.items)
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, type=arrow_type(schema))
+    counted = np.zeros(len(is_member) + 1, np.int32)
+    np.cumsum(is_member, out=counted[1:])
+    offsets = pa.array(np.append(np.int32(0), counted[ends]))
+    return pa.ListArray.from_arrays(offsets, struct_of(members, schema.items), type=arrow_type(schema))
+
+
+def _fields(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str) -> pa.Array:
+    """The fields of a user-defined type, each like a column."""
+    fields = schema.field("fields")
+    assert fields is not None
+    numbers = decode_column(changes.paths, _FIELD_NUMBER, name)
+    if numbers.null_count:
+        raise SchemaError("a field has no number", field=name)
+    places = numbers.to_numpy()
+    count = len(changes.rows)
+    if len(places) and not 0 <= places.min() <= places.max() < len(cql.fields):
+        raise UnknownFieldError(
+            f"A value has field {places.max() + 1} of a type with {len(cql.fields)} fields.", field=name
+        )
+    of_change = np.repeat(np.arange(count), np.diff(changes.ends, prepend=0))
+    arrays = []
+    for number, (field, parameter) in enumerate(zip(fields.fields, cql.parameters, strict=True)):
+        own = np.flatnonzero(places == number)
+        of_field = replace(changes, rows=of_change[own], values=changes.values.take(own), times=changes.times.take(own))
+        arrays.append(_cell_column(of_field, parameter, field.schema, f"{name}.{field.name}", count))
+    return struct_of(arrays, fields)

@@ -1,16 +1,28 @@
-"""Some mutations out of the log -> batches, one per table. What cannot be read is told apart from what can."""
+"""Some mutations out of the log -> batches, one per table. What cannot be read is told apart from what can.
+
+Native code makes the events of nearly all mutations; those that it leaves, and all of them where a value is not of its
+type as far as it is known, are decoded one by one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from connect.api.errors import RetriableError, SchemaError
-from connect.api.records import Batch
-from connectors.cassandra.log.events import Events, Node
+import numpy as np
+import pyarrow as pa
+
+from connect.api.errors import ConnectError, RetriableError, SchemaError
+from connect.api.records import Batch, Column
+from connectors.cassandra.log.event_arrays import Ints
+from connectors.cassandra.log.event_columns import Node, event_columns
+from connectors.cassandra.log.events import Events
 from connectors.cassandra.log.mutation import PartitionUpdate
+from connectors.cassandra.log.native_events import gather
+from connectors.cassandra.log.segment import Frames
 from connectors.cassandra.log.watched import Watched, WatchedTable
+from connectors.cassandra.native import module
 
 Keep = Callable[[str], None]
 """Hears of something that could not be read."""
@@ -25,29 +37,74 @@ class Located:
     position: int
 
 
-def batches(found: Sequence[Located], watched: Watched, node: Node, keep: Keep) -> list[Batch]:
-    """The events of these updates in their order, by table and without positions.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Events of one table, with the places of their mutations, as the table was known then."""
 
-    A value of a newer form than the schema that was read makes it read again. RetriableError: the node does not answer.
+    table: WatchedTable
+    batch: Batch
+    positions: Ints
+
+
+def batches(frames: Frames, watched: Watched, node: Node, keep: Keep) -> list[Batch]:
+    """The events of these mutations in their order, by table and without positions.
+
+    What is of a newer form than the schema that was read makes it read again. RetriableError: the node does not answer.
     """
+    parts, others = _native_parts(frames, watched, node)
+    found = [located for number in others for located in _updates(frames, number, watched, keep)]
+    for table_id, updates in _by_table(found).items():
+        part = _part(updates, table_id, watched, node, keep)
+        if part is not None and len(part.positions):
+            parts.setdefault(table_id, []).append(part)
+    return [batch for of_table in parts.values() for batch in _merged(of_table)]
+
+
+def _native_parts(frames: Frames, watched: Watched, node: Node) -> tuple[dict[UUID, list[Part]], Iterable[int]]:
+    """What native code makes, and the numbers of the mutations it leaves."""
+    native = module()
+    if native is None:
+        return {}, range(len(frames))
+    gathered = gather(native, frames, watched.plan)
+    parts = {}
+    for table_id, events in gathered.events.items():
+        table = watched.tables[table_id]
+        try:
+            keys, values = event_columns(events, table.shape, node)
+        except (SchemaError, ValueError):
+            return {}, range(len(frames))
+        parts[table_id] = [Part(table, Batch(table.topic, values, keys=keys), events.positions)]
+    return parts, gathered.odd.tolist()
+
+
+def _updates(frames: Frames, number: int, watched: Watched, keep: Keep) -> list[Located]:
+    position = int(frames.ends[number])
+    try:
+        updates = watched.updates(frames.body(number), frames.version)
+    except RetriableError:
+        raise
+    except (ConnectError, ValueError, IndexError) as error:
+        keep(f"The mutation before position {position} cannot be read: {error}")
+        return []
+    return [Located(update, frames.segment, position) for update in updates]
+
+
+def _by_table(found: Sequence[Located]) -> dict[UUID, list[Located]]:
     by_table: dict[UUID, list[Located]] = {}
     for located in found:
         by_table.setdefault(located.update.table.id, []).append(located)
-    made = []
-    for table_id, updates in by_table.items():
-        batch = _batch(updates, table_id, watched, node, keep)
-        if batch is not None:
-            made.append(batch)
-    return made
+    return by_table
 
 
-def _batch(updates: Sequence[Located], table_id: UUID, watched: Watched, node: Node, keep: Keep) -> Batch | None:
-    try:
-        return _made(updates, watched.tables[table_id], node)
-    except (SchemaError, ValueError):
-        watched.refresh()
-    # A table that is gone by now: its changes are gone with it.
+def _part(updates: Sequence[Located], table_id: UUID, watched: Watched, node: Node, keep: Keep) -> Part | None:
     table = watched.tables.get(table_id)
+    if table is not None:
+        try:
+            return _made(updates, table, node)
+        except (SchemaError, ValueError):
+            watched.refresh()
+            table = watched.tables.get(table_id)
+    # A table that is gone by now: its changes are gone with it.
     if table is None:
         return None
     try:
@@ -68,9 +125,24 @@ def _is_readable(located: Located, table: WatchedTable, node: Node, keep: Keep) 
     return True
 
 
-def _made(updates: Sequence[Located], table: WatchedTable, node: Node) -> Batch:
+def _made(updates: Sequence[Located], table: WatchedTable, node: Node) -> Part:
     events = Events(table.shape, node)
     for located in updates:
         events.add(located.update, located.segment, located.position)
-    keys, values = events.columns()
-    return Batch(table.topic, values, keys=keys)
+    arrays = events.arrays()
+    keys, values = event_columns(arrays, table.shape, node)
+    return Part(table, Batch(table.topic, values, keys=keys), arrays.positions)
+
+
+def _merged(parts: Sequence[Part]) -> list[Batch]:
+    """Events in the order of the log; those of a table before and after it changed are batches of their own."""
+    if len(parts) == 1 or any(part.table.shape.value != parts[0].table.shape.value for part in parts):
+        return [part.batch for part in parts]
+    order = pa.array(np.argsort(np.concatenate([part.positions for part in parts]), kind="stable"))
+
+    def merged(columns: Sequence[Column]) -> Column:
+        arrays = pa.concat_arrays([column.arrow() for column in columns])
+        return Column.from_arrow(arrays.take(order), columns[0].schema)
+
+    keys = merged([part.batch.keys for part in parts if part.batch.keys is not None])
+    return [Batch(parts[0].table.topic, merged([part.batch.values for part in parts]), keys=keys)]

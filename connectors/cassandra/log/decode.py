@@ -168,14 +168,14 @@ class MutationDecoder:
 
     def _cell(self, cursor: Cursor, row: Liveness | None, column: _Column, stats: _Stats) -> Cell:
         flags = cursor.u8()
-        if flags & _ROW_TIME:
-            assert row is not None
+        if row is None and flags & (_ROW_TIME | _ROW_TTL):
+            raise ConnectError(f"A cell of column {column.name!r} has the times of its row, which has none.")
+        if row is not None and flags & _ROW_TIME:
             writetime_us = row.writetime_us
         else:
             writetime_us = signed(cursor.vint() + stats.writetime_us, 64)
         ttl_s = local_s = None
-        if flags & _ROW_TTL:
-            assert row is not None
+        if row is not None and flags & _ROW_TTL:
             ttl_s, local_s = row.ttl_s, row.expires_s
         else:
             if flags & (_TOMBSTONE | _EXPIRING):

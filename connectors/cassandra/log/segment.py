@@ -11,17 +11,21 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
+
+import numpy as np
 
 from connect.api.errors import ConnectError
+from connectors.cassandra.native import module
 
 VERSIONS: Final = (7, 8)
 LOG_NAME: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)\.log")
 MARKER_SIZE: Final = 8
 _LEAST_MUTATION: Final = 10
+_CHECKSUM_SIZE: Final = 4
 _INT, _TWO_INTS = struct.Struct(">i"), struct.Struct(">II")
 Decompress = Callable[[bytes, int], bytes]
 """From compressed bytes and the size of what comes out."""
@@ -76,12 +80,51 @@ class Section:
         return self.start + MARKER_SIZE + len(self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The bytes of one mutation. `end`: the logical position behind it, from which a reader goes on."""
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
-    body: bytes
-    end: int
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frames:
+    """Mutations of a segment: of each where it begins in `data`, and its size.
+
+    `ends`: the logical positions behind their frames, from which a reader goes on.
+    """
+
+    segment: int
+    version: int
+    data: bytes
+    starts: Ints
+    sizes: Ints
+    ends: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def body(self, number: int) -> bytes:
+        """The bytes of one mutation."""
+        start = int(self.starts[number])
+        return self.data[start : start + int(self.sizes[number])]
+
+    def part(self, begin: int, end: int | None = None) -> Frames:
+        """Some of them."""
+        starts, sizes, ends = (array[begin:end] for array in (self.starts, self.sizes, self.ends))
+        return replace(self, starts=starts, sizes=sizes, ends=ends)
+
+
+def joined(parts: Sequence[Frames]) -> Frames:
+    """Frames of one segment, some of each of several sections, as if they were of one section."""
+    if len(parts) == 1:
+        return parts[0]
+    pieces = [part.data[int(part.starts[0]) : int(part.starts[-1] + part.sizes[-1])] for part in parts]
+    places = np.cumsum([0, *map(len, pieces[:-1])])
+    shifted = [part.starts - part.starts[0] + place for part, place in zip(parts, places, strict=True)]
+    return replace(
+        parts[0],
+        data=b"".join(pieces),
+        starts=np.concatenate(shifted),
+        sizes=np.concatenate([part.sizes for part in parts]),
+        ends=np.concatenate([part.ends for part in parts]),
+    )
 
 
 def parse_header(data: Readable) -> Header | None:
@@ -129,24 +172,50 @@ def read_section(data: Readable, header: Header, at: int, start: int) -> Section
     return Section(start, _decompressed(header.decompress, data[at + 12 : end], size, at), end)
 
 
-def frames(section: Section) -> Iterator[Frame]:
-    """The mutations of a section in order. CorruptSegmentError where a checksum is wrong: none behind it is given."""
-    data, at, base = section.data, 0, section.start + MARKER_SIZE
+def read_frames(section: Section, header: Header) -> tuple[Frames, CorruptSegmentError | None]:
+    """The mutations of a section in order, up to one that is damaged, and what is wrong with that."""
+    native, at = module(), 0
+    found = [np.empty(0, np.int64)] * 2
+    if native is not None:
+        *arrays, at = native.find_frames(section.data)
+        found = [np.frombuffer(array, np.int64) for array in arrays]
+    *more, error = _find_frames(section.data, at, section.start + MARKER_SIZE)
+    starts, sizes = (np.append(array, np.array(others, np.int64)) for array, others in zip(found, more, strict=True))
+    ends = starts + sizes + (_CHECKSUM_SIZE + section.start + MARKER_SIZE)
+    return Frames(header.segment_id, header.version, section.data, starts, sizes, ends), error
+
+
+def _find_frames(data: bytes, at: int, base: int) -> tuple[list[int], list[int], CorruptSegmentError | None]:
+    """Starts and sizes of mutations; `base`: the logical position of the data's first byte.
+
+    Decides what is damaged: where native code stops, be it only at the end of the frames, this goes on.
+    """
+    starts: list[int] = []
+    sizes: list[int] = []
     while at + 4 <= len(data):
         (size,) = _INT.unpack_from(data, at)
         if not size:
-            return
-        begin, end = at + 8, at + 8 + size
-        if size < _LEAST_MUTATION or end + 4 > len(data):
-            raise CorruptSegmentError(f"A mutation of {size} bytes at position {base + at} does not fit.", base + at)
-        size_checksum = zlib.crc32(data[at : at + 4])
-        body = data[begin:end]
-        if size_checksum != int.from_bytes(data[at + 4 : begin], "big"):
-            raise CorruptSegmentError(f"The checksum of the size at position {base + at} does not fit.", base + at)
-        if zlib.crc32(body, size_checksum) != int.from_bytes(data[end : end + 4], "big"):
-            raise CorruptSegmentError(f"The checksum of the mutation at position {base + at} does not fit.", base + at)
-        at = end + 4
-        yield Frame(body, base + at)
+            break
+        damage = _damage(data, at, size)
+        if damage is not None:
+            return starts, sizes, CorruptSegmentError(damage.format(f"position {base + at}"), base + at)
+        starts.append(at + 8)
+        sizes.append(size)
+        at += size + 12
+    return starts, sizes, None
+
+
+def _damage(data: bytes, at: int, size: int) -> str | None:
+    """What is wrong with the frame of a mutation of this size."""
+    begin, end = at + 8, at + 8 + size
+    if size < _LEAST_MUTATION or end + _CHECKSUM_SIZE > len(data):
+        return f"A mutation of {size} bytes at {{}} does not fit."
+    of_size = zlib.crc32(data[at : at + 4])
+    if of_size != int.from_bytes(data[at + 4 : begin], "big"):
+        return "The checksum of the size at {} does not fit."
+    if zlib.crc32(data[begin:end], of_size) != int.from_bytes(data[end : end + _CHECKSUM_SIZE], "big"):
+        return "The checksum of the mutation at {} does not fit."
+    return None
 
 
 def _marker_checksum(segment_id: int, at: int) -> int:

@@ -1,19 +1,20 @@
-"""A segment's file as it grows: new sections since the last look, in order."""
+"""A segment's file as it grows: new mutations since the last look, in order."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
 
 from connectors.cassandra.log.index_file import Progress
 from connectors.cassandra.log.segment import (
     CorruptSegmentError,
-    Frame,
+    Frames,
     Header,
-    Section,
-    frames,
+    joined,
     parse_header,
+    read_frames,
     read_section,
 )
 
@@ -44,53 +45,74 @@ class SegmentFile:
         self.path = path
         self.position = position
         """Behind the last frame that was given."""
+        self.is_at_end = False
+        """There was nothing more behind what was given last."""
         self._data = FileBytes(path)
         self._header: Header | None = None
         self._file_at = self._logical_at = 0
-        self._section: tuple[Section, Iterator[Frame]] | None = None
-        """The section that is being read, and what is left of it."""
+        self._left: Frames | None = None
+        """What is left of the section that was read last."""
+        self._damage: CorruptSegmentError | None = None
+        """What is wrong with the mutation behind them."""
 
-    @property
-    def version(self) -> int:
-        """The version of the commit log, known once a frame was given."""
-        assert self._header is not None
-        return self._header.version
+    def frames(self, progress: Progress, most: int, most_bytes: int) -> Frames | None:
+        """Mutations that were not given before, as far as the segment may be read now; None: there are no more.
 
-    def frames(self, progress: Progress) -> Iterator[Frame]:
-        """Frames that were not given before, as far as the segment may be read; the iterator ends there.
-
-        CorruptSegmentError: a completed segment holds bytes that the node did not write. One that is still written is
-        read again with the next call.
+        So many at most, and as many bytes, or one mutation. CorruptSegmentError: a completed segment holds bytes that
+        the node did not write. One that is still written is read again with the next call.
         """
-        try:
-            yield from self._frames(progress)
-        except CorruptSegmentError:
-            self._section = None
-            if progress.completed:
-                raise
+        parts: list[Frames] = []
+        while most > 0 and most_bytes > 0:
+            try:
+                left = self._next(progress)
+            except CorruptSegmentError:
+                if parts:
+                    break  # the next call says it
+                if progress.completed:
+                    raise
+                return None
+            self.is_at_end = left is None
+            if left is None:
+                break
+            fitting = int(np.searchsorted(np.cumsum(left.sizes), most_bytes, "left")) + 1
+            part = left.part(0, min(most, fitting))
+            self._left = left.part(len(part))
+            self.position = int(part.ends[-1])
+            parts.append(part)
+            most -= len(part)
+            most_bytes -= int(part.sizes.sum())
+        return joined(parts) if parts else None
 
     def close(self) -> None:
         """Close the file."""
         self._data.close()
 
-    def _frames(self, progress: Progress) -> Iterator[Frame]:
+    def _next(self, progress: Progress) -> Frames | None:
+        """Those that are left of this section, or of the next one that has some behind the position."""
+        while self._left is None or not len(self._left):
+            damage, self._damage = self._damage, None
+            if damage is not None:
+                self._left = None
+                raise damage
+            if not self._read_section(progress):
+                return None
+        return self._left
+
+    def _read_section(self, progress: Progress) -> bool:
         if self._header is None:
             self._header = parse_header(self._data)
             if self._header is None:
                 if progress.completed:
                     raise CorruptSegmentError("The segment has no whole header.", 0)
-                return
+                return False
             self._file_at = self._logical_at = self._header.size
-        while self._section is not None or progress.completed or self._logical_at < progress.synced:
-            if self._section is None:
-                section = read_section(self._data, self._header, self._file_at, self._logical_at)
-                if section is None:
-                    return
-                self._section = section, frames(section)
-            section, left = self._section
-            for frame in left:
-                if frame.end > self.position:
-                    self.position = frame.end
-                    yield frame
+        if not progress.completed and self._logical_at >= progress.synced:
+            return False
+        section = read_section(self._data, self._header, self._file_at, self._logical_at)
+        if section is None:
+            return False
+        found, self._damage = read_frames(section, self._header)
+        self._left = found.part(int(np.searchsorted(found.ends, self.position, "right")))
+        if self._damage is None:
             self._file_at, self._logical_at = section.next_file, section.end
-            self._section = None
+        return True

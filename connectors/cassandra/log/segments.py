@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from connect.api.errors import ConnectError
 from connectors.cassandra.log.folder import CdcFolder, SegmentFiles
-from connectors.cassandra.log.segment import CorruptSegmentError
+from connectors.cassandra.log.segment import CorruptSegmentError, Frames
 from connectors.cassandra.log.segment_file import SegmentFile
 
 log = logging.getLogger(__name__)
@@ -48,16 +48,6 @@ class Place:
         return {"segment": self.segment, "position": self.position, "finished": self.finished, **damaged}
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedFrame:
-    """A mutation's bytes, and where they were."""
-
-    segment: int
-    version: int
-    end: int
-    body: bytes
-
-
 class Segments:
     """Reads every segment of the folder once, the oldest first. Owned by the task thread."""
 
@@ -83,27 +73,29 @@ class Segments:
                 if files.id == place.segment:
                     self._release(files, damaged=place.damaged)
 
-    def frames(self) -> Iterator[LocatedFrame]:
-        """Mutations not given before, of one segment, as far as they may be read now.
+    def frames(self, most: int, most_bytes: int) -> Frames | None:
+        """Mutations not given before, of one segment, as far as they may be read now: so many, and so many bytes.
 
         UnsupportedSegmentError: it is of a kind that is not read here.
         """
         if self._finished or self._files is None:
             self._next_segment()
         if self._finished or self._files is None or self._open is None:
-            return
+            return None
         if not self._files.are_there:
             self._lost(self._files)
-            return
+            return None
         progress = self._files.progress()
         if progress is None:
-            return
+            return None
         try:
-            for frame in self._open.frames(progress):
-                yield LocatedFrame(self._files.id, self._open.version, frame.end, frame.body)
+            found = self._open.frames(progress, most, most_bytes)
         except CorruptSegmentError as error:
             self.keep(f"{error} What follows in it cannot be read.")
-        self._finished = progress.completed
+            self._finished = True
+            return None
+        self._finished = progress.completed and self._open.is_at_end
+        return found
 
     def keep(self, why: str) -> None:
         """Something in this segment could not be read: put it aside in the end, instead of deleting it."""

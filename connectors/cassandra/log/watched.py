@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from connect.api.errors import SchemaError
 from connectors.cassandra.log.decode import MutationDecoder, UnknownTableError
+from connectors.cassandra.log.event_columns import EventShape
 from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events import EventShape
 from connectors.cassandra.log.mutation import PartitionUpdate
+from connectors.cassandra.log.native_events import Plan
 from connectors.cassandra.schema_reader import Schemas
 from connectors.cassandra.tables import Table
 
@@ -46,6 +47,10 @@ class Watched:
         self._decoders: dict[int, MutationDecoder] = {}
         self.tables = {table.id: self._watch(table) for table in schemas.tables.values() if self._is_wanted(table)}
         self._others = {table.id.bytes for table in schemas.tables.values() if table.id not in self.tables}
+        self.plan = Plan.of(
+            (watched.shape.table for watched in self.tables.values()),
+            (table_id for table_id in schemas.tables if table_id not in self.tables),
+        )
         for name, why in schemas.broken.items():
             self._say(f"Changes of table {name} cannot be read: {why}")
 

@@ -6,39 +6,22 @@ what they give, or None, "not mine", as `read_binary_rows` does. `CONNECT_NATIVE
 
 from __future__ import annotations
 
-import logging
-import os
 from functools import cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
-from connect.api import native_build as build
-
-_LOG: Final = logging.getLogger("connectors.jdbc.native")
-_OFF: Final = frozenset({"off", "false", "0", "no"})
+from connect.api.native_build import load
 
 
 @cache
 def module() -> ModuleType | None:
     """The compiled module; None where it is switched off or was not built."""
-    if os.environ.get("CONNECT_NATIVE", "").lower() in _OFF:
-        return None
-    try:
-        from connectors.jdbc.native import _rows
-    except ImportError:
-        return None
-    here, core = Path(__file__).parent / "src", Path(build.__file__).parents[1] / "native" / "src"
-    if build.is_stale(getattr(_rows, "sources", None), [here, core]):
-        _LOG.warning(
-            "The native code of the JDBC source was built from other sources than those beside it, and is left out: "
-            "rows are read the slower way. Build it again: make setup, or pip install the package again."
-        )
-        return None
-    return _rows
+    sources = Path(__file__).parent / "src"
+    return load("connectors.jdbc.native._rows", sources, of="the JDBC source", otherwise="rows are read")
 
 
 @cache

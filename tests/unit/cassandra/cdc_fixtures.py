@@ -7,17 +7,24 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
 from connectors.cassandra.log.decode import MutationDecoder, UnknownTableError
 from connectors.cassandra.log.mutation import Cell, ComplexColumn, Deletion, Marker, PartitionUpdate, Row
-from connectors.cassandra.log.segment import Frame, frames, parse_header, read_section
+from connectors.cassandra.log.segment import Frames, parse_header, read_frames, read_section
 from connectors.cassandra.tables import Table, TableColumn
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "cassandra-cdc"
 KINDS = ("plain", "lz4", "lz4_killed")
+
+
+class Frame(NamedTuple):
+    """One mutation, and the position behind it."""
+
+    body: bytes
+    end: int
 
 
 @cache
@@ -41,14 +48,28 @@ def table(name: str) -> Table:
     return next(found for found in tables().values() if found.name == name)
 
 
-def all_frames(data: bytes) -> Iterator[Frame]:
-    """Every frame that is whole."""
+def frames_in(found: Frames | None) -> list[Frame]:
+    count = 0 if found is None else len(found)
+    return [Frame(found.body(i), int(found.ends[i])) for i in range(count) if found is not None]
+
+
+def sections(data: bytes) -> Iterator[Frames]:
+    """The frames of each section that are whole."""
     header = parse_header(data)
     assert header is not None
     at = start = header.size
     while (section := read_section(data, header, at, start)) is not None:
-        yield from frames(section)
+        found, error = read_frames(section, header)
+        if error is not None:
+            raise error
+        yield found
         at, start = section.next_file, section.end
+
+
+def all_frames(data: bytes) -> Iterator[Frame]:
+    """Every frame that is whole."""
+    for found in sections(data):
+        yield from frames_in(found)
 
 
 def updates(data: bytes) -> Iterator[tuple[int, PartitionUpdate]]:

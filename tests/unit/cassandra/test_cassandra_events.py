@@ -10,8 +10,9 @@ import pytest
 from cdc_fixtures import segment_bytes, table, tables, updates
 
 from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.log.event_columns import EventShape, Node
 from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events import Events, EventShape, Node, composite
+from connectors.cassandra.log.events import Events, composite
 from connectors.cassandra.log.mutation import (
     Bound,
     Cell,

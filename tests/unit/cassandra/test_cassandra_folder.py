@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from itertools import islice
 from pathlib import Path
 
 import pytest
+from cdc_fixtures import frames_in
 from segment_writer import segment
 
 from connect.api.errors import ConnectError
@@ -30,12 +30,16 @@ class Folder:
         return sorted(path.name for path in self.path.iterdir())
 
 
+def bodies(segments: Segments, most: int = 100) -> list[bytes]:
+    return [frame.body.strip() for frame in frames_in(segments.frames(most, 10**9))]
+
+
 def read(segments: Segments) -> list[bytes]:
     """What comes next, until nothing does."""
     found: list[bytes] = []
     before: Place | None = None
     while True:
-        frames = [frame.body.strip() for frame in segments.frames()]
+        frames = bodies(segments)
         place = segments.place()
         found += frames
         if not frames and place == before:
@@ -67,7 +71,7 @@ def test_a_segment_is_deleted_when_its_end_is_stored_and_never_before(
     folder.write(1, b"a", b"b")
     folder.write(2, b"c", completed=False)
     segments = begun(folder)
-    assert [frame.body.strip() for frame in islice(segments.frames(), 1)] == [b"a"]
+    assert bodies(segments, 1) == [b"a"]
     in_the_middle = segments.place()
     assert in_the_middle is not None
     assert read(segments) == [b"b", b"c"]
@@ -99,7 +103,7 @@ def test_a_later_stored_place_covers_the_segments_before_it(folder: Folder) -> N
 def test_a_restart_goes_on_behind_the_stored_place(folder: Folder) -> None:
     folder.write(1, b"a", b"b")
     first = begun(folder)
-    assert next(iter(first.frames())).body.strip() == b"a"
+    assert bodies(first, 1) == [b"a"]
     place = first.place()
     assert place is not None
     assert read(begun(folder, Place.of(place.offset))) == [b"b"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from cdc_fixtures import KINDS, all_frames, described, expected, segment_bytes, tables, updates
+from cdc_fixtures import KINDS, Frame, all_frames, described, expected, frames_in, segment_bytes, tables, updates
 from segment_writer import segment
 
 from connectors.cassandra.cursor import Cursor, TruncatedError, signed
@@ -18,6 +19,12 @@ from connectors.cassandra.log.segment_file import SegmentFile
 
 BODIES = [[b"first mutation", b"second mutation"], [b"third mutation" * 500]]
 WHOLE = Progress(0, completed=True)
+
+
+def read(file: SegmentFile, progress: Progress, most: int = 100, most_bytes: int = 10**9) -> Iterator[Frame]:
+    """What comes next, until nothing does."""
+    while (found := file.frames(progress, most, most_bytes)) is not None:
+        yield from frames_in(found)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,7 +82,7 @@ def test_every_changed_byte_of_a_completed_segment_is_noticed(tmp_path: Path) ->
         file = SegmentFile(path)
         found = []
         with pytest.raises((CorruptSegmentError, UnsupportedSegmentError)):
-            found.extend(frame.body for frame in file.frames(WHOLE))
+            found.extend(frame.body for frame in read(file, WHOLE))
         file.close()
         assert found == BODIES[0][: len(found)]
 
@@ -87,7 +94,7 @@ def test_a_file_cut_anywhere_gives_a_beginning_of_its_frames(tmp_path: Path) -> 
     for size in range(0, len(whole), 7):
         path.write_bytes(whole[:size])
         file = SegmentFile(path)
-        found = [frame.body for frame in file.frames(Progress(10**9, completed=False))]
+        found = [frame.body for frame in read(file, Progress(10**9, completed=False))]
         file.close()
         assert found == bodies[: len(found)]
         assert len(found) in {0, 2}, "a section is there whole or not at all"
@@ -102,11 +109,11 @@ def test_a_growing_file_is_read_as_far_as_it_is_synced_and_no_frame_twice(tmp_pa
     assert first is not None
     path.write_bytes(whole)
     file = SegmentFile(path)
-    assert [f.body for f in file.frames(Progress(header.size, completed=False))] == []
-    assert [f.body for f in file.frames(Progress(first.end, completed=False))] == BODIES[0]
-    assert [f.body for f in file.frames(Progress(first.end, completed=False))] == []
+    assert [f.body for f in read(file, Progress(header.size, completed=False))] == []
+    assert [f.body for f in read(file, Progress(first.end, completed=False))] == BODIES[0]
+    assert [f.body for f in read(file, Progress(first.end, completed=False))] == []
     # Of a completed segment the number is not looked at.
-    assert [f.body for f in file.frames(Progress(0, completed=True))] == BODIES[1]
+    assert [f.body for f in read(file, Progress(0, completed=True))] == BODIES[1]
     file.close()
 
 
@@ -115,8 +122,32 @@ def test_a_reader_goes_on_behind_a_position_in_the_middle_of_a_section(tmp_path:
     path.write_bytes(segment(BODIES))
     all_of_it = list(all_frames(path.read_bytes()))
     file = SegmentFile(path, all_of_it[0].end)
-    assert list(file.frames(WHOLE)) == all_of_it[1:]
+    assert list(read(file, WHOLE)) == all_of_it[1:]
     file.close()
+
+
+@pytest.mark.parametrize(("most", "most_bytes"), [(1, 10**9), (2, 10**9), (100, 1), (100, 20), (3, 7000)])
+def test_parts_of_any_size_hold_each_frame_once(tmp_path: Path, most: int, most_bytes: int) -> None:
+    path = tmp_path / "CommitLog-8-7.log"
+    path.write_bytes(segment(BODIES * 3))
+    file, parts = SegmentFile(path), []
+    while (found := file.frames(WHOLE, most, most_bytes)) is not None:
+        parts.append(frames_in(found))
+        assert not file.is_at_end or len(parts[-1]) <= most
+    assert file.is_at_end
+    assert [frame for part in parts for frame in part] == list(all_frames(path.read_bytes()))
+    assert all(len(part) <= most for part in parts)
+    # So many bytes, and what the last mutation has more of them.
+    assert all(sum(len(frame.body) for frame in part[:-1]) < most_bytes for part in parts)
+    file.close()
+
+
+def test_the_twin_finds_the_same_frames_as_native_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in KINDS:
+        native = list(all_frames(segment_bytes(kind)))
+        with monkeypatch.context() as without:
+            without.setattr("connectors.cassandra.log.segment.module", lambda: None)
+            assert list(all_frames(segment_bytes(kind))) == native
 
 
 def test_damage_fails_a_completed_segment_and_is_read_again_in_one_that_grows(tmp_path: Path) -> None:
@@ -125,12 +156,12 @@ def test_damage_fails_a_completed_segment_and_is_read_again_in_one_that_grows(tm
     whole[-1] ^= 1
     path.write_bytes(whole)
     file = SegmentFile(path)
-    assert [f.body for f in file.frames(Progress(10**9, completed=False))] == BODIES[0]
+    assert [f.body for f in read(file, Progress(10**9, completed=False))] == BODIES[0]
     with pytest.raises(CorruptSegmentError, match="checksum of the mutation at position"):
-        list(file.frames(WHOLE))
+        list(read(file, WHOLE))
     whole[-1] ^= 1
     path.write_bytes(whole)
-    assert [f.body for f in file.frames(WHOLE)] == BODIES[1]
+    assert [f.body for f in read(file, WHOLE)] == BODIES[1]
     file.close()
 
 

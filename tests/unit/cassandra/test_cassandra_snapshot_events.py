@@ -10,7 +10,7 @@ import pytest
 from connect.api.errors import ConfigError
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
-from connectors.cassandra.log.events import Node
+from connectors.cassandra.log.event_columns import Node
 from connectors.cassandra.pages import Page
 from connectors.cassandra.snapshot_events import SnapshotEvents
 from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Split

@@ -14,10 +14,13 @@ import pytest
 
 from connect import native
 from connect.api.native_build import is_stale, sources_id
+from connectors.cassandra import native as cassandra_native
 from connectors.jdbc import native as jdbc_native
 
+MODULES = ("connect.native._connect", "connectors.jdbc.native._rows", "connectors.cassandra.native._cassandra")
 
-@pytest.mark.parametrize("module", ["connect.native._connect", "connectors.jdbc.native._rows"])
+
+@pytest.mark.parametrize("module", MODULES)
 def test_the_native_code_was_built_where_there_is_a_compiler(module: str) -> None:
     compiler = shutil.which(os.environ.get("CXX") or "c++") or shutil.which("g++")
     if compiler is None:
@@ -37,7 +40,7 @@ def test_it_is_left_out_on_demand_and_says_so() -> None:
     assert "switched off by CONNECT_NATIVE" in done.stderr
 
 
-@pytest.mark.parametrize("package", [native, jdbc_native], ids=["connect", "jdbc"])
+@pytest.mark.parametrize("package", [native, jdbc_native, cassandra_native], ids=MODULES)
 def test_a_build_from_other_sources_is_left_out_with_one_clear_line(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

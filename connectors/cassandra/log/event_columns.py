@@ -1,0 +1,133 @@
+"""The arrays of events -> columns of keys and values, by the schemas of `event_schema`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from connect.api.arrow import arrow_type
+from connect.api.records import Column
+from connect.api.schema import Schema
+from connectors.cassandra.log.change_columns import change_column, mark_column, spread, struct_of
+from connectors.cassandra.log.event_arrays import OF_NO_ROW, OPERATIONS, EventArrays, cells_of
+from connectors.cassandra.log.event_schema import DELETION, LIVENESS, SOURCE
+from connectors.cassandra.log.mutation import Clustering
+from connectors.cassandra.pages import decode_column
+from connectors.cassandra.tables import Table, TableColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Whose commit log it is."""
+
+    cluster: str
+    datacenter: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventShape:
+    """A table and the schemas of its events."""
+
+    table: Table
+    key: Schema
+    value: Schema
+
+    def part(self, name: str) -> Schema:
+        """The schema of a member of the value."""
+        found = self.value.field(name)
+        assert found is not None
+        return found
+
+
+_IS_OF_NO_ROW = np.array([operation in OF_NO_ROW for operation in OPERATIONS])
+_OPERATIONS = pa.array(OPERATIONS)
+
+
+def event_columns(events: EventArrays, shape: EventShape, node: Node) -> tuple[Column, Column]:
+    """Keys and values. SchemaError: a value is not of its type, or of a newer form of it."""
+    count, table = len(events), shape.table
+    keys, clustering = (
+        [decode_column(cells, column.type, column.name) for cells, column in zip(found, columns, strict=True)]
+        for found, columns in ((events.keys, table.partition_key), (events.clusterings, table.clustering))
+    )
+    arrays = [
+        _OPERATIONS.take(pa.array(events.operations)),
+        pa.array(events.writetimes_us),
+        struct_of([*keys, *clustering], shape.part("key")),
+        _columns(events, shape),
+        mark_column(events.livenesses, LIVENESS, count, has_ttl=True),
+        mark_column(events.deletions, DELETION, count, has_ttl=False),
+        _ranges(events, shape),
+        events.ids,
+        _sources(events, table, node),
+    ]
+    key_column = Column.from_arrow(struct_of(keys, shape.key), shape.key)
+    return key_column, Column.from_arrow(struct_of(arrays, shape.value), shape.value)
+
+
+def _columns(events: EventArrays, shape: EventShape) -> pa.Array:
+    schema, count = shape.part("columns"), len(events)
+    if not events.columns:
+        # Arrow takes the number of rows from the columns, of which there are none.
+        return pa.array([{}] * count, pa.struct([]))
+    columns = (*shape.table.static, *shape.table.regular)
+    arrays = [
+        change_column(changes, column.type, field.schema, column.name, count)
+        for changes, column, field in zip(events.columns, columns, schema.fields, strict=True)
+    ]
+    return struct_of(arrays, schema, _IS_OF_NO_ROW[events.operations])
+
+
+def _ranges(events: EventArrays, shape: EventShape) -> pa.Array:
+    schema, count = shape.part("range"), len(events)
+    if not events.ranges:
+        return pa.nulls(count, arrow_type(schema))
+    clustering = shape.table.clustering
+    sides: list[list[tuple[Clustering, bool]]] = [[], []]
+    for _, start, end in events.ranges:
+        ends = [(start.prefix, start.bound.includes_start), (end.prefix, end.bound.includes_end)]
+        if _runs_backwards(clustering, start.prefix, end.prefix):
+            ends.reverse()
+        for side, found in zip(sides, ends, strict=True):
+            side.append(found)
+    arrays: list[pa.Array] = []
+    for side, name in zip(sides, ("start", "end"), strict=True):
+        bound = schema.field(name)
+        assert bound is not None
+        rows = [i for i, (prefix, _) in enumerate(side) if prefix]
+        values = struct_of(_prefixes([side[i][0] for i in rows], clustering), bound)
+        arrays += [spread(values, _ints(rows), len(side)), pa.array([inclusive for _, inclusive in side], pa.bool_())]
+    return spread(struct_of(arrays, schema), _ints([row for row, _, _ in events.ranges]), count)
+
+
+def _prefixes(prefixes: Sequence[Clustering], columns: Sequence[TableColumn]) -> list[pa.Array]:
+    """Clustering columns, null where a prefix has less of them."""
+    return [
+        decode_column(cells_of([prefix[i] if i < len(prefix) else None for prefix in prefixes]), c.type, c.name)
+        for i, c in enumerate(columns)
+    ]
+
+
+def _ints(numbers: Sequence[int]) -> Any:
+    return np.array(numbers, np.int64)
+
+
+def _sources(events: EventArrays, table: Table, node: Node) -> pa.Array:
+    texts = (node.cluster, node.datacenter, node.id, str(table.id))
+    repeated = [pa.repeat(pa.scalar(text), len(events)) for text in texts]
+    return struct_of([*repeated, pa.array(events.segments), pa.array(events.positions)], SOURCE)
+
+
+def _runs_backwards(columns: Sequence[TableColumn], start: Clustering, end: Clustering) -> bool:
+    """The range's ends lie in a column that the table orders backwards."""
+    common = 0
+    for one, other in zip(start, end, strict=False):
+        if one != other:
+            break
+        common += 1
+    return common < len(columns) and columns[common].descending

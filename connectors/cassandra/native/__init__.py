@@ -1,0 +1,36 @@
+"""The commit log's bytes into columns in C++, where the install found a compiler.
+
+Each function has a twin in Python that decides what is right: a mutation, or a column, that the native code does not
+know in every detail is "not mine", and left to the twin. `CONNECT_NATIVE=off` leaves the native code out.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pyarrow as pa
+
+from connect.api.native_build import load
+
+
+@cache
+def module() -> ModuleType | None:
+    """The compiled module; None where it is switched off or was not built."""
+    sources = Path(__file__).parent / "src"
+    name = "connectors.cassandra.native._cassandra"
+    return load(name, sources, of="the Cassandra connectors", otherwise="commit logs are read")
+
+
+class _Capsules:
+    def __init__(self, capsules: tuple[object, object]) -> None:
+        self._capsules = capsules
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._capsules
+
+
+def array_of(capsules: tuple[object, object]) -> pa.Array:
+    """The array that a function of the module made."""
+    return pa.array(_Capsules(capsules))

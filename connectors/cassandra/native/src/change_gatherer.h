@@ -1,0 +1,39 @@
+// Brings the changes of mutations into the columns of their tables.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mutation.h"
+
+namespace native {
+
+class ChangeGatherer {
+ public:
+  explicit ChangeGatherer(const uint8_t* data) : data_(data) {}
+
+  // All events of a mutation, the number `frame` of those that were given.
+  void add(const Mutation& mutation, int64_t frame);
+
+ private:
+  void add_row(const Mutation& mutation, const Update& update, const Row& row, int64_t frame);
+  void add_changes(const Mutation& mutation, const Row& row, Table* table, int64_t event) const;
+  // The bytes whose digest is the event's id (log/event_id.py).
+  void describe_row(const Mutation& mutation, const Update& update, const Row& row, uint8_t op);
+  void describe_cells(const Mutation& mutation, const Change& change);
+  void describe_cell(const Cell& cell);
+  void describe_clustering(const Mutation& mutation, const Row& row, size_t columns);
+  void add_event(const Mutation& mutation, const Update& update, int64_t frame, uint8_t op, int64_t writetime);
+
+  void text(const char* ascii);
+  void number(uint64_t value, int bytes);
+  void sized(const Slice& slice);
+  void sized(const uint8_t* bytes, size_t size);
+
+  const uint8_t* data_;
+  std::vector<uint8_t> described_;
+  size_t start_ = 0;  // Bytes of it that tell the partition, which all of its events begin with.
+  std::vector<size_t> order_, places_;
+};
+
+}  // namespace native

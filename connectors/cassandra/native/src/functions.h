@@ -1,0 +1,14 @@
+// The functions of the module, see _cassandra.pyi.
+#pragma once
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+namespace native {
+
+PyObject* find_frames(PyObject*, PyObject* args);
+PyObject* gather(PyObject*, PyObject* args);
+PyObject* number_texts(PyObject*, PyObject* args);
+
+}  // namespace native
