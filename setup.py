@@ -13,8 +13,8 @@ from setuptools.command.build_ext import build_ext
 CORE = Path("connect/native/src")
 ROWS = Path("connectors/jdbc/native/src")
 CASSANDRA = Path("connectors/cassandra/native/src")
-# Arrow's interface and memory, which each module has a copy of.
-SHARED = (CORE / "arrow.cpp", CORE / "buffer.cpp", CORE / "utf8.cpp")
+# Arrow's interface, memory and checksums, which each module has a copy of.
+SHARED = tuple(CORE / f"{name}.cpp" for name in ("arrow", "buffer", "crc32", "utf8"))
 SOURCES_ID = runpy.run_path("connect/api/native_build.py")["sources_id"]
 
 

@@ -19,7 +19,7 @@ from connect.api.native_build import sources_id
 
 CORE, ROWS = Path("connect/native/src"), Path("connectors/jdbc/native/src")
 CASSANDRA = Path("connectors/cassandra/native/src")
-SHARED = (CORE / "arrow.cpp", CORE / "buffer.cpp", CORE / "utf8.cpp")
+SHARED = tuple(CORE / f"{name}.cpp" for name in ("arrow", "buffer", "crc32", "utf8"))
 SOURCES = {
     "_connect.so": sorted(CORE.glob("*.cpp")),
     "_rows.so": [*sorted(ROWS.glob("*.cpp")), *SHARED],

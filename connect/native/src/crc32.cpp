@@ -1,10 +1,7 @@
-// CRC-32 as zlib has it (reflected, polynomial 0x04C11DB7), of each row of two columns.
+// Reflected, polynomial 0x04C11DB7.
 #include "crc32.h"
 
 #include <array>
-#include <optional>
-
-#include "byte_strings.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -99,45 +96,10 @@ uint32_t advanced(uint32_t crc, const uint8_t* data, size_t size) { return by_ta
 
 #endif
 
-// As zlib's crc32(value, begin).
-uint32_t crc32(uint32_t begin, const void* data, size_t size) {
-  return ~advanced(~begin, static_cast<const uint8_t*>(data), size);
-}
-
-uint64_t sum(const ByteStrings& values, const ByteStrings* keys, int64_t rows) {
-  uint64_t sum = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    void *value, *key = nullptr;
-    size_t value_size, key_size = 0;
-    values.point(row, &value, &value_size);
-    if (keys != nullptr) keys->point(row, &key, &key_size);
-    const uint32_t of_key = crc32(value == nullptr ? 1 : 0, key, key_size);
-    sum += crc32(of_key, value, value_size);
-  }
-  return sum;
-}
-
 }  // namespace
 
-PyObject* sum_crc32(PyObject*, PyObject* args) {
-  PyObject *values, *keys;
-  if (!PyArg_ParseTuple(args, "OO", &values, &keys)) return nullptr;
-  const Given given_values(values);
-  if (given_values.array == nullptr) return nullptr;
-  std::optional<Given> given_keys;
-  if (keys != Py_None && given_keys.emplace(keys).array == nullptr) return nullptr;
-  const int64_t rows = given_values.array->length;
-  const bool are_keys = !given_keys || (given_keys->array->length == rows && ByteStrings::takes(*given_keys, 0, rows));
-  if (!are_keys || !ByteStrings::takes(given_values, 0, rows)) {
-    PyErr_SetString(PyExc_ValueError, "a checksum is made of binary or string columns of one length");
-    return nullptr;
-  }
-  const ByteStrings strings(given_values);
-  std::optional<ByteStrings> of_keys;
-  if (given_keys) of_keys.emplace(*given_keys);
-  uint64_t found = 0;
-  if (!unlocked([&] { found = sum(strings, of_keys ? &*of_keys : nullptr, rows); })) return nullptr;
-  return PyLong_FromUnsignedLongLong(found);
+uint32_t crc32(uint32_t begin, const void* data, size_t size) {
+  return ~advanced(~begin, static_cast<const uint8_t*>(data), size);
 }
 
 }  // namespace native

@@ -1,10 +1,12 @@
+// CRC-32 as zlib has it.
 #pragma once
 
-#include "arrow.h"
+#include <cstddef>
+#include <cstdint>
 
 namespace native {
 
-// See the function of this name in _connect.pyi.
-PyObject* sum_crc32(PyObject* self, PyObject* args);
+// As zlib's crc32(data, begin).
+uint32_t crc32(uint32_t begin, const void* data, size_t size);
 
 }  // namespace native

@@ -2,7 +2,7 @@
 #include "arrow.h"
 #include "avro_decode.h"
 #include "avro_encode.h"
-#include "crc32.h"
+#include "crc32_sum.h"
 #include "json_compact.h"
 #include "json_decode.h"
 #include "json_encode.h"
