@@ -180,7 +180,9 @@ void ChangeGatherer::text(const char* ascii) {
 }
 
 void ChangeGatherer::number(uint64_t value, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) described_.push_back(static_cast<uint8_t>(value >> shift));
+  uint8_t big_endian[sizeof value];
+  for (int i = 0; i < 8; ++i) big_endian[i] = static_cast<uint8_t>(value >> (56 - 8 * i));
+  described_.insert(described_.end(), big_endian + sizeof value - bytes, big_endian + sizeof value);
 }
 
 void ChangeGatherer::sized(const Slice& slice) { sized(data_ + slice.start, static_cast<size_t>(slice.size)); }
