@@ -109,7 +109,7 @@ class LakeTable:
 
     def _made(self, columns: pa.StructType) -> Table:
         import pyarrow as pa
-        from pyiceberg.exceptions import TableAlreadyExistsError
+        from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 
         self._catalog.create_namespace_if_not_exists(self._identifier()[:-1])
         codec = self._config.parquet_codec
@@ -128,7 +128,7 @@ class LakeTable:
             ):
                 for field in self._config.partition_fields:
                     spec.add_field(field.source, field.transform)
-        except TableAlreadyExistsError:
+        except (TableAlreadyExistsError, CommitFailedException):
             pass  # another task of this connector made it
         except ValueError as error:
             raise ConfigError(f"Table {self.name} cannot be made: {error}", key="iceberg.partition.by") from error

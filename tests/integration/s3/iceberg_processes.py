@@ -58,7 +58,7 @@ def live(given: dict[str, str], share: Sequence[int], folder: Path, rows: int, s
     claimed = dict(reads)
     while min(claimed.values()) < rows:
         for number, start in reads.items():
-            stop = min(rows, start + chance.randint(1, max(2, rows // 12)))
+            stop = min(rows, start + chance.randint(1, 100))
             if stop > start and put(task, batch(number, start, stop)):
                 reads[number] = stop
         try:
@@ -102,6 +102,7 @@ class Storm:
             assert process.exitcode == 0
 
     def round(self) -> None:
+        self.lives_s *= 1.2  # however slow the machine is, a life is once long enough to commit something
         owners = [self.start([0]), self.start([1, 2])]
         for process in owners:
             process.join(self.chance.uniform(0.1, self.lives_s))

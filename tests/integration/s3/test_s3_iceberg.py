@@ -60,7 +60,7 @@ def test_each_row_is_in_the_table_once_though_tasks_are_killed_and_frozen(given,
 @pytest.mark.chaos
 @pytest.mark.parametrize("seed", range(10))
 def test_each_of_many_rows_is_in_the_table_once_though_tasks_are_killed_and_frozen(given, catalog, tmp_path, seed):
-    storm = Storm(given, tmp_path, rows=4000, seed=100 + seed, lives_s=3)
+    storm = Storm(given, tmp_path, rows=4000, seed=100 + seed, lives_s=1.5)
     check(given, catalog, storm)
     assert storm.kills + storm.freezes > 2
 

@@ -102,6 +102,7 @@ class Commits:
 
     faults: list[str] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
+    creation: Callable[[], None] | None = None
 
     def around(self, real: Callable) -> Callable:
         def commit(catalog: SqlCatalog, table: object, requirements: tuple, updates: tuple) -> object:
@@ -113,6 +114,9 @@ class Commits:
                 raise CommitFailedException
             if fault == "away":
                 raise OSError
+            if any(type(requirement).__name__ == "AssertCreate" for requirement in requirements) and self.creation:
+                creation, self.creation = self.creation, None
+                creation()
             if fault == "meanwhile":
                 self.meanwhile()
             answer = real(catalog, table, requirements, updates)
@@ -383,6 +387,15 @@ def test_tables_are_partitioned_as_said_and_files_hold_one_partition(lake):
     found = table.scan(row_filter="id = 7").to_arrow()
     assert found["id"].to_pylist() == [7]
     assert len(list(table.scan(row_filter="id = 7").plan_files())) < len(files) / 3
+
+
+def test_two_tasks_that_make_the_table_at_once_share_it(lake, commits):
+    tasks = [lake.task(), lake.task()]
+    commits.creation = lambda: tasks[1].put(rows(1, 0, 5), soon())
+    tasks[0].put(rows(0, 0, 5), soon())
+    for task in tasks:
+        lake.flush(task)
+    assert lake.numbers() == [(number, n) for number in range(2) for n in range(5)]
 
 
 def test_a_partition_field_that_the_table_lacks_is_named(lake):
