@@ -23,7 +23,8 @@ class Fault:
     """What becomes of `times` requests whose "METHOD path body" matches `where`, after the first `after` of them.
 
     status, reason: answered so, and nothing is done. lost: done, and the reply is cut. delay_s: done after this time.
-    meets: done once as many such requests are here, one close behind the other. met: the requests that it took.
+    meets: done once as many such requests are here, one close behind the other. held: done, or with `lost` cut, once
+    this is set. met: the requests that it took.
     """
 
     where: str
@@ -34,6 +35,7 @@ class Fault:
     lost: bool = False
     delay_s: float = 0.0
     meets: threading.Barrier | None = None
+    held: threading.Event | None = None
     met: list[str] = field(default_factory=list)
 
     def takes(self, request: str) -> bool:
@@ -81,7 +83,7 @@ class FaultProxy:
         self._server.shutdown()
         self._server.server_close()
 
-    def add(self, where: str, **how: str | bool | float | threading.Barrier) -> Fault:
+    def add(self, where: str, **how: str | bool | float | threading.Barrier | threading.Event) -> Fault:
         fault = Fault(where, **how)  # type: ignore[arg-type]
         with self.lock:
             self.faults.append(fault)
@@ -122,6 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.owner.fault_of(f"{self.command} {self.path} {body[:20_000].decode('utf-8', 'replace')}")
         if fault is not None and fault.delay_s:
             self.owner.stopped.wait(fault.delay_s)
+        if fault is not None and fault.held is not None and not fault.lost:
+            fault.held.wait(_MEET_S)
         if fault is not None and fault.meets is not None:
             # The emulator looks for a job's id and notes it in two steps, where BigQuery has one.
             self.owner.stopped.wait(_APART_S * fault.meets.wait(_MEET_S))
@@ -140,6 +144,8 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             connection.close()
         if fault is not None and fault.lost:
+            if fault.held is not None:
+                fault.held.wait(_MEET_S)
             self._cut()
             return
         self._send(answer.status, dict(answer.getheaders()), content)

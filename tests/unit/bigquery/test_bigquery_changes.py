@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from bigquery_oracle import Message, batch_of, first, histories, latest
 from bigquery_sql import SqlTable, config, quoted, texts, wanted
 from bigquery_write_shim import _message_class
+from google.cloud.bigquery_storage_v1.types import AppendRowsResponse
 from hypothesis import HealthCheck, given, settings
 
 from connect.api.errors import ConfigError, SchemaError
@@ -23,6 +25,7 @@ from connectors.bigquery.dedup import Placed
 from connectors.bigquery.paths import Path
 from connectors.bigquery.proto_rows import descriptor_of, messages_of, order_sections
 from connectors.bigquery.sealed import Piece, SealedBatch
+from connectors.bigquery.storage import StorageWriter
 from connectors.bigquery.table_schema import NULLABLE, REPEATED, ColumnSchema, ColumnType
 from connectors.bigquery.types import arrow_type_of
 from connectors.bigquery.view_sql import LatestView
@@ -96,6 +99,28 @@ def test_changes_carry_what_they_do_and_their_order():
     assert [row.id for row in sent.rows] == [1, 1, 2, 2]
     assert not sent.rows[1].HasField("text")
     assert not sent.rows[0].HasField("_kafka_topic") or sent.rows[0]._kafka_topic == "orders"
+
+
+class Answering:
+    """Google's client, whose stream takes all that it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[bytes]] = []
+
+    def append_rows(self, requests: Iterator[Any], **_: Any) -> Iterator[Any]:
+        for request in requests:
+            self.sent.append(list(request.proto_rows.rows.serialized_rows))
+            yield AppendRowsResponse(append_result={})
+
+
+def test_a_change_above_ten_megabytes_is_one_bad_row_and_requests_hold_what_fits():
+    client = Answering()
+    messages = [b"a" * 5_000_000, b"b" * 9_500_000, b"c" * 5_000_000, b"", b"d"]
+    descriptor = descriptor_of((ColumnSchema("id", ColumnType.INTEGER),))
+    refused = StorageWriter(client, "p", "d", timeout_s=1).append_messages("orders", descriptor, pa.array(messages))
+    assert list(refused) == [1]
+    assert "takes 10 MB" in str(refused[1])
+    assert client.sent == [messages[:1], messages[2:]]
 
 
 def test_sections_sort_as_signed_numbers_do():
