@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from connect.api.compaction import CompactedFiles, Compaction
 from connect.api.deadline import Deadline
 from connectors.s3.config import S3SinkConfig
-from connectors.s3.iceberg.catalog import catalog_errors, load
+from connectors.s3.iceberg.catalog import catalog_errors, load, require_reachable
+from connectors.s3.iceberg.compaction import compacted
 from connectors.s3.iceberg.sink import IcebergSinkTask
 from connectors.s3.store import Bucket
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 
 class IcebergSinkConnector:
@@ -31,6 +37,35 @@ class IcebergSinkConnector:
             bucket.check(self._config.topics_dir, deadline)
         finally:
             bucket.close()
+
+    def compact(self, wish: Compaction) -> Iterator[CompactedFiles]:
+        """Rewrite small files of the tables that the configuration names."""
+        catalog = load(self._config)
+        try:
+            with catalog_errors(self._config):
+                for name in self._tables_of(catalog):
+                    table = catalog.load_table(name)
+                    require_reachable(self._config, ".".join(name), table)
+                    yield from compacted(table, wish)
+        finally:
+            catalog.close()
+
+    def _tables_of(self, catalog: Catalog) -> Iterator[tuple[str, ...]]:
+        """Those whose name iceberg.table gives for some topic; of other topics than this connector's, too."""
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        *namespace, last = self._config.table_name.split(".")
+        before, found, after = last.partition("${topic}")
+        try:
+            names = sorted(catalog.list_tables(tuple(namespace)))
+        except NoSuchNamespaceError:
+            return
+        for name in names:
+            is_of_topic = (
+                len(name[-1]) > len(before + after) and name[-1].startswith(before) and name[-1].endswith(after)
+            )
+            if is_of_topic if found else name[-1] == last:
+                yield name
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """The same configuration for each task."""

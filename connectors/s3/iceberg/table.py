@@ -8,8 +8,7 @@ writing, or a commit whose answer was lost, adds nothing twice.
 from __future__ import annotations
 
 import random
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from connect.api.deadline import Deadline
@@ -17,9 +16,9 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError, Schema
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
 from connectors.s3.iceberg.columns import fitted, merged, plain
-from connectors.s3.iceberg.partitions import split
 from connectors.s3.iceberg.pending import Pending
-from connectors.s3.iceberg.progress import OFFSETS, Progress
+from connectors.s3.iceberg.progress import Progress
+from connectors.s3.iceberg.snapshots import is_committed, write_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,9 +72,9 @@ class LakeTable:
                 if not rest:
                     return pending.rows
                 if rest is not left or table.spec().spec_id != spec_id:
-                    files, left, spec_id = _written(table, rest), rest, table.spec().spec_id
+                    files, left, spec_id = self._written(table, rest), rest, table.spec().spec_id
                 reached = _behind(self._progress, left, topic_ids)
-                if _is_committed(table, files, reached):
+                if is_committed(table, reached, files):
                     self._progress = reached
                     return pending.rows - left.rows
                 if not deadline.wait(random.uniform(wait_s / 2, wait_s)):
@@ -95,6 +94,13 @@ class LakeTable:
                     fix="Restart the connector to go on from here; alter its offsets to have the rows again.",
                 )
         return found
+
+    @staticmethod
+    def _written(table: Table, pending: Pending) -> list[DataFile]:
+        import pyarrow as pa
+
+        columns = _columns(table)
+        return write_rows(table, pa.Table.from_batches([fitted(batch, columns) for batch in pending.batches]))
 
     def _identifier(self) -> tuple[str, ...]:
         return tuple(self.name.split("."))
@@ -177,41 +183,3 @@ def _no_columns() -> pa.StructType:
 
 def _difference(columns: pa.StructType, wanted: pa.StructType) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in wanted if field not in list(columns))
-
-
-def _written(table: Table, pending: Pending) -> list[DataFile]:
-    """The rows as data files, which are the table's only once a snapshot names them."""
-    import pyarrow as pa
-    from pyiceberg.io.pyarrow import write_file
-    from pyiceberg.table import WriteTask
-
-    columns, own = _columns(table), uuid.uuid4()
-    rows = pa.Table.from_batches([fitted(batch, columns) for batch in pending.batches])
-    tasks = (
-        WriteTask(own, number, table.schema(), part.to_batches(), partition_key=partition)
-        for number, (partition, part) in enumerate(split(rows, table.metadata))
-    )
-    return list(write_file(table.io, table.metadata, tasks))
-
-
-def _is_committed(table: Table, files: Sequence[DataFile], progress: Progress) -> bool:
-    """One try at a snapshot behind the one that the table was at when it was refreshed; False: it has another one."""
-    from pyiceberg.exceptions import CommitFailedException
-    from pyiceberg.table import Table, TableProperties
-
-    # The library's own retries would put these rows behind whatever came first, and take its offsets back.
-    properties = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
-    once = Table(
-        table.name(), table.metadata.model_copy(update={"properties": properties}), table.metadata_location, table.io,
-        table.catalog,
-    )  # fmt: skip
-    transaction = once.transaction()
-    append = transaction.update_snapshot(snapshot_properties={OFFSETS: progress.text}).merge_append()
-    for file in files:
-        append.append_data_file(file)
-    append.commit()
-    try:
-        transaction.commit_transaction()
-    except CommitFailedException:
-        return False
-    return True
