@@ -88,12 +88,16 @@ class CassandraSourceConfig(ContactKeys):
         doc="Into how many token ranges a table is cut. Tasks share them, and each is resumed where it was. Keep the "
         "number while a table is being read: other ranges are read from their start.",
     )  # fmt: skip
+    concurrent_reads: Annotated[Int, between(1, 1000)] = key(
+        "concurrent.reads", 8, group=READ,
+        doc="How many token ranges each task reads at once. Each keeps one page of fetch.max.bytes in memory.",
+    )  # fmt: skip
     fetch_size: Annotated[Int, between(1, 100_000)] = key(
         "fetch.size", 5000, group=READ, doc="The most rows of one page."
     )  # fmt: skip
     fetch_max_bytes: Annotated[Int, between(1024, 2**30)] = key(
         "fetch.max.bytes", 4 << 20, group=READ,
-        doc="How large a page should be: where rows are large it has fewer of them. A task holds a few pages.",
+        doc="How large a page should be: where rows are large it has fewer of them.",
     )  # fmt: skip
 
     @classmethod

@@ -25,6 +25,9 @@ class PageSize:
             fitting = max(1, self._size_bytes * rows // max(1, size_bytes))
             self.rows = min(fitting, self._slow_rows, self.rows * 8, self._most_rows)
 
-    def failed(self) -> None:
-        """A page did not come in time: the next try is for half of it."""
-        self._slow_rows = self.rows = max(1, self.rows // 2)
+    def failed(self, rows: int) -> None:
+        """A page of so many rows did not come in time: the next try is for half of it.
+
+        Several pages of one size that fail together halve it once.
+        """
+        self._slow_rows = self.rows = min(self.rows, max(1, rows // 2))

@@ -1,53 +1,38 @@
-"""Connections to a cluster, and the driver's errors in the words of the contract."""
+"""Connections to a cluster: pages of bytes, small answers, rows to write."""
 
 from __future__ import annotations
 
-import re
+import logging
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from cassandra import (
-    AuthenticationFailed,
-    ConsistencyLevel,
-    CoordinationFailure,
-    InvalidRequest,
-    OperationTimedOut,
-    Timeout,
-    Unauthorized,
-    Unavailable,
-)
+from cassandra import ConsistencyLevel, DriverException
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import (
-    EXEC_PROFILE_DEFAULT,
-    Cluster,
-    ExecutionProfile,
-    NoHostAvailable,
-    ResponseFuture,
-    Session,
-)
-from cassandra.connection import ConnectionException
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, ResponseFuture, Session
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
     DCAwareRoundRobinPolicy,
+    HostDistance,
     TokenAwarePolicy,
     WhiteListRoundRobinPolicy,
 )
-from cassandra.protocol import ProtocolHandler, ResultMessage, ServerError
-from cassandra.query import BoundStatement, PreparedStatement, tuple_factory
+from cassandra.protocol import ProtocolHandler, ResultMessage
+from cassandra.query import PreparedStatement, tuple_factory
 
-from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.errors import ConfigError
 from connectors.cassandra.contact import ContactKeys
+from connectors.cassandra.driver_errors import translated
+from connectors.cassandra.owners import NO_NODES, Nodes, OwnedPart, owned_parts
 from connectors.cassandra.pages import Page, split_columns
 from connectors.cassandra.retries import AnotherNode
+from connectors.cassandra.routing import OwnedStatement, OwnersFirst
 from connectors.cassandra.statements import Query
 
-_AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, CoordinationFailure, ConnectionException,
-                ServerError)  # fmt: skip
+log = logging.getLogger(__name__)
 _KEYS: Final = 1000
 """More keys than that do not share a token."""
 _PAGES: Final = "pages"
@@ -58,56 +43,6 @@ _SECOND_NODE: Final = 0.1
 A node that lives waits for a replica that has died until it hears of that death, which takes up to 20 s.
 """
 _AGREEMENT_S: Final = 1.0
-_REFUSED: Final = re.compile(r"User (\S+) has no (\w+) permission on <(all keyspaces|keyspace|table) ?([^>]*)>")
-
-
-class TableGoneError(ConnectError):
-    """The server refuses a statement about a table: it is not there, or not as it was."""
-
-
-class MissingRightError(ConnectError):
-    """The user lacks a right. `grant`: the statement that gives it; empty where the server does not say which."""
-
-    def __init__(self, message: str, grant: str) -> None:
-        super().__init__(message, key="username", fix=grant or "Grant the user SELECT on it.")
-        self.grant = grant
-
-
-def grant_of(message: str) -> str:
-    """The GRANT that a refusal asks for, out of the server's words. Pure."""
-    found = _REFUSED.search(message)
-    if found is None:
-        return ""
-    user, permission, kind, resource = found.groups()
-    named = ".".join(f'"{part}"' for part in resource.split(".", 1)) if resource else ""
-    return f"GRANT {permission} ON {kind.upper()} {named}".rstrip() + f' TO "{user}";'
-
-
-@contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Raise the driver's errors as ours. `doing` names the step and what it is about."""
-    try:
-        yield
-    except NoHostAvailable as error:
-        causes = list(error.errors.values()) if isinstance(error.errors, dict) else list(error.errors)
-        if any(isinstance(cause, AuthenticationFailed) for cause in causes):
-            raise ConfigError(
-                f"Failed {doing}: the cluster does not take this user and password.", key="username",
-                fix="Check username and password.",
-            ) from error  # fmt: skip
-        reasons = "; ".join(sorted({f"{type(cause).__name__}: {cause}" for cause in causes})) or str(error)
-        raise RetriableError(f"Failed {doing}: no node answers ({reasons}).") from error
-    except AuthenticationFailed as error:
-        raise ConfigError(
-            f"Failed {doing}: the cluster does not take this user and password.", key="username",
-            fix="Check username and password.",
-        ) from error  # fmt: skip
-    except Unauthorized as error:
-        raise MissingRightError(f"Failed {doing}: {error}", grant_of(str(error))) from error
-    except InvalidRequest as error:
-        raise TableGoneError(f"Failed {doing}: {error}") from error
-    except _AWAY as error:
-        raise RetriableError(f"Failed {doing}: {type(error).__name__}: {error}") from error
 
 
 class _PageMessage(ResultMessage):  # type: ignore[misc]
@@ -146,6 +81,7 @@ class Database:
         self._config = config
         self._only_contact_points = only_contact_points
         self._cluster: Cluster | None = None
+        self._policy: OwnersFirst | None = None
         self._rows: Session | None = None
         self._pages: Session | None = None
         self._statements: dict[str, PreparedStatement] = {}
@@ -165,9 +101,9 @@ class Database:
             session = self._page_session()
             if query.text not in self._statements:
                 self._statements[query.text] = session.prepare(query.text)
-            bound = BoundStatement(self._statements[query.text], fetch_size=rows)
             # Parameters are bytes already, as Cassandra stores them: what was read is asked for again as it was.
-            bound.values = list(query.parameters)
+            bound = OwnedStatement(self._statements[query.text], query.parameters, query.owners)
+            bound.fetch_size = rows
             bound.is_idempotent = True
             return PageAnswer(session.execute_async(bound, execution_profile=_PAGES, paging_state=state), doing)
 
@@ -192,6 +128,26 @@ class Database:
         _, *columns = split_columns(page)
         return [tuple(column.value(row) or b"" for column in columns) for row in range(page.rows)]
 
+    def owned_parts(self, keyspace: str, after: int, upto: int) -> Sequence[OwnedPart]:
+        """A range of tokens by the nodes that have its rows, among those that are asked; unknown ones are none."""
+        with translated(f"asking which nodes have the rows of keyspace {keyspace}"):
+            self._page_session()
+            cluster = self._connected()
+            if keyspace not in cluster.metadata.keyspaces:
+                try:
+                    cluster.refresh_keyspace_metadata(keyspace, max_schema_agreement_wait=0)
+                except DriverException as error:
+                    log.info("Any node is asked for rows of keyspace %s: %s", keyspace, error)
+        ring, policy = cluster.metadata.token_map, self._policy
+        if ring is None or policy is None:
+            return [OwnedPart(upto, NO_NODES)]
+
+        def owners_of(token: int) -> Nodes:
+            replicas = ring.get_replicas(keyspace, ring.token_class(token))
+            return Nodes(host for host in replicas if policy.distance(host) == HostDistance.LOCAL)
+
+        return owned_parts(after, upto, [token.value for token in ring.ring], owners_of)
+
     def nodes_agree(self) -> bool:
         """All nodes that are up have the same schema: a table that is refused now is refused by each of them."""
         with translated("comparing the schemas of the nodes"):
@@ -215,7 +171,7 @@ class Database:
     def _connected(self) -> Cluster:
         if self._cluster is None:
             config = self._config
-            policy = (
+            policy = self._policy = OwnersFirst(
                 WhiteListRoundRobinPolicy(list(config.contact_points))
                 if self._only_contact_points
                 else TokenAwarePolicy(DCAwareRoundRobinPolicy(config.local_datacenter))

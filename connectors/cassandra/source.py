@@ -11,8 +11,9 @@ from connect.api.findings import Aspect, Finding, Weight
 from connectors.cassandra.bulk import CassandraBulkReader, plan_tables
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
+from connectors.cassandra.errors import MissingRightError
 from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database, MissingRightError
+from connectors.cassandra.session import Database
 from connectors.cassandra.statements import quoted
 from connectors.cassandra.task import CassandraSourceTask
 

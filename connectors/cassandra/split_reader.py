@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connectors.cassandra.errors import TombstonesError
+from connectors.cassandra.owners import OwnedPart
 from connectors.cassandra.page_size import PageSize
 from connectors.cassandra.pages import Page
 from connectors.cassandra.splits import Progress, Split, stored_key
@@ -39,14 +43,27 @@ class Server(Protocol):
     def keys(self, query: Query) -> Sequence[tuple[bytes, ...]]:
         """Partition keys."""
 
+    def owned_parts(self, keyspace: str, after: int, upto: int) -> Sequence[OwnedPart]:
+        """A range of tokens by the nodes that have its rows."""
+
 
 class SplitReader:
     """Owned by the task thread; the driver's thread only rings the bell."""
 
-    def __init__(self, server: Server, split: Split, progress: Progress, size: PageSize, *, more: str = "") -> None:
-        """`more`: what is selected behind the table's columns."""
+    def __init__(
+        self,
+        server: Server,
+        split: Split,
+        progress: Progress,
+        size: PageSize,
+        *,
+        more: str = "",
+        ring: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`more`: what is selected behind the table's columns. `ring`: called from any thread when a page has come."""
         self.split = split
         self._more = more
+        self._ring = ring
         self._server = server
         self._progress = progress
         self._size = size
@@ -54,6 +71,8 @@ class SplitReader:
         self._state: bytes | None = None
         self._answer: Answer | None = None
         self._arrived = threading.Event()
+        self._asked_rows = 0
+        self._waiting_since_s: float | None = None
 
     def next(self, deadline: Deadline) -> Page | None:
         """The next page; None: not by the deadline.
@@ -64,17 +83,20 @@ class SplitReader:
             self._queries = deque(self._plan())
         if self._answer is None:
             self._ask()
-        assert self._answer is not None
-        while not self._arrived.is_set():
-            if deadline.expired:
+        while True:
+            answer = self._arrival(deadline)
+            if answer is None:
                 return None
-            self._arrived.wait(min(_LOOK_S, deadline.remaining_s))
-        answer, self._answer = self._answer, None
-        try:
-            page = answer.page()
-        except RetriableError:
-            self._size.failed()
-            raise
+            self._answer = None
+            try:
+                page = answer.page()
+                break
+            except TombstonesError as error:
+                self._ask_for_less(error)
+            except RetriableError:
+                self._size.failed(self._asked_rows)
+                raise
+        self._waiting_since_s = None
         self._size.came(page.rows, len(page.data))
         self._state = page.next
         if page.next is None:
@@ -92,12 +114,51 @@ class SplitReader:
         """All pages were given."""
         return self._queries is not None and not self._queries
 
+    @property
+    def waits(self) -> bool:
+        """A page was asked for, and has neither come nor failed."""
+        return self._answer is not None and not self._arrived.is_set()
+
+    @property
+    def late_s(self) -> float:
+        """For how long the next page has been waited for, with all tries; 0 once it is here."""
+        since_s, is_here = self._waiting_since_s, self._answer is not None and not self.waits
+        return 0.0 if since_s is None or is_here else time.monotonic() - since_s
+
+    def _arrival(self, deadline: Deadline) -> Answer | None:
+        """What was asked for, once it has come or failed; None: not by the deadline."""
+        while not self._arrived.is_set():
+            if deadline.expired:
+                return None
+            self._arrived.wait(min(_LOOK_S, deadline.remaining_s))
+        return self._answer
+
+    def _ask_for_less(self, error: TombstonesError) -> None:
+        """Ask for fewer rows: nodes count the deleted ones of a page. ConnectError: it was of one row already."""
+        if self._asked_rows == 1:
+            split = self.split
+            raise ConnectError(
+                f"In tokens {split.after} to {split.upto} of table {split.table.title} more rows were deleted, one "
+                f"beside the other, than the nodes read over: {error}",
+                fix="Compact the table once gc_grace_seconds are over, or raise tombstone_failure_threshold.",
+            ) from error
+        self._size.failed(self._asked_rows)
+        self._ask()
+
     def _ask(self) -> None:
         assert self._queries
+        if self._waiting_since_s is None:
+            self._waiting_since_s = time.monotonic()
         # A bell of its own: the second of two nodes that were asked for a page may ring when it is long there.
-        self._arrived = threading.Event()
-        self._answer = self._server.ask(self._queries[0], self._size.rows, self._state)
-        self._answer.when_done(self._arrived.set)
+        arrived = self._arrived = threading.Event()
+
+        def came() -> None:
+            arrived.set()
+            self._ring()
+
+        self._asked_rows = self._size.rows
+        self._answer = self._server.ask(self._queries[0], self._asked_rows, self._state)
+        self._answer.when_done(came)
 
     def _plan(self) -> list[Query]:
         table, progress = self.split.table, self._progress
@@ -107,4 +168,9 @@ class SplitReader:
             found = self._server.keys(keys_of_token(table, progress.token))
             behind = sorted((stored_key(table, key), key) for key in found)
             queries += [partition_query(table, key, self._more) for stored, key in behind if stored > last]
-        return [*queries, range_query(self.split, progress.token, self._more)]
+        after = progress.token
+        for part in self._server.owned_parts(table.keyspace, after, self.split.upto):
+            query = range_query(replace(self.split, upto=part.upto), after, self._more)
+            queries.append(replace(query, owners=part.owners))
+            after = part.upto
+        return queries

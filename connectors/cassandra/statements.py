@@ -10,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from connectors.cassandra.owners import NO_NODES, Nodes
 from connectors.cassandra.splits import Progress, Split
 from connectors.cassandra.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns."""
+    """A statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns.
+
+    owners: nodes that have all of its rows, as the session knows them; empty: none are known.
+    """
 
     text: str
     parameters: Sequence[bytes]
+    owners: Nodes = NO_NODES
 
 
 def range_query(split: Split, after: int, more: str = "") -> Query:

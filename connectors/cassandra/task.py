@@ -1,4 +1,4 @@
-"""The source task: its splits one after the other, each gone on with behind its last row."""
+"""The source task: its splits, some of them at once, each gone on with behind its last row."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connectors.cassandra.chosen import chosen_tables, unreadable
 from connectors.cassandra.config import CassandraTaskConfig
+from connectors.cassandra.errors import TableGoneError
 from connectors.cassandra.page_rows import page_rows
 from connectors.cassandra.page_size import PageSize
-from connectors.cassandra.pages import Page
 from connectors.cassandra.rows import PageRows
 from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database, TableGoneError
+from connectors.cassandra.session import Database
 from connectors.cassandra.split_reader import SplitReader
 from connectors.cassandra.splits import Progress, Split, cut, progress_of, share_of
+from connectors.cassandra.splits_at_once import Reading, SplitsAtOnce
 from connectors.cassandra.sweeps import Sweep, sweep_of
 from connectors.cassandra.tables import Table
 
@@ -53,16 +54,16 @@ class CassandraSourceTask:
         self._mode = config.sweep_mode
         self._database = Database(config)
         self._waiting: deque[_Work] = deque()
-        self._reading: tuple[SplitReader, Sweep] | None = None
+        self._readings = SplitsAtOnce(config.concurrent_reads)
         self._rows: dict[Table, PageRows] = {}
         self._sizes: dict[Table, PageSize] = {}
         self._context: SourceContext | None = None
         self._paced_s = 0.0
         """Before this time no more rows are asked for, on the monotonic clock."""
         self._aside: dict[str, str] = {}
-        self._late_since_s: float | None = None
-        """Since when a page is waited for, on the monotonic clock; None: the last one came."""
-        self._doubted: set[Table] = set()
+        self._late: Table | None = None
+        """A table of which a page takes long."""
+        self._doubted: set[Split] = set()
         """Refused by a node, and then the nodes agreed on the schema."""
 
     def open(self, ctx: SourceContext) -> None:
@@ -88,32 +89,40 @@ class CassandraSourceTask:
     def poll(self, deadline: Deadline) -> Batch | None:
         """The rows of one page. A batch without rows tells that a split has ended."""
         while not deadline.expired:
-            reading = self._current() if time.monotonic() >= self._paced_s else None
-            if reading is None:
-                deadline.wait(self._idle_s())
+            self._begin_splits()
+            paced_s = self._paced_s - time.monotonic()
+            if paced_s > 0 or not self._readings:
+                deadline.wait(min(IDLE_S, paced_s) if paced_s > 0 else self._idle_s())
                 continue
-            reader, sweep = reading
-            try:
-                page = self._page(reader, deadline)
-                if page is None:
-                    return None
-                self._pace(page.rows)
-                batch = self._rows[reader.split.table].batch(reader.split, page, sweep, is_last=reader.finished)
-            except RetriableError:
-                raise
-            except TableGoneError as error:
-                self._refused_by_a_node(reader.split.table, error)
-                continue
-            except ConnectError as error:
-                self._leave_aside(reader.split.table, error)
-                continue
-            self._doubted.discard(reader.split.table)
-            if reader.finished:
-                self._reading = None
-                self._rest(reader.split, sweep, self._interval_s)
-            if batch.position is not None:
+            reading = self._readings.ready(deadline)
+            self._tell_of_late_pages()
+            batch = self._batch(reading) if reading is not None else None
+            if batch is not None:
                 return batch
         return None
+
+    def _batch(self, reading: Reading) -> Batch | None:
+        """The rows of a split's next page; None: it was only asked for, or tells no place, or the split is given up."""
+        reader = reading.reader
+        try:
+            page = reader.next(Deadline.after(0.0))
+            if page is None:
+                return None
+            self._pace(page.rows)
+            batch = self._rows[reading.table].batch(reader.split, page, reading.sweep, is_last=reader.finished)
+        except RetriableError:
+            raise
+        except TableGoneError as error:
+            self._refused_by_a_node(reading, error)
+            return None
+        except ConnectError as error:
+            self._leave_aside(reading.table, error)
+            return None
+        self._doubted.discard(reader.split)
+        if reader.finished:
+            self._readings.remove(reading)
+            self._rest(reader.split, reading.sweep, self._interval_s)
+        return batch if batch.position is not None else None
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """Nothing is pruned."""
@@ -126,29 +135,23 @@ class CassandraSourceTask:
     def _interval_s(self) -> float:
         return self._config.poll_interval_ms / 1000
 
-    def _current(self) -> tuple[SplitReader, Sweep] | None:
-        if self._reading is None and self._waiting and self._waiting[0].due_s <= time.monotonic():
+    def _begin_splits(self) -> None:
+        """Begin those whose time has come, as far as there is room."""
+        while not self._readings.is_full and self._waiting and self._waiting[0].due_s <= time.monotonic():
             work = self._waiting.popleft()
             sweep = work.sweep
             if sweep is None:
                 assert work.done is not None
                 sweep = self._mode.next(work.done, _now_ms())
             assert sweep is not None
-            size, more = self._sizes[work.split.table], self._rows[work.split.table].more
-            self._reading = SplitReader(self._database, work.split, work.progress, size, more=more), sweep
+            table = work.split.table
+            reader = SplitReader(
+                self._database, work.split, work.progress, self._sizes[table],
+                more=self._rows[table].more, ring=self._readings.ring,
+            )  # fmt: skip
+            self._readings.add(Reading(reader, sweep))
         assert self._context is not None
-        self._context.gauge("splits_left", len(self._waiting) + (self._reading is not None))
-        return self._reading
-
-    def _page(self, reader: SplitReader, deadline: Deadline) -> Page | None:
-        """The next page; None: not yet, which the status tells once it takes long."""
-        began_s = time.monotonic()
-        page = reader.next(deadline)
-        was_late = self._late_since_s is not None
-        self._late_since_s = None if page is not None else (self._late_since_s or began_s)
-        if was_late or page is None:
-            self._explain()
-        return page
+        self._context.gauge("splits_left", len(self._waiting) + len(self._readings))
 
     def _rest(self, split: Split, done: Sweep, pause_s: float) -> None:
         """Read a split again later, where it is to be read again."""
@@ -160,21 +163,18 @@ class CassandraSourceTask:
             self._paced_s = max(self._paced_s, time.monotonic()) + rows / self._config.max_rows_per_second
 
     def _idle_s(self) -> float:
-        paced_s = self._paced_s - time.monotonic()
-        if paced_s > 0:
-            return min(IDLE_S, paced_s)
         return min(IDLE_S, max(0.0, self._waiting[0].due_s - time.monotonic())) if self._waiting else IDLE_S
 
-    def _refused_by_a_node(self, table: Table, error: TableGoneError) -> None:
+    def _refused_by_a_node(self, reading: Reading, error: TableGoneError) -> None:
         """Leave a table aside once all nodes refuse it: one that was down may not have heard of the table yet.
 
         RetriableError: the nodes do not agree for now.
         """
-        if table in self._doubted:
-            self._leave_aside(table, error)
+        if reading.reader.split in self._doubted:
+            self._leave_aside(reading.table, error)
         elif self._database.nodes_agree():
             # What was refused before they agreed is asked for once more.
-            self._doubted.add(table)
+            self._doubted.add(reading.reader.split)
         else:
             raise RetriableError(f"The nodes do not agree on the tables there are: {error}") from error
 
@@ -182,16 +182,21 @@ class CassandraSourceTask:
         """A table that is gone, or may not be read, does not keep the others from being read."""
         log.error("Table %s is left aside from here on: %s", table.title, error)
         self._aside[table.title] = str(error)
-        self._reading = self._late_since_s = None
-        self._explain()
+        self._readings.remove_table(table)
         self._waiting = deque(work for work in self._waiting if work.split.table != table)
+        self._explain()
+
+    def _tell_of_late_pages(self) -> None:
+        late = self._readings.late_table(LATE_S)
+        if late is not self._late:
+            self._late = late
+            self._explain()
 
     def _explain(self) -> None:
         assert self._context is not None
         said = [f"table {name} is left aside: {why}" for name, why in sorted(self._aside.items())]
-        late_s = time.monotonic() - self._late_since_s if self._late_since_s is not None else 0.0
-        if late_s > LATE_S and self._reading is not None:
-            title = self._reading[0].split.table.title
+        if self._late is not None:
+            title = self._late.title
             said.insert(0, f"a page of table {title} takes more than {LATE_S:g} s: see whether all nodes are up")
         self._context.explain(" ".join("; ".join(said).split()) or None)
 

@@ -12,11 +12,15 @@ import pytest
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.errors import TombstonesError
+from connectors.cassandra.owners import NO_NODES, OwnedPart
 from connectors.cassandra.page_size import PageSize
 from connectors.cassandra.pages import Page
 from connectors.cassandra.split_reader import SplitReader
 from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Progress, cut, progress_of, share_of
+from connectors.cassandra.splits_at_once import Reading, SplitsAtOnce
 from connectors.cassandra.statements import Query, range_query, rest_of_partition
+from connectors.cassandra.sweeps import Sweep
 from connectors.cassandra.tables import Table, TableColumn
 
 TABLE = Table(
@@ -106,11 +110,14 @@ class Server:
         self._pages = list(pages)
         self._keys = keys or []
         self.asked: list[tuple[str, int, bytes | None]] = []
+        self.queries: list[Query] = []
+        self.parts: list[OwnedPart] = []
         self.refused: dict[int, Exception] = {}
         """By number from 1: questions that fail before there is an answer to wait for."""
 
     def ask(self, query: Query, rows: int, state: bytes | None) -> Server:
         self.asked.append((query.text, rows, state))
+        self.queries.append(query)
         if len(self.asked) in self.refused:
             raise self.refused[len(self.asked)]
         return self
@@ -126,6 +133,9 @@ class Server:
 
     def keys(self, query: Query) -> list[tuple[bytes, ...]]:
         return self._keys
+
+    def owned_parts(self, keyspace: str, after: int, upto: int) -> list[OwnedPart]:
+        return [*self.parts, OwnedPart(upto, NO_NODES)]
 
 
 def page(rows: int = 0, size: int = 0, then: bytes | None = None) -> Page:
@@ -203,3 +213,73 @@ def test_a_page_that_takes_longer_than_the_deadline_is_waited_for_by_the_next_ca
     server.ring()
     assert reader.next(now()) is not None
     assert len(server.asked) == 1
+
+
+def test_each_part_of_a_split_is_asked_of_the_nodes_that_have_it() -> None:
+    server, split = Server(page(3, 9, b"s1"), page(1, 9), page(2, 9)), cut(TABLE, 4)[2]
+    server.parts = [OwnedPart(split.after + 100, frozenset("a"))]
+    reader = SplitReader(server, split, Progress(split.after + 5), PageSize(9, 10**6))
+    assert [found.rows for found in (reader.next(now()), reader.next(now()), reader.next(now())) if found] == [3, 1, 2]
+    assert reader.finished
+    bounds = [[int.from_bytes(part, "big", signed=True) for part in query.parameters] for query in server.queries]
+    middle = split.after + 100
+    assert bounds == [[split.after + 5, middle], [split.after + 5, middle], [middle, split.upto]]
+    assert [query.owners for query in server.queries] == [frozenset("a"), frozenset("a"), NO_NODES]
+
+
+def test_a_page_of_too_many_deleted_rows_is_asked_for_with_fewer_and_given_up_with_one() -> None:
+    flood = TombstonesError("too many tombstones")
+    server = Server(flood, flood, page(1, 10, b"s1"), flood, flood, flood)
+    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0), PageSize(8, 10**6))
+    found = reader.next(now())
+    assert found is not None
+    assert found.rows == 1
+    with pytest.raises(
+        ConnectError, match=r'table ks\.Odd "Table" more rows were deleted.*tombstone_failure'
+    ) as raised:
+        reader.next(now())
+    assert not isinstance(raised.value, RetriableError), "nobody tries it again"
+    assert [rows for _, rows, _ in server.asked] == [8, 4, 2, 4, 2, 1]
+
+
+def test_pages_of_one_size_that_fail_together_halve_it_once() -> None:
+    size = PageSize(64, 10**6)
+    for _ in range(3):
+        size.failed(64)
+    assert size.rows == 32
+    size.failed(32)
+    assert size.rows == 16
+
+
+class Asked(Server):
+    """Rings when a test says so."""
+
+    def when_done(self, ring: Callable[[], None]) -> None:
+        self.ring = ring
+
+
+def test_the_split_whose_page_comes_first_is_next_and_none_is_passed_over() -> None:
+    splits, cuts = SplitsAtOnce(3), cut(TABLE, 3)
+    servers = [Asked(page(1, 9, b"s"), page(2, 9, b"s"), page(3, 9)) for _ in range(3)]
+    for server, split in zip(servers, cuts, strict=True):
+        reader = SplitReader(server, split, Progress(split.after), PageSize(9, 9), ring=splits.ring)
+        splits.add(Reading(reader, Sweep()))
+    assert splits.is_full
+
+    def turn() -> int | None:
+        reading = splits.ready(Deadline.after(0.05))
+        if reading is None:
+            return None
+        reading.reader.next(Deadline.after(0.0))
+        return cuts.index(reading.reader.split)
+
+    assert [turn(), turn(), turn()] == [0, 1, 2], "each is asked for its first page"
+    assert turn() is None
+    servers[2].ring()
+    assert turn() == 2
+    assert turn() is None
+    for server in servers:
+        server.ring()
+    assert sorted((turn() or 0, turn() or 0, turn() or 0)) == [0, 1, 2]
+    splits.remove_table(TABLE)
+    assert not len(splits)

@@ -1,0 +1,36 @@
+"""Which node a statement is sent to: one that has the rows itself, of the data centre that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cassandra.policies import LoadBalancingPolicy, WrapperPolicy
+from cassandra.pool import Host
+from cassandra.query import BoundStatement, PreparedStatement
+
+from connectors.cassandra.owners import NO_NODES, Nodes
+
+
+class OwnedStatement(BoundStatement):  # type: ignore[misc]
+    """A read of rows that some nodes are known to have all of."""
+
+    def __init__(self, prepared: PreparedStatement, values: Sequence[bytes], owners: Nodes) -> None:
+        """`values`: the parameters as Cassandra stores them."""
+        super().__init__(prepared)
+        self.values = list(values)
+        self.owners = owners
+
+
+class OwnersFirst(WrapperPolicy):  # type: ignore[misc]
+    """The nodes of another policy in its order, but those that have the rows before the others."""
+
+    def __init__(self, policy: LoadBalancingPolicy) -> None:
+        super().__init__(policy)
+        self._policy = policy
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
+        """The nodes to ask, one after the other."""
+        plan = list(self._policy.make_query_plan(working_keyspace, query))
+        owners = query.owners if isinstance(query, OwnedStatement) else NO_NODES
+        return iter(sorted(plan, key=lambda host: host not in owners))
