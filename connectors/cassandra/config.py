@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator
 
-from connect.api.config import Int, ListOf, Long, String, at_least, between, key, non_empty, one_of
+from connect.api.config import Boolean, Int, ListOf, Long, String, at_least, between, key, non_empty, one_of
 from connect.api.errors import ConfigError, ConfigProblem
 from connectors.cassandra.contact import ContactKeys
 from connectors.cassandra.kcql import translated
@@ -53,6 +53,11 @@ class CassandraSourceConfig(ContactKeys):
     table_columns: ListOf = key(
         "table.columns", (), group=READ, doc="table:column|column for tables of which not all columns are wanted."
     )  # fmt: skip
+    write_times: Boolean = key(
+        "write.times", False, group=READ,
+        doc="output=rows: beside each column when it was written and how long it lives, as fields writetime(column) "
+        "in microseconds and ttl(column) in seconds. The Cassandra sink writes the column with both.",
+    )  # fmt: skip
     max_rows_per_second: Annotated[Long, at_least(0)] = key(
         "max.rows.per.second", 0, importance="low", group=READ,
         doc="How many rows each task reads at most in a second, to spare the cluster; 0: as many as come.",
@@ -77,7 +82,8 @@ class CassandraSourceConfig(ContactKeys):
     settle_time_ms: Annotated[Long, at_least(0)] = key(
         "settle.time.ms", 30_000, group=READ,
         doc="mode=timestamp, timeuuid: rows come once they are this old. More than clocks differ and writes take: a "
-        "row that appears later with an earlier time is never read.",
+        "row that appears later with an earlier time is never read. output=events, write.times: what the server tells "
+        "no writetime of counts as written so long before the reading began, before any change that comes later.",
     )  # fmt: skip
     initial_offset: Annotated[String, AfterValidator(_check_moment)] = key(
         "initial.offset", "1900-01-01 00:00:00.0000000Z", importance="low", group=READ,
@@ -118,6 +124,8 @@ class CassandraSourceConfig(ContactKeys):
             yield ConfigProblem(
                 "output", "output=events is of whole rows: use mode=snapshot or bulk, and no table.columns."
             )
+        if self.output == "events" and self.write_times:
+            yield ConfigProblem("write.times", "Events have the writetimes of their values: leave write.times out.")
         if self.is_incremental and not self.incremental_columns:
             yield ConfigProblem(
                 "incremental.columns",

@@ -11,6 +11,7 @@ from connectors.cassandra.log.event_columns import Node
 from connectors.cassandra.rows import PageRows, TableRows
 from connectors.cassandra.snapshot_events import SnapshotEvents
 from connectors.cassandra.tables import Table
+from connectors.cassandra.write_times import WriteTimes
 from connectors.cassandra.written_since import WrittenSince
 
 
@@ -24,19 +25,25 @@ class Rows(Protocol):
 def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Rows) -> dict[Table, PageRows]:
     """By table. ConfigError: a column that is wanted is not there. RetriableError: no node answers."""
     since_us = config.written_since_us
-    if config.output == "rows" and since_us is None:
+    if config.output == "rows" and since_us is None and not config.write_times:
         return {table: TableRows(table, config) for table in tables}
-    # The fence: what is written from here on is in the commit log, whatever is read from here on.
-    fence_us = time.time_ns() // 1000
+    # The fence: what is written from here on is in the commit log, whatever is read from here on. It lies before now:
+    # where a node's clock is behind ours a change that comes later must be the newer one all the same.
+    fence_us = time.time_ns() // 1000 - config.settle_time_ms * 1000
     ((cluster, datacenter, release),) = database.rows(
         "SELECT cluster_name, data_center, release_version FROM system.local", doing="asking for the cluster's name"
     )
     element_times = int(release.partition(".")[0]) >= 5
-    if config.output == "rows" and since_us is not None:
+    if config.output == "rows":
         return {
-            table: TableRows(table, config, WrittenSince(table, since_us, element_times=element_times))
+            table: TableRows(
+                table, config,
+                None if since_us is None else WrittenSince(table, since_us, element_times=element_times),
+                WriteTimes(table, config.columns_of(table), fence_us, element_times=element_times)
+                if config.write_times else None,
+            )
             for table in tables
-        }
+        }  # fmt: skip
     node = Node(cluster, datacenter, "")
     return {
         table: SnapshotEvents(

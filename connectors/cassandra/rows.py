@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from connect.api.arrow import arrow_type
 from connect.api.records import Batch, Column, SourcePosition
-from connect.api.schema import Schema
+from connect.api.schema import Schema, struct
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.cql_types import CqlType
 from connectors.cassandra.pages import Cells, Page, decode_column, moments_ms, split_columns
@@ -18,6 +18,7 @@ from connectors.cassandra.schemas import columns_schema, key_schema
 from connectors.cassandra.splits import Progress, Split
 from connectors.cassandra.sweeps import Sweep
 from connectors.cassandra.tables import Table
+from connectors.cassandra.write_times import WriteTimes
 from connectors.cassandra.written_since import WrittenSince
 
 _TOKEN: Final = CqlType("bigint")
@@ -36,16 +37,27 @@ class PageRows(Protocol):
 class TableRows:
     """Rows as `SELECT *` gives them."""
 
-    def __init__(self, table: Table, config: CassandraSourceConfig, since: WrittenSince | None = None) -> None:
-        """`since` None: rows of any writetime. ConfigError: a column that is wanted is not there."""
+    def __init__(
+        self,
+        table: Table,
+        config: CassandraSourceConfig,
+        since: WrittenSince | None = None,
+        times: WriteTimes | None = None,
+    ) -> None:
+        """`since` None: rows of any writetime. `times`: which fields rows have beside their own.
+
+        ConfigError: a column that is wanted is not there.
+        """
         self._since = since
-        self.more = "" if since is None else since.more
+        self._times = times
+        self.more = "".join(part.more for part in (times, since) if part is not None)
         self._table = table
         self._topic = config.topic_of(table)
         self._time = config.time_column_of(table)
         self._key_schema = key_schema(table)
         wanted = config.columns_of(table)
-        self._row_schema = columns_schema(wanted, f"{table.title}.Value")
+        own = columns_schema(wanted, f"{table.title}.Value")
+        self._row_schema = own if times is None else struct([*own.fields, *times.fields], name=own.name)
         places = {column.name: place for place, column in enumerate(table.columns)}
         self._wanted = [places[column.name] for column in wanted]
         self._time_place = None if self._time is None else places[self._time.name]
@@ -64,16 +76,19 @@ class TableRows:
             cells = [column.take(chosen) for column in cells]
         columns = self._table.columns
         if self._since is not None:
-            chosen = self._since.rows(cells[len(columns) :], len(cells[0].sizes))
-            cells = [column.take(chosen) for column in cells[: len(columns)]]
+            chosen = self._since.rows(cells[len(cells) - self._since.count :], len(cells[0].sizes))
+            cells = [column.take(chosen) for column in cells]
         needed = {*range(len(self._table.primary_key)), *self._wanted}
         arrays = {place: decode_column(cells[place], columns[place].type, columns[place].name) for place in needed}
+        values = [arrays[place] for place in self._wanted]
+        if self._times is not None:
+            values += self._times.arrays(cells, cells[len(columns) :])
         position = None
         if progress is not None:
             position = SourcePosition(split.partition, {**progress.offset, **sweep.offset})
         return Batch(
             self._topic,
-            _struct([arrays[place] for place in self._wanted], self._row_schema),
+            _struct(values, self._row_schema),
             keys=_struct([arrays[place] for place in range(len(self._table.primary_key))], self._key_schema),
             position=position,
         )

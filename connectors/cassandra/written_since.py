@@ -33,7 +33,9 @@ class WrittenSince:
         self._timed = [c for c in others if element_times or not c.type.is_multicell]
         self._tells_all = len(self._timed) == len(others)
         self.more = "".join(f", writetime({quoted(column.name)})" for column in self._timed)
-        """What is selected behind the table's columns."""
+        """What is selected behind all other columns."""
+        self.count = len(self._timed)
+        """How many columns that is."""
 
     def rows(self, times: Sequence[Cells], count: int) -> npt.NDArray[np.int64]:
         """The rows that count; `times`: the columns of `more`."""

@@ -1,32 +1,22 @@
-"""Records -> statements of one table: a row written, or deleted, by its primary key. Pure."""
+"""Records -> statements of one table: a row written, or deleted, by its primary key. Pure.
+
+A row that tells when its values were written (see `write_times`) is one statement for each such time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Record
 from connect.api.schema import Schema
+from connectors.cassandra.sink.timed_row import TimedRow
 from connectors.cassandra.sink.values import Bind, bind_of
+from connectors.cassandra.sink.write import Write
 from connectors.cassandra.statements import quoted
 from connectors.cassandra.tables import Table
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A statement and what is bound to it, but for the writetime, which stands at a place of its own among them."""
-
-    text: str
-    values: Sequence[Any]
-    writetime_at: int
-    is_row: bool = True
-    """False: static values of a partition, or a row that is deleted."""
-
-    def bound(self, writetime_us: int) -> list[Any]:
-        """All that is bound, in order."""
-        return [*self.values[: self.writetime_at], writetime_us, *self.values[self.writetime_at :]]
+from connectors.cassandra.write_times import told_times
 
 
 class TableRows:
@@ -54,19 +44,22 @@ class TableRows:
         self._types = {column.name: column.type for column in table.columns}
         self._binds: dict[tuple[str, str | None], Bind] = {}
 
-    def write(self, record: Record, chunk: str | None = None) -> Write:
-        """The statement of a record. `chunk`: what the chunk column gets.
+    def writes(self, record: Record, chunk: str | None = None) -> list[Write]:
+        """The statements of a record, in any order. `chunk`: what the chunk column gets.
 
         SchemaError: the row has fields that the table has not, no key, or a value without a form.
         """
         if record.value is None:
-            return self._delete(record)
-        values = self._members(record.value, "value")
-        unknown = [name for name in values if name not in self._types]
+            return [self._delete(record)]
+        row = self._members(record.value, "value")
+        times = told_times(row, self._types)
+        values = row if times is None else times.values
+        unknown = [name for name in (*values, *(times.told if times is not None else ())) if name not in self._types]
         if unknown:
             raise SchemaError(
                 f"Table {self._table.title} has no column {', '.join(unknown)}.",
-                fix="Leave the field out by the transform ReplaceField, or add the column.",
+                fix="Leave the field out by the transform ReplaceField, or add the column. Where a column has another "
+                "name, its fields writetime(column) and ttl(column) are renamed as well.",
             )
         keys = record.key if isinstance(record.key, Mapping) else {}
         found = {name: self._bound(name, values, keys, record) for name in self._columns}
@@ -74,6 +67,9 @@ class TableRows:
         if not is_row:
             found = {name: value for name, value in found.items() if name in self._static_row}
         self._require_keys(found)
+        if times is not None:
+            timed, mark = TimedRow(self._table, found, times.told), {} if chunk is None else {self._chunk_column: chunk}
+            return timed.writes(mark) if is_row else timed.static_writes()
         if self._skip_nulls:
             found = {name: value for name, value in found.items() if value is not None}
         if chunk is not None and is_row:
@@ -81,7 +77,7 @@ class TableRows:
         names = ", ".join(map(quoted, found))
         marks = ", ".join("?" * len(found))
         text = f"INSERT INTO {self._name} ({names}) VALUES ({marks}) USING TIMESTAMP ?"  # noqa: S608 - names are quoted
-        return Write(text, [*found.values()], len(found), is_row)
+        return [Write(text, [*found.values()], len(found), is_row)]
 
     def _delete(self, record: Record) -> Write:
         if not isinstance(record.key, Mapping):

@@ -69,13 +69,14 @@ class TableWriter:
         room = threading.Semaphore(self._config.max_in_flight)
         for number, record in enumerate(batch.rows()):
             try:
-                write = rows.write(record, chunk)
+                writes = rows.writes(record, chunk)
             except SchemaError as error:
                 bad[number] = error
                 continue
-            written += write.is_row
-            _wait(room, deadline)
-            flying.append(self._database.begin_write(write.text, write.bound(writetimes.next()), room))
+            for write in writes:
+                written += write.is_row
+                _wait(room, deadline)
+                flying.append(self._database.begin_write(write.text, write.bound(writetimes.next()), room))
         for _ in range(self._config.max_in_flight):
             _wait(room, deadline)
         _raise_first(flying)

@@ -71,7 +71,7 @@ def rows(**settings: Any) -> TableRows:
 
 
 def test_a_row_is_written_with_all_columns_that_it_may_have() -> None:
-    write = rows().write(Record("t", value={"k": 1, "c": "a", "v": None, "Odd": "o"}))
+    (write,) = rows().writes(Record("t", value={"k": 1, "c": "a", "v": None, "Odd": "o"}))
     assert write.text == (
         'INSERT INTO "ks"."t" ("k", "c", "s", "v", "Odd", "chunk") VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?'
     )
@@ -80,25 +80,27 @@ def test_a_row_is_written_with_all_columns_that_it_may_have() -> None:
 
 def test_nulls_may_be_left_out_and_keys_may_come_from_the_key() -> None:
     record = Record("t", key={"k": 1, "c": "a", "v": 5}, value={"v": 7})
-    write = rows(skip_nulls=True).write(record)
+    (write,) = rows(skip_nulls=True).writes(record)
     assert write.text == 'INSERT INTO "ks"."t" ("k", "c", "v") VALUES (?, ?, ?) USING TIMESTAMP ?'
     assert write.bound(99) == [1, "a", 7, 99]
 
 
 def test_a_tombstone_deletes_by_the_key() -> None:
-    write = rows().write(Record("t", key={"k": 1, "c": "a"}))
+    (write,) = rows().writes(Record("t", key={"k": 1, "c": "a"}))
     assert write.text == 'DELETE FROM "ks"."t" USING TIMESTAMP ? WHERE "k" = ? AND "c" = ?'
     assert write.bound(99) == [99, 1, "a"]
 
 
 def test_static_values_alone_are_written_to_their_partition() -> None:
-    write = rows(skip_nulls=True, chunk_column="chunk").write(Record("t", value={"k": 1, "c": None, "s": "x"}), "job/1")
+    (write,) = rows(skip_nulls=True, chunk_column="chunk").writes(
+        Record("t", value={"k": 1, "c": None, "s": "x"}), "job/1"
+    )
     assert not write.is_row, "there is none that a chunk could mark"
     assert write.text == 'INSERT INTO "ks"."t" ("k", "s") VALUES (?, ?) USING TIMESTAMP ?'
 
 
 def test_a_chunk_marks_its_rows() -> None:
-    write = rows(chunk_column="chunk", skip_nulls=True).write(Record("t", value={"k": 1, "c": "a"}), "job/1")
+    (write,) = rows(chunk_column="chunk", skip_nulls=True).writes(Record("t", value={"k": 1, "c": "a"}), "job/1")
     assert write.bound(99) == [1, "a", "job/1", 99]
 
 
@@ -116,14 +118,14 @@ def test_a_chunk_marks_its_rows() -> None:
 )
 def test_a_record_that_is_no_row_says_why(record: Record, text: str) -> None:
     with pytest.raises(SchemaError, match=text):
-        rows().write(record)
+        rows().writes(record)
 
 
 def test_the_rows_own_schema_tells_the_unit() -> None:
     table = dataclasses.replace(TABLE, regular=[TableColumn("v", CqlType("timestamp"))], static=())
     micro = s.Schema(s.Type.INT64, name="io.debezium.time.MicroTimestamp")
     schema = s.struct({"k": s.INT32, "c": s.STRING, "v": micro})
-    write = TableRows(table, skip_nulls=False).write(
+    (write,) = TableRows(table, skip_nulls=False).writes(
         Record("t", value={"k": 1, "c": "a", "v": 5000}, value_schema=schema)
     )
     assert write.values[-1] == 5

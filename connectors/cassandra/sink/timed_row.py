@@ -1,0 +1,74 @@
+"""A row that tells when its values were written -> a statement for each such time, so that the copy has them too. Pure.
+
+Nulls are not written: nothing tells when they were. The mark of an INSERT, of which the server tells nothing, is as old
+as the row's newest value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from connectors.cassandra.sink.write import Write
+from connectors.cassandra.statements import quoted
+from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.write_times import FOR_EVER_S, Written
+
+_NOW: Final = Written(None, FOR_EVER_S)
+_USING: Final = "USING TIMESTAMP ? AND TTL ?"
+Groups = Mapping[Written, Mapping[str, Any]]
+
+
+class TimedRow:
+    """The statements of one row."""
+
+    def __init__(self, table: Table, found: Mapping[str, Any], told: Mapping[str, Written]) -> None:
+        """`found`: what is bound to each column. `told`: when values were written; others are as new as the newest."""
+        self._table = table
+        self._name = f"{quoted(table.keyspace)}.{quoted(table.name)}"
+        self._found = found
+        self._told = told
+        statics = {column.name for column in table.static}
+        times = [time for name, time in told.items() if name not in statics and time.writetime_us is not None]
+        ttls_s = [time.ttl_s for time in times]
+        self._ttl_s = FOR_EVER_S if FOR_EVER_S in ttls_s else max(ttls_s, default=FOR_EVER_S)
+        self._newest = Written(max(t.writetime_us or 0 for t in times), self._ttl_s) if times else _NOW
+
+    def writes(self, chunk: Mapping[str, str]) -> list[Write]:
+        """The row and the values of its partition. `chunk`: the column that names its chunk, with the name, if any."""
+        groups = self._groups(self._table.regular) or {self._newest: {}}
+        own = [self._insert(values, time, is_row=not i) for i, (time, values) in enumerate(groups.items())]
+        # The copy's own value is as new as the copy, and stays as long as any other does.
+        mark = Written(None, self._ttl_s)
+        marks = [self._update(self._table.primary_key, chunk, mark)] if chunk else []
+        return [*own, *self.static_writes(), *marks]
+
+    def static_writes(self) -> list[Write]:
+        """The values of its partition, which make no row."""
+        groups = self._groups(self._table.static)
+        return [self._update(self._table.partition_key, values, time) for time, values in groups.items()]
+
+    def _groups(self, columns: Sequence[TableColumn]) -> Groups:
+        groups: dict[Written, dict[str, Any]] = {}
+        for column in columns:
+            value = self._found.get(column.name)
+            if value is not None:
+                groups.setdefault(self._told.get(column.name, self._newest), {})[column.name] = value
+        return groups
+
+    def _insert(self, values: Mapping[str, Any], time: Written, *, is_row: bool) -> Write:
+        all_values = {**self._keys(self._table.primary_key), **values}
+        names, marks = ", ".join(map(quoted, all_values)), ", ".join("?" * len(all_values))
+        text = f"INSERT INTO {self._name} ({names}) VALUES ({marks}) {_USING}"  # noqa: S608 - names are quoted
+        return Write(text, [*all_values.values(), time.ttl_s], len(all_values), is_row, time.writetime_us)
+
+    def _update(self, key: Sequence[TableColumn], values: Mapping[str, Any], time: Written) -> Write:
+        keys = self._keys(key)
+        changes = ", ".join(f"{quoted(name)} = ?" for name in values)
+        conditions = " AND ".join(f"{quoted(name)} = ?" for name in keys)
+        text = f"UPDATE {self._name} {_USING} SET {changes} WHERE {conditions}"  # noqa: S608 - names are quoted
+        bound = [time.ttl_s, *values.values(), *keys.values()]
+        return Write(text, bound, 0, is_row=False, writetime_us=time.writetime_us)
+
+    def _keys(self, columns: Sequence[TableColumn]) -> dict[str, Any]:
+        return {column.name: self._found[column.name] for column in columns}
