@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import trustme
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster, NoHostAvailable, Session
+from cassandra.concurrent import execute_concurrent_with_args
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from e2e_worker import wait_for
 
@@ -47,14 +49,15 @@ def guarded(authority: Path) -> Iterator[CassandraEndpoint]:
     settings = {
         "authenticator": "PasswordAuthenticator", "authorizer": "CassandraAuthorizer",
         "client_encryption_options": encryption, "permissions_validity": "0ms",
+        "tombstone_warn_threshold": 100, "tombstone_failure_threshold": 500,
     }  # fmt: skip
     with CassandraService(settings=settings) as service:
         yield service.endpoint
 
 
 @pytest.fixture(scope="module")
-def tables(guarded: CassandraEndpoint, authority: Path) -> Iterator[None]:
-    """Tables `open` and `closed` in keyspace `shop`, and a user `reader` who may read the first."""
+def tables(guarded: CassandraEndpoint, authority: Path) -> Iterator[Session]:
+    """Tables `open` and `closed` in keyspace `shop`; user `reader` may read the first. What the first user may do."""
     cluster: list[Cluster] = []
 
     def connected() -> Session | None:
@@ -84,13 +87,13 @@ def tables(guarded: CassandraEndpoint, authority: Path) -> Iterator[None]:
         "GRANT SELECT ON shop.open TO reader",
     ):
         session.execute(statement, timeout=60)
-    yield
+    yield session
     for one in cluster:
         one.shutdown()
 
 
 @pytest.fixture
-def settings(guarded: CassandraEndpoint, authority: Path, tables: None) -> dict[str, str]:
+def settings(guarded: CassandraEndpoint, authority: Path, tables: Session) -> dict[str, str]:
     return {
         "contact.points": guarded.host, "port": str(guarded.port), "keyspace": "shop", "consistency.level": "ONE",
         "username": "reader", "password": "right", "ssl.enabled": "true", "ssl.ca.file": str(authority / "ca.pem"),
@@ -138,3 +141,36 @@ def test_a_certificate_that_is_not_trusted_is_refused(settings: dict[str, str]) 
 def test_files_that_are_not_there_are_said(settings: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"files of ssl\.\* cannot be used: .*No such file"):
         connector({**settings, "ssl.ca.file": "/nowhere.pem"}).check(Deadline.after(20))
+
+
+def test_deleted_rows_beside_each_other_cost_the_table_that_has_too_many_of_them(
+    settings: dict[str, str], tables: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    tables.execute("CREATE KEYSPACE floods WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    tables.execute("GRANT SELECT ON KEYSPACE floods TO reader")
+    for name in ("flooded", "many", "usual"):
+        tables.execute(f"CREATE TABLE floods.{name} (k int, c int, PRIMARY KEY (k, c))", timeout=60)
+        insert = tables.prepare(f"INSERT INTO floods.{name} (k, c) VALUES (1, ?)")
+        delete = tables.prepare(f"DELETE FROM floods.{name} WHERE k = 1 AND c = ?")
+        # Of 1500 rows one in a hundred is left, of the flooded table the first and the last one.
+        kept = [c for c in range(1500) if c in {0, 1499} or (name != "flooded" and c % 100 == 0)]
+        gone = [] if name == "usual" else [c for c in range(1500) if c not in kept]
+        execute_concurrent_with_args(tables, insert, [(c,) for c in kept])
+        execute_concurrent_with_args(tables, delete, [(c,) for c in gone])
+    source = connector({**settings, "keyspace": "floods"})
+    (task,) = (source.task(share) for share in source.task_configs(1))
+    context, found = FakeSourceContext(), Counter[str]()
+    task.open(context)
+    with caplog.at_level(logging.ERROR):
+        while context.gauges.get("splits_left") != 0:
+            batch = task.poll(Deadline.after(5))
+            if batch is not None:
+                found[batch.topic] += len(batch)
+    task.close()
+    assert found["floods.usual"] == found["floods.many"] == 16, "fewer rows at a time are within the nodes' limit"
+    assert found["floods.flooded"] == 1
+    assert context.explained is not None
+    for said in (context.explained, caplog.text):
+        assert "floods.flooded is left aside" in said
+        assert "tombstone_failure_threshold" in said
+        assert "floods.many" not in said

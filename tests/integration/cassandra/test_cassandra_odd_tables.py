@@ -1,0 +1,112 @@
+"""Tables and clocks that are not as they should be: what cannot be read is named, and all else is read."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cassandra_node import Node
+from cassandra_state import TableState
+from test_cassandra_incremental import read, task_of
+from test_cassandra_source import batches
+
+from connect.api.deadline import Deadline
+from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connectors.cassandra import page_rows
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.source import CassandraSourceConnector
+
+NO_CLASS_OF_THE_DRIVERS = "'org.apache.cassandra.db.marshal.LexicalUUIDType'"
+SKEW_S = 20
+
+
+def test_a_type_that_the_driver_does_not_know_is_read_as_its_bytes(cassandra_node: Node, unique: str) -> None:
+    node = cassandra_node
+    node.keyspace(unique)
+    node.run(
+        f"CREATE TABLE t (k {NO_CLASS_OF_THE_DRIVERS}, v {NO_CLASS_OF_THE_DRIVERS}, w int, PRIMARY KEY (k))",
+        *(f"INSERT INTO t (k, v, w) VALUES (0x{_uuid(i).hex()}, 0x{_uuid(i + 100).hex()}, {i})" for i in range(9)),
+    )
+    store = OffsetStore()
+    source = CassandraSourceConnector(CassandraSourceConfig.parse({**node.contact, "keyspace": unique}))
+    (task,) = (source.task(share) for share in source.task_configs(1))
+    rows = [row for batch in batches(task, store) for row in batch.values.rows()]
+    assert sorted((row["w"], row["k"], row["v"]) for row in rows) == [(i, _uuid(i), _uuid(i + 100)) for i in range(9)]
+
+
+def _uuid(number: int) -> bytes:
+    return UUID(fields=(number, 0, 0x1000, 0x80, 0, 0)).bytes
+
+
+def test_a_table_whose_values_have_no_form_is_named_and_the_others_are_read(cassandra_node: Node, unique: str) -> None:
+    node = cassandra_node
+    node.keyspace(unique)
+    node.run(
+        "CREATE TABLE odd (k int PRIMARY KEY, v map<frozen<tuple<int, int>>, text>)",
+        "CREATE TABLE usual (k int PRIMARY KEY)",
+        "INSERT INTO odd (k, v) VALUES (1, {(1, 2): 'x'})",
+        "INSERT INTO usual (k) VALUES (1)",
+    )
+    source = CassandraSourceConnector(CassandraSourceConfig.parse({**node.contact, "keyspace": unique}))
+    (task,) = (source.task(share) for share in source.task_configs(1))
+    context, topics = FakeSourceContext(), []
+    task.open(context)
+    while context.gauges.get("splits_left") != 0:
+        batch = task.poll(Deadline.after(5))
+        topics += [batch.topic] * len(batch) if batch is not None else []
+    task.close()
+    assert topics == [f"{unique}.usual"]
+    assert context.explained is not None
+    assert context.explained.startswith(f"table {unique}.odd is left aside: ")
+    assert "map whose keys are" in context.explained
+
+
+def test_rows_of_clocks_that_differ_come_once_within_the_settle_time(cassandra_node: Node, unique: str) -> None:
+    node, store, settle_ms = cassandra_node, OffsetStore(), 2000
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int PRIMARY KEY, at timestamp)")
+    task = task_of(node, unique, store, **{"mode": "timestamp", "incremental.columns": "at", "settle.time.ms": "2000"})
+    found: list[int] = []
+    for k in range(0, 24, 3):
+        now_ms = round(time.time() * 1000)
+        # Three writers: one with our clock, one whose clock is behind and one whose is ahead, by half of the time.
+        for number, at_ms in enumerate((now_ms, now_ms - settle_ms // 2, now_ms + settle_ms // 2)):
+            node.run(f"INSERT INTO t (k, at) VALUES ({k + number}, {at_ms})")
+        found += [row["k"] for row in read(task, store, 100, seconds=0.3)]
+    found += [row["k"] for row in read(task, store, 24 - len(found))]
+    task.close()
+    assert sorted(found) == list(range(24))
+
+
+def test_a_change_by_a_node_whose_clock_is_behind_ours_is_newer_than_what_was_read(
+    old_node: Node, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cassandra 4.1 tells no writetimes of elements: they count as written before the reading began."""
+    node = old_node
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int PRIMARY KEY, tags set<text>)", "INSERT INTO t (k, tags) VALUES (1, {'a', 'b'})")
+
+    class Ahead:
+        @staticmethod
+        def time_ns() -> int:
+            return time.time_ns() + SKEW_S * 1_000_000_000
+
+        time = staticmethod(time.time)
+
+    monkeypatch.setattr(page_rows, "time", Ahead)
+    given = {**node.contact, "keyspace": unique, "output": "events", "table.splits": "2"}
+    source = CassandraSourceConnector(CassandraSourceConfig.parse(given))
+    (task,) = (source.task(share) for share in source.task_configs(1))
+    events: list[Any] = [row for batch in batches(task, OffsetStore()) for row in batch.values.rows()]
+    # What an agent sends of `tags = tags - {'a'}`, written by the node's clock.
+    node.run("UPDATE t SET tags = tags - {'a'} WHERE k = 1")
+    removed_us = time.time_ns() // 1000
+    element = {"element": "a", "writetime_us": removed_us, "ttl_s": None, "local_deletion_s": None}
+    change = {"cleared_us": None, "set": [], "removed": [element]}
+    update = {**events[0], "op": "update", "liveness": None, "deletion": None, "columns": {"tags": change}}
+    state = TableState(["k"], [], {"tags": "set"}, set())
+    state.apply([update, *events])
+    ((_, row),) = state.rows().items()
+    assert row["tags"] == ["b"] == list(node.json_rows("SELECT tags FROM t")[0]["tags"])
