@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from connect.api.codec import AvroValues
 from connect.api.deadline import Deadline
@@ -82,6 +82,18 @@ class DivisibleReader(BulkReader, Protocol):
         First comes what was read up to there, under the split's id, then the rest in about `parts` splits; each of
         their ids is the split's and what tells it from the others. Together they have the rows of `split`, none twice,
         and their readings as they would be in it. Empty: it cannot be cut there.
+        """
+
+
+@runtime_checkable
+class KeyedReader(BulkReader, Protocol):
+    """A reader that finds rows by their keys too: by it one sees what a topic has and the source no more. Optional."""
+
+    def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
+        """The rows that the source has now of some keys, as `read` gives them, without positions.
+
+        topic: that of their records; keys: as `Batch.keys` holds them, in their Python form. SchemaError: they are no
+        keys of the topic's rows. RetriableError: the source is away.
         """
 
 

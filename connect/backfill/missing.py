@@ -3,12 +3,19 @@
 A key counts as gone when its newest record has a value, was written before the job began and is none of the job's: the
 job wrote one for each row that the source had. A key that changed since, through whatever else writes to the topic, has
 a newer record and stays.
+
+The source is asked for each such key just before its tombstone, as its row may have come since the table was read, and
+once more when the tombstone is in Kafka: a row that came in between, whose record the tombstone may have followed, is
+written again. Whatever comes later has its record behind the tombstone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from hashlib import blake2b
+from itertools import islice
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -17,6 +24,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.driver import Driver
+from connect.backfill.found_rows import FoundRows
 from connect.backfill.markers import HEADER_JOB, chunk_states
 from connect.kafka.log_reader import Settings, Span, read_spans
 from connect.kafka.producer import BatchProducer
@@ -58,17 +66,40 @@ def delete_missing(driver: Driver) -> Mapping[str, int]:
     written = dict.fromkeys(topics, 0)
     producer = BatchProducer(producer_settings(worker, {}, client_id=_CLIENT).properties)
     try:
-        for place in places:
-            span = Span(begins[place], ends[place])
-            keys = _gone(reading, place, span, driver.spec.name, job.created_ms)
-            for tombstones in _tombstones(place, _keys(reading, place, span, keys)):
-                producer.send(tombstones, Deadline.after(_KAFKA_S))
-                written[place.topic] += len(tombstones)
-        producer.flush(Deadline.after(_KAFKA_S))
-        producer.check()
+        with closing(FoundRows(driver.settings.open())) as rows:
+            for place in places:
+                span = Span(begins[place], ends[place])
+                gone = _gone(reading, place, span, driver.spec.name, job.created_ms)
+                for keys in _some(_keys(reading, place, span, gone)):
+                    written[place.topic] += _delete(place, keys, rows, producer)
     finally:
         producer.close()
     return written
+
+
+def _delete(place: TopicPartition, keys: Sequence[bytes], rows: FoundRows, producer: BatchProducer) -> int:
+    """Write tombstones for keys that the source has not; how many of them stay."""
+    there = {key for raw in rows.records(place.topic, keys) for key in _keys_of(raw)}
+    gone = [key for key in keys if key not in there]
+    if not gone:
+        return 0
+    nothing = pa.nulls(len(gone), pa.binary())
+    tombstones = RawBatch(place.topic, nothing, keys=pa.array(gone, pa.binary()), partition=place.partition)
+    _send(producer, [tombstones])
+    back = [replace(raw, partition=place.partition) for raw in rows.records(place.topic, gone)]
+    _send(producer, back)
+    return len(gone) - len({key for raw in back for key in _keys_of(raw)})
+
+
+def _keys_of(raw: RawBatch) -> list[bytes]:
+    return [] if raw.keys is None else raw.keys.to_pylist()
+
+
+def _send(producer: BatchProducer, batches: Sequence[RawBatch]) -> None:
+    """Write records, and wait until they are in Kafka."""
+    for batch in batches:
+        producer.send(batch, Deadline.after(_KAFKA_S))
+    producer.flush(Deadline.after(_KAFKA_S))
 
 
 def _gone(reading: Settings, place: TopicPartition, span: Span, job: str, created_ms: int) -> set[int]:
@@ -104,17 +135,6 @@ def _keys(reading: Settings, place: TopicPartition, span: Span, offsets: set[int
                 yield raw.keys[row].as_py()
 
 
-def _tombstones(place: TopicPartition, keys: Iterator[bytes]) -> Iterator[RawBatch]:
-    waiting: list[bytes] = []
-    for key in keys:
-        waiting.append(key)
-        if len(waiting) == _ROWS:
-            yield _batch(place, waiting)
-            waiting = []
-    if waiting:
-        yield _batch(place, waiting)
-
-
-def _batch(place: TopicPartition, keys: list[bytes]) -> RawBatch:
-    nothing = pa.nulls(len(keys), pa.binary())
-    return RawBatch(place.topic, nothing, keys=pa.array(keys, pa.binary()), partition=place.partition)
+def _some(keys: Iterator[bytes]) -> Iterator[list[bytes]]:
+    while some := list(islice(keys, _ROWS)):
+        yield some

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from connect.api.bulk import BulkPlan, SplitSize
@@ -16,6 +16,7 @@ from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.estimates import Estimate, estimate_of
 from connectors.cassandra.page_rows import page_rows
 from connectors.cassandra.page_size import PageSize
+from connectors.cassandra.rows_by_key import RowsByKey
 from connectors.cassandra.schema_reader import Schemas, read_schemas
 from connectors.cassandra.session import Database
 from connectors.cassandra.split_reader import SplitReader
@@ -106,15 +107,23 @@ class CassandraBulkReader:
             if state is None:
                 return rows
 
+    def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
+        """Rows by their primary keys, a batch for each that is there; see `KeyedReader`."""
+        return RowsByKey(self._database, self._config, self._known).find(topic, keys)
+
     def close(self) -> None:
         """Close the connections."""
         self._database.close()
 
-    def _of(self, split: BulkSplit) -> Split:
+    @property
+    def _known(self) -> Schemas:
         if self._schemas is None:
             self._schemas = read_schemas(self._database)
+        return self._schemas
+
+    def _of(self, split: BulkSplit) -> Split:
         bounds: Mapping[str, object] = split.bounds
-        table = self._schemas.tables.get(UUID(str(bounds["table_id"])))
+        table = self._known.tables.get(UUID(str(bounds["table_id"])))
         after, upto = bounds["after"], bounds["upto"]
         if table is None:
             raise ConnectError(

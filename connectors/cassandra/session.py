@@ -99,13 +99,16 @@ class Database:
         doing = f"reading by {query.text}"
         with translated(doing):
             session = self._page_session()
-            if query.text not in self._statements:
-                self._statements[query.text] = session.prepare(query.text)
             # Parameters are bytes already, as Cassandra stores them: what was read is asked for again as it was.
-            bound = OwnedStatement(self._statements[query.text], query.parameters, query.owners)
+            bound = OwnedStatement(self._prepared(query.text), query.parameters, query.owners)
             bound.fetch_size = rows
             bound.is_idempotent = True
             return PageAnswer(session.execute_async(bound, execution_profile=_PAGES, paging_state=state), doing)
+
+    def stored(self, text: str, values: Sequence[object]) -> list[bytes]:
+        """The parameters of a query as Cassandra stores them, from the driver's Python types."""
+        with translated(f"preparing {text}"):
+            return list(self._prepared(text).bind(tuple(values)).values)
 
     def begin_write(self, text: str, values: Sequence[object], done: threading.Semaphore) -> PendingWrite:
         """Begin to write a row, in the driver's Python types; `done` is released once it is known how it ended."""
@@ -161,6 +164,11 @@ class Database:
         self._written.clear()
         if cluster is not None:
             cluster.shutdown()
+
+    def _prepared(self, text: str) -> PreparedStatement:
+        if text not in self._statements:
+            self._statements[text] = self._page_session().prepare(text)
+        return self._statements[text]
 
     def _page_session(self) -> Session:
         if self._pages is None:

@@ -67,8 +67,12 @@ def keys_of_token(table: Table, token: int) -> Query:
 
 def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query:
     """The rows of a partition."""
-    conditions = " AND ".join(f"{quoted(column.name)} = ?" for column in table.partition_key)
-    return Query(f"{_select(table, more)} WHERE {conditions}", list(key))
+    return Query(row_text(table, [column.name for column in table.partition_key], more), list(key))
+
+
+def row_text(table: Table, names: Sequence[str], more: str = "") -> str:
+    """The row of a primary key, or of a partition key a partition's rows, by the columns that are known of it."""
+    return f"{_select(table, more)} WHERE {' AND '.join(f'{quoted(name)} = ?' for name in names)}"
 
 
 def quoted(name: str) -> str:

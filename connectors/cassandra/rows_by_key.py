@@ -1,0 +1,66 @@
+"""Rows of tables by their primary keys, as records have them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from connect.api.errors import SchemaError
+from connect.api.records import Batch
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.page_rows import page_rows
+from connectors.cassandra.schema_reader import Schemas
+from connectors.cassandra.session import Database, PageAnswer
+from connectors.cassandra.sink.values import bind_of
+from connectors.cassandra.splits import cut
+from connectors.cassandra.statements import Query, row_text
+from connectors.cassandra.sweeps import Sweep
+from connectors.cassandra.tables import Table
+
+_AT_ONCE: Final = 64
+
+
+class RowsByKey:
+    """Owned by the thread of its connection."""
+
+    def __init__(self, database: Database, config: CassandraSourceConfig, schemas: Schemas) -> None:
+        self._database = database
+        self._config = config
+        self._schemas = schemas
+
+    def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
+        """The rows that are there, a batch for each. SchemaError: the topic is of no table, or a key is not its."""
+        table = self._table_of(topic)
+        rows, whole = page_rows([table], self._config, self._database)[table], cut(table, 1)[0]
+        queries = [self._query(table, key, rows.more) for key in keys]
+        asked: deque[PageAnswer] = deque()
+        for number, query in enumerate(queries, 1):
+            asked.append(self._database.ask(query, 1))
+            while asked and (len(asked) == _AT_ONCE or number == len(queries)):
+                page = asked.popleft().page()
+                if page.rows:
+                    yield replace(rows.batch(whole, page, Sweep(), is_last=False), position=None)
+
+    def _query(self, table: Table, key: Any, more: str) -> Query:
+        if not isinstance(key, Mapping):
+            raise SchemaError(f"A key of table {table.title} is a {type(key).__name__} instead of its columns.")
+        missing = [column.name for column in table.primary_key if column.name not in key]
+        if missing:
+            raise SchemaError(f"A key of table {table.title} lacks {', '.join(missing)}.")
+        values = {c.name: bind_of(c.type, c.name)(key[c.name]) for c in table.primary_key}
+        # A partition of nothing but static values has one row, whose clustering columns are null.
+        there = {name: value for name, value in values.items() if value is not None}
+        text = row_text(table, list(there), more)
+        return Query(text, self._database.stored(text, list(there.values())))
+
+    def _table_of(self, topic: str) -> Table:
+        for table in self._schemas.of_keyspace(self._config.keyspace).values():
+            if self._config.topic_of(table) == topic:
+                return table
+        raise SchemaError(
+            f"Keyspace {self._config.keyspace} has no table whose rows go to topic {topic}, so its keys cannot be "
+            "looked for.",
+            fix="Leave transforms out that change the topic.",
+        )
