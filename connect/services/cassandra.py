@@ -65,7 +65,8 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
     """One node that takes every client without a password. `settings` override those of cassandra.yaml, key by key.
 
     `version`: CASSANDRA_VERSION or OLD_VERSION. `seed`: of a node that runs already, of whose cluster this one becomes
-    a part; start them one after the other, each with a loopback `address` of its own.
+    a part; start them one after the other, each with a loopback `address` of its own. `optimised`: what runs often is
+    compiled by the slower one of Java's compilers too, as in production; for measurements, as short runs wait for it.
     """
 
     name: ClassVar[str] = "cassandra"
@@ -82,6 +83,7 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         seed: str | None = None,
         version: str = CASSANDRA_VERSION,
         heap_mib: int = 384,
+        optimised: bool = False,
     ) -> None:
         super().__init__(data_folder=data_folder, ports=ports)
         self._settings = dict(settings or {})
@@ -89,6 +91,7 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         self._seed = seed
         self._version = version
         self._heap_mib = heap_mib
+        self._optimised = optimised
 
     def nodetool(self, *arguments: str, timeout_s: float = 300.0) -> str:
         """Ask the running node as an operator does, by its own tool; what the tool says. ServiceError: it failed."""
@@ -127,7 +130,8 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         jars = _jars(self._version)
         return [
             *(str(find_java().launcher), f"-Xms{self._heap_mib}m", f"-Xmx{self._heap_mib}m"),
-            *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:MaxDirectMemorySize=128m", "-Xss512k"),
+            *("-XX:+UseSerialGC", "-XX:MaxDirectMemorySize=128m", "-Xss512k"),
+            *(() if self._optimised else ("-XX:TieredStopAtLevel=1",)),
             f"-javaagent:{jars / _jamm(self._version).file_name}",
             # Cassandra 4 sets a security manager of its own, which Java 17 allows where it is told to.
             "-Djava.security.manager=allow",

@@ -11,11 +11,11 @@ from cassandra.query import tuple_factory
 
 from tests.bench.measure import Figure, measure
 
-RANGES, AT_A_TIME = 60, 2
+RANGES, AT_A_TIME = 60, 8
 
 
 def driver_scan(settings: Mapping[str, str]) -> Figure:
-    """Ranges of tokens, two of them at a time, each row as a tuple of Python values."""
+    """Ranges of tokens, as many of them at a time as a task reads, each row as a tuple of Python values."""
     profile = ExecutionProfile(row_factory=tuple_factory, request_timeout=60)
     cluster = Cluster(
         [settings["host"]], port=int(settings["port"]), execution_profiles={EXEC_PROFILE_DEFAULT: profile}
