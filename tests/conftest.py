@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import shared_services
 from hypothesis import settings
+from scheduling import pytest_xdist_make_scheduler  # noqa: F401 - a hook of this run
 from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
 
 from connect.services import (
@@ -27,14 +28,19 @@ if not os.environ.get("CONNECT_DRAWN_CASES"):
     # The same cases for everyone; `make chaos` draws others each time.
     settings.load_profile("same")
 
+# A JVM of the tests lives for seconds: its better compiler and its collector's threads would cost more than they save.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
+
 collect_ignore = ["conformance"]
 """A suite of its own, which `integration/conformance` runs against two workers."""
 
 _INTEGRATION = Path(__file__).parent / "integration"
 _QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")
 _LONG = (
-    "test_conformance",
+    "test_cassandra_restore",
     "test_backfill_spark",
+    "test_conformance",
+    "test_poc_sinks",
     "test_backfill_local",
     "test_e2e_demo",
     "test_e2e_outage",
@@ -44,6 +50,13 @@ _LONG = (
     "test_spec_s3",
     "test_bigquery_sink",
     "test_spec_bigquery",
+    "test_bigquery_backfill",
+    "test_poc_source",
+    "test_poc_url",
+    "test_cli_import",
+    "test_backfill_takeover",
+    "test_bigquery_killed",
+    "test_rest_schema",
 )
 """Files that take minutes: begun first, as what is begun last is waited for with idle cores."""
 

@@ -38,7 +38,14 @@ def body(kind: str, ids: range) -> bytes:
     return sink.getvalue()
 
 
-@pytest.mark.parametrize(("kind", "where"), [("parquet", "s3"), ("csv", "folder"), ("json", "s3")])
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        ("parquet", "s3"),
+        pytest.param("csv", "folder", marks=pytest.mark.chaos),
+        pytest.param("json", "s3", marks=pytest.mark.chaos),
+    ],
+)
 def test_rows_of_files_are_in_their_topic_once_wherever_a_lane_was_killed(
     kafka: KafkaEndpoint, s3: S3Endpoint, s3_bucket: str, unique: str, tmp_path: Path, kind: str, where: str
 ):

@@ -58,8 +58,15 @@ def own_postgres() -> Iterator[PostgresService]:
         yield service
 
 
-@pytest.mark.parametrize("step", [Step.ROWS_SENT, Step.COMMITTED])
-@pytest.mark.parametrize("who", ["kafka", "postgres"])
+@pytest.mark.parametrize(
+    ("who", "step"),
+    [
+        ("kafka", Step.ROWS_SENT),
+        ("postgres", Step.COMMITTED),
+        pytest.param("kafka", Step.COMMITTED, marks=pytest.mark.chaos),
+        pytest.param("postgres", Step.ROWS_SENT, marks=pytest.mark.chaos),
+    ],
+)
 def test_a_service_that_is_away_for_a_while_costs_no_row_and_repeats_none(
     own_kafka: KafkaService, own_postgres: PostgresService, who: str, step: Step, unique: str
 ) -> None:

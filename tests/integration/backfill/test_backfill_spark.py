@@ -34,7 +34,8 @@ def test_lanes_whose_python_workers_are_killed_are_run_again_by_spark(table: Tab
         assert verify(driver).is_good
 
 
-@pytest.mark.parametrize("master", ["standalone", pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.chaos)])
+@pytest.mark.chaos
+@pytest.mark.parametrize("master", ["standalone", "local-cluster[2,1,1024]"])
 def test_an_executor_that_is_killed_in_the_middle_of_a_chunk_repeats_no_row(table: Table, master: str, tmp_path):
     table.fill(ROWS)
     kills = KillEachStepOnce(tmp_path / "kills", (Step.MARKER_SENT,), whose="executor")

@@ -17,7 +17,7 @@ from e2e_worker import WorkerProcess, wait_for
 
 from connect.services import KafkaEndpoint
 
-ROWS = 3000
+ROWS = 1600
 
 
 def backfill(worker: WorkerProcess, name: str) -> dict[str, Any]:

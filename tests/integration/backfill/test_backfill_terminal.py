@@ -19,7 +19,7 @@ from pathlib import Path
 
 from backfill_job import Table
 
-ROWS = 3000
+ROWS = 1500
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -80,7 +80,7 @@ def test_rows_bytes_chunks_lanes_rate_and_rest_are_seen_and_a_dead_driver_change
     run = Terminal(tmp_path, "backfill", "resume", str(spec), "--worker", str(worker))
     try:
         whole = (
-            r"RUNNING: +\d+%, (\d+) of 30 chunks, [\d,]+ of about 3,000 rows, [\d.]+ MB, [12] lanes, "
+            r"RUNNING: +\d+%, (\d+) of 15 chunks, [\d,]+ of about 1,500 rows, [\d.]+ MB, [12] lanes, "
             r"[1-9][\d,]* rows/s, about [\d,]+ s to go"
         )
         run.read_until(whole)
@@ -91,11 +91,11 @@ def test_rows_bytes_chunks_lanes_rate_and_rest_are_seen_and_a_dead_driver_change
     call = ("--worker", str(worker), "--jobs-topic", f"{table.name}-jobs")
     told = Terminal(tmp_path, "backfill", "status", table.name, *call).read_until(whole)
     done = int(told[1])
-    assert 1 <= done < 30
+    assert 1 <= done < 15
     again = Terminal(tmp_path, "backfill", "resume", table.name, *call)
     again.read_until(f"backfill {table.name} is COPIED", 120)
     assert again.process.wait(30) == 0
     over = Terminal(tmp_path, "backfill", "status", "-f", table.name, *call)
-    over.read_until("COPIED: 100%, 30 of 30 chunks, 3,000 of about 3,000 rows")
+    over.read_until("COPIED: 100%, 15 of 15 chunks, 1,500 of about 1,500 rows")
     assert over.process.wait(30) == 0
     assert Counter(table.ids()) == Counter(range(1, ROWS + 1))

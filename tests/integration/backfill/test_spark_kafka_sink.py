@@ -70,7 +70,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", ["totals", pytest.param("join", marks=pytest.mark.chaos)])
 def test_each_result_of_a_query_that_is_killed_and_replayed_is_in_kafka_once(
     spark: SparkSession, kafka: KafkaEndpoint, topic_name: str, query: str, tmp_path: Path
 ) -> None:

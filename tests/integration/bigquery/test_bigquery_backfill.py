@@ -142,6 +142,7 @@ def test_a_topic_of_duplicates_is_a_table_without_them_and_the_sink_goes_on(work
     client.delete(name)
 
 
+@pytest.mark.chaos
 def test_without_dedup_each_record_is_a_row_once_and_the_sink_goes_on(worker, kafka, dataset, unique, tmp_path):
     topic, name = topic_of(kafka, f"{unique}-orders"), f"{unique}-sink"
     messages = duplicates(seed=6, count=1600)

@@ -72,7 +72,7 @@ def make_topics(kafka: KafkaEndpoint, *names: str, partitions: int = 3) -> None:
         made.result(20)
 
 
-@pytest.mark.parametrize("merge_cells", ["false", "true"])
+@pytest.mark.parametrize("merge_cells", ["true", pytest.param("false", marks=pytest.mark.chaos)])
 def test_every_change_is_there_once_though_the_worker_is_killed(
     kafka: KafkaEndpoint, tmp_path: Path, unique: str, merge_cells: str
 ) -> None:

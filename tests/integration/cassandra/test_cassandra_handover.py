@@ -70,7 +70,7 @@ def with_values(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {key: row for key, row in rows.items() if any(row[name] is not None for name in own)}
 
 
-@pytest.mark.parametrize("version", ["cassandra_node", "old_node"])
+@pytest.mark.parametrize("version", ["old_node", pytest.param("cassandra_node", marks=pytest.mark.chaos)])
 def test_a_table_read_beside_its_changes_is_the_table(
     request: pytest.FixtureRequest, version: str, kafka: KafkaEndpoint, tmp_path: Path, unique: str
 ) -> None:

@@ -145,7 +145,7 @@ def test_keys_are_not_deleted_where_not_all_rows_are_known(
     assert "--delete-missing cannot go with" in ran.output
 
 
-@pytest.mark.parametrize("version", ["cassandra_node", "old_node"])
+@pytest.mark.parametrize("version", ["cassandra_node", pytest.param("old_node", marks=pytest.mark.chaos)])
 def test_rows_that_were_written_since_a_moment_alone(
     request: pytest.FixtureRequest, version: str, kafka: KafkaEndpoint, tmp_path: Path, unique: str
 ) -> None:

@@ -20,6 +20,8 @@ from connect.services.java_connect import InternalTopics, JavaConnectService
 
 GUIDE = Path(connect.__file__).with_name("FROM_JAVA.md")
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
+SOON = {"offset.flush.interval.ms": "1000"}
+"""How often the Java worker stores offsets."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,9 @@ def clusters(kafka, tmp_path_factory):
         f"{group}-ours",
         **{"file.stream.paths": str(tmp_path_factory.getbasetemp())},
     )
-    with JavaConnectService(kafka.bootstrap_servers, group_id=group, topics=topics, data_folder=folder) as java:
+    with JavaConnectService(
+        kafka.bootstrap_servers, group_id=group, topics=topics, data_folder=folder, properties=SOON
+    ) as java:
         ours.start()
         yield java.endpoint.url, ours.url
         ours.stop()

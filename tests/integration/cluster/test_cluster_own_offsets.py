@@ -42,7 +42,7 @@ def last(kafka, topic):
     return json.loads(found[-1])["next"] if found and found[-1] is not None else None
 
 
-@pytest.mark.parametrize("support", ["requested", "required"])
+@pytest.mark.parametrize("support", ["required", pytest.param("requested", marks=pytest.mark.chaos)])
 def test_offsets_are_kept_in_both_topics_and_the_connectors_own_counts(worker, kafka, admin, unique, support):
     topic, own, workers = f"{unique}-numbers", f"{unique}-own", f"{unique}-offsets"
     keys = {"tasks.max": "1", "topic": topic, "exactly.once.support": support}

@@ -70,7 +70,7 @@ def everything_but_the_report(place):
     return sorted(path.name for path in place.iterdir() if path.name != "report.html")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.chaos)])
 def test_an_evaluation_that_is_ended_removes_what_it_made(poc, place, number):
     running = poc(sink(place))
     wait_until(lambda: rows_are_written(place), "rows in a target apart")

@@ -55,6 +55,7 @@ def delivered(sandbox, config, peace):
     return check
 
 
+@pytest.mark.chaos
 def test_a_clean_source_gives_no_warning(sandbox, config):
     manifest = Manifest("rows", config("TableConnector"), "test")
     found = {check.name: check for check in run_checks(sandbox, Sides(manifest), OPTIONS, lambda text: None)}

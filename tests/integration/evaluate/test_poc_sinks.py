@@ -47,6 +47,7 @@ def checks(sandbox, real_target):
     return run
 
 
+@pytest.mark.chaos
 def test_a_clean_sink_gives_no_warning(checks):
     found = checks("CleanSink")
     assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
@@ -82,6 +83,7 @@ def test_a_sink_without_a_target_apart_is_not_run(checks):
     assert {found[name].outcome for name in names} == {Outcome.NOT_TESTED}
 
 
+@pytest.mark.chaos
 def test_a_source_and_a_sink_are_evaluated_together(sandbox, real_target, rows_database):
     source = {
         "connector.class": "kit.TableConnector", "database": str(rows_database), "batch.max.rows": "7",

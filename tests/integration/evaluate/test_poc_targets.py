@@ -78,6 +78,7 @@ def test_the_s3_sink_is_tried_with_the_users_records(sandbox, topic, worker, s3,
     assert "Contents" not in client.list_objects_v2(Bucket=s3_bucket, Prefix=f"{unique}/")
 
 
+@pytest.mark.chaos
 def test_the_file_sink_repeats_rows_after_kills_as_it_says(sandbox, tmp_path):
     config = {"connector.class": "FileStreamSink", "file": str(tmp_path / "out.txt"), "topics": "lines"}
     found = by_name(run_checks(sandbox, Sides(sink=Manifest("out", config, "t")), OPTIONS, lambda text: None))

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 SOURCE = {"connector.class": "FileStreamSource", "topic": "t", "file": "/tmp/no-such-file"}
-EXAMPLES = 8
+EXAMPLES = 5
 DOCUMENTED_500 = re.compile(
     r"Cannot (deserialize|construct|read)|Unrecognized (field|token)|Unexpected |Invalid UTF|Numeric value|"
     r"Document nesting|Non-standard token|Illegal null or empty Level name|Partition objects cannot be null|"

@@ -55,7 +55,7 @@ def test_the_latest_record_of_a_key_stays(history):
 
 
 @pytest.mark.thorough
-@settings(max_examples=250, **SLOW)
+@settings(max_examples=100, **SLOW)
 @given(histories())
 def test_the_latest_record_of_a_key_stays_in_many_histories(history):
     check_latest(history)
