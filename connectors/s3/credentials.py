@@ -63,6 +63,10 @@ class Keys:
     failure: ConnectError | None = None
     _credentials: Any = None
 
+    def forget(self) -> None:
+        """The store says that they have expired: look for them anew, as they may have been renewed where they lie."""
+        self._credentials = None
+
     def __call__(self) -> Any:
         """The keys that are good now, in the form of obstore: access_key_id, secret_access_key, token, expires_at."""
         from botocore.exceptions import BotoCoreError, ClientError

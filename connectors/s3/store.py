@@ -33,6 +33,7 @@ _CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
 _NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound"})
 _HTTP: Final = re.compile(r"HTTP error: ([^\n]{1,200})")
+_EXPIRED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId", "InvalidToken"})
 _CLOUDS: Final = {LOCAL_STORAGE: "this worker's machine", GCS_STORAGE: "Google", AZURE_STORAGE: "Azure"}
 _RETRIABLE_CODES: Final = frozenset(
     {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted"}
@@ -277,6 +278,9 @@ class Bucket:
         )
         if code in _NO_BUCKET or (status.startswith("404") and not code):
             return ConfigError(f"{where} does not exist.", key="s3.bucket.name", fix="Create it, or name another one.")
+        if code in _EXPIRED and self._keys_asked is not None:
+            self._keys_asked.forget()
+            return RetriableError(f"{where} says that the access keys have expired ({what}); they are looked for anew.")
         if status.startswith(("401", "403")):
             return RefusedAccessError(
                 f"{where} refused access ({what}).",

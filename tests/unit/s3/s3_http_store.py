@@ -32,6 +32,7 @@ class Store(ThreadingHTTPServer):
         self.proxy_authorizations: set[str | None] = set()
         self.signers: set[str] = set()
         self.authorizations: set[str | None] = set()
+        self.good_signer: str | None = None
         self.acls: set[str] = set()
         self.customer_keys: set[str] = set()
         self.lists = 0
@@ -50,6 +51,10 @@ class Requests(BaseHTTPRequestHandler):
         self.server.signers |= set(re.findall(r"Credential=([^/]+)/", self.headers.get("Authorization", "")))
         self.server.acls |= set(self.headers.get_all("x-amz-acl") or ())
         self.server.customer_keys |= set(self.headers.get_all("x-amz-server-side-encryption-customer-key") or ())
+        signer = "".join(re.findall(r"Credential=([^/]+)/", self.headers.get("Authorization", "")))
+        if self.server.good_signer not in {None, signer}:
+            self.answer(400, b"<Error><Code>ExpiredToken</Code></Error>")
+            return
         fault = self.server.faults.pop(0) if self.server.faults else ""
         if fault == "silence":
             self.server.ended.wait()
