@@ -181,3 +181,12 @@ class BulkSink(Protocol):
 
         ConfigError: a setting makes it impossible to write a chunk twice and have its rows once.
         """
+
+
+@runtime_checkable
+class OrderedBulkSink(BulkSink, Protocol):
+    """A bulk sink that may need a partition's records in their order, as the last record of a key counts. Optional."""
+
+    @property
+    def chunks_in_order(self) -> bool:
+        """Whether the chunks of a topic's partition are written by one lane, in their order, under these settings."""

@@ -13,6 +13,9 @@ from typing import Final, NamedTuple
 from connect.api.bulk import BulkReader, DivisibleReader, Split
 from connect.backfill.markers import Marker
 
+STRAND: Final = "strand"
+"""A member of bounds: chunks of one strand, as of a partition whose order counts, are one lane's. It is in the plan, as a
+job that goes on has the lanes that it began with."""
 PIECES: Final = 16
 """Most of them are empty where the keys of many rows lie close together, and an empty one costs a query."""
 _TIMES: Final = 4
@@ -36,13 +39,21 @@ def pieces_of(reader: BulkReader, chunk: Split, read: int, offset: Mapping[str, 
     return pieces if len(pieces) > 1 else ()
 
 
+def lanes_of(planned: Sequence[Split], lanes: int) -> Iterator[int]:
+    """The lane of each split: in turn, but all splits of a strand in one."""
+    strands: dict[object, int] = {}
+    for place, split in enumerate(planned):
+        strand = split.bounds.get(STRAND)
+        yield (place if strand is None else strands.setdefault(strand, len(strands))) % lanes
+
+
 def placed_chunks(planned: Sequence[Split], found: Iterable[Marker], lanes: int) -> list[PlacedChunk]:
     """The chunks of a job as they are now, each with the bounds in which it was or will be read.
 
     planned: in the order of the plan. found: of all lanes, those of a lane in order.
     """
     cuts = {marker.chunk: marker.pieces for marker in found if marker.pieces}
-    begun = (PlacedChunk(split, place % lanes) for place, split in enumerate(planned))
+    begun = (PlacedChunk(split, lane) for split, lane in zip(planned, lanes_of(planned, lanes), strict=True))
     return [made for chunk in begun for made in _pieces(chunk, cuts, lanes)]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from connect.api.bulk import BulkSink, BulkSource, BulkWriter
+from connect.api.bulk import BulkSink, BulkSource, BulkWriter, OrderedBulkSink
 from connect.api.codec import AvroValues
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Batch
@@ -41,7 +41,10 @@ class JobConnectors:
     def open_source(self) -> BulkSource:
         """What is read. ConnectError: the source connector cannot be read in bulk."""
         parts = self.following.open()
-        return TopicSource(parts, self.offsets) if self.source is None else bulk_source(parts)
+        if self.source is not None:
+            return bulk_source(parts)
+        sink = bulk_sink(parts)
+        return TopicSource(parts, self.offsets, in_order=isinstance(sink, OrderedBulkSink) and sink.chunks_in_order)
 
     def check(self) -> None:
         """ConfigError: the sink takes no rows in bulk under its settings, or not those of a copy."""

@@ -11,6 +11,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.javatext.regex import compile_pattern
 from connect.api.records import Batch, SourcePosition, TopicPartition
+from connect.backfill.division import STRAND
 from connect.kafka.log_reader import Settings, Span, read_spans
 from connect.kafka.raw import RawBatch
 from connect.kafka.settings import admin_part, consumer_settings
@@ -56,12 +57,16 @@ class _Range(NamedTuple):
 class TopicSource:
     """The topics of a sink connector. Implements BulkSource."""
 
-    def __init__(self, parts: ConnectorParts, offsets: Mapping[str, int]) -> None:
-        """`offsets`: where to begin, by "topic-partition"; others begin at their first record."""
+    def __init__(self, parts: ConnectorParts, offsets: Mapping[str, int], *, in_order: bool = False) -> None:
+        """`offsets`: where to begin, by "topic-partition"; others begin at their first record.
+
+        `in_order`: the splits of a partition go to one lane, see `division.STRAND`.
+        """
         self._config = SinkConnectorConfig.parse(parts.resolved)
         self._settings = reader_settings(parts)
         self._admin = TopicAdmin(admin_part(self._settings))
         self._given = offsets
+        self._in_order = in_order
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
         """Ranges of about so many records, up to the last stable offset of each partition.
@@ -76,7 +81,7 @@ class TopicSource:
         row_bytes = self._row_bytes(spans, deadline)
         splits: list[Split] = []
         for tp, span in spans.items():
-            splits += _cut(tp, span, size, row_bytes.get(tp, 0))
+            splits += _cut(tp, span, size, row_bytes.get(tp, 0), in_order=self._in_order)
         return BulkPlan(
             splits,
             [topic_position(tp, span.end) for tp, span in spans.items()],
@@ -181,14 +186,16 @@ def reader_settings(parts: ConnectorParts) -> Settings:
     return {**found, "isolation.level": "read_committed"}
 
 
-def _cut(tp: TopicPartition, span: Span, size: SplitSize, row_bytes: int) -> Iterator[Split]:
+def _cut(tp: TopicPartition, span: Span, size: SplitSize, row_bytes: int, *, in_order: bool) -> Iterator[Split]:
     """Ranges of equal width."""
     most = size.rows if not row_bytes else max(1, min(size.rows, size.size_bytes // row_bytes))
     records = span.end - span.start
     parts = -(-records // most)
     cuts = [span.start + records * part // parts for part in range(parts)] + [span.end]
     for number, (start, end) in enumerate(pairwise(cuts)):
-        bounds = {"topic": tp.topic, "partition": tp.partition, "from": start, "to": end}
+        bounds: dict[str, object] = {"topic": tp.topic, "partition": tp.partition, "from": start, "to": end}
+        if in_order:
+            bounds[STRAND] = f"{tp.topic}-{tp.partition}"
         # Topics have no characters that an id may not have.
         yield Split(f"{tp.topic}-{tp.partition}-{number:06d}", bounds, end - start, (end - start) * row_bytes)
 
