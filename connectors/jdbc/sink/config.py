@@ -58,6 +58,19 @@ class JdbcSinkConfig(ConnectionKeys):
     handle_tombstone: Boolean = key(
         "handle.tombstone", False, group=WRITES, doc="Aiven's: true leaves records without a value out."
     )
+    exactly_once: Boolean = key(
+        "exactly.once", False, importance="high", group=WRITES,
+        doc="Whether offsets are noted in the database, in the transaction of their rows: each record is then written "
+        "once, also where rows have no key. Needs the right to make and write exactly.once.table.",
+    )  # fmt: skip
+    offsets_table: Annotated[String, non_empty] = key(
+        "exactly.once.table", "connect_offsets", importance="low", group=WRITES,
+        doc="The table for that; several connectors may share it.",
+    )  # fmt: skip
+    chunks_table: Annotated[String, non_empty] = key(
+        "backfill.table", "connect_chunks", importance="low", group=WRITES,
+        doc="The table in which backfills note their chunks, in the transactions of their rows.",
+    )  # fmt: skip
     table_types: Annotated[ListOf, one_of(*TABLE_TYPES, ignore_case=True)] = key(
         "table.types", ("TABLE",), importance="low", group=WRITES, display_name="Table Types",
         doc="What may be written: TABLE, which partitioned tables are, too, and VIEW.",

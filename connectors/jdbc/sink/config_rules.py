@@ -64,11 +64,12 @@ def _key_rules(config: JdbcSinkConfig) -> Iterator[ConfigProblem]:
 
 def notes(config: JdbcSinkConfig) -> Iterator[ConfigProblem]:
     """Where a restart can write a row twice, and keys that change nothing."""
-    if not config.is_keyed:
+    if not config.is_keyed and not config.exactly_once:
         yield ConfigProblem(
             "insert.mode",
             "After a crash some records are written again: rows of a table without a unique key are then there twice, "
-            "those of a table with one are refused. insert.mode=upsert with pk.mode keeps one row of each key.",
+            "those of a table with one are refused. exactly.once=true notes offsets in the database, so that each "
+            "record is there once; insert.mode=upsert with pk.mode keeps one row of each key.",
         )
     for name, why in WITHOUT_EFFECT.items():
         if name in config.originals:

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc import tls
 from connectors.jdbc.engine import border_of, driver_error_of, engine_of, url_of
 from connectors.jdbc.errors import original_of
@@ -99,6 +99,17 @@ class TargetDatabase:
         with self.transaction(doing) as connection:
             for statement in statements:
                 connection.exec_driver_sql(statement)
+
+    def ensure(self, table: sa.Table) -> None:
+        """Make a table of the sink's own where it is missing."""
+        try:
+            with self.transaction(f"making table {table.name}") as connection:
+                table.create(connection, checkfirst=True)
+        except ConnectError:
+            # Another task may have made it at the same time.
+            with self.catalog(f"looking for table {table.name}") as inspector:
+                if not inspector.has_table(table.name):
+                    raise
 
     def close(self) -> None:
         """Close the connection; what is already gone does not matter. May be called twice."""

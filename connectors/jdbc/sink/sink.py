@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from connect.api.bulk import BulkSinkContext
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
+from connectors.jdbc.sink.bulk import JdbcBulkWriter
 from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
-from connectors.jdbc.sink.writer import TableWriter
+from connectors.jdbc.sink.once import OnceWriter
+from connectors.jdbc.sink.own_tables import WrittenOffsets
+from connectors.jdbc.sink.writer import Bad, TableWriter
 
 
 class JdbcSinkConnector:
@@ -34,17 +38,31 @@ class JdbcSinkConnector:
         """A task, not yet connected."""
         return JdbcSinkTask(JdbcSinkConfig.parse(config))
 
+    @property
+    def chunks_in_order(self) -> bool:
+        """A key's row is as its last record says; rows that are only added are there in any order."""
+        return self._config.is_keyed or self._config.delete_enabled
+
+    def bulk_writer(self, ctx: BulkSinkContext) -> JdbcBulkWriter:
+        """Writes chunks of a backfill."""
+        return JdbcBulkWriter(self._config, ctx)
+
 
 class JdbcSinkTask:
     """Each row is in its table when `put` returns. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig) -> None:
+        self._config = config
         self._database = TargetDatabase(config)
         self._writer = TableWriter(config, self._database)
+        self._once: OnceWriter | None = None
         self._next: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Connects with the first rows."""
+        if self._config.exactly_once:
+            offsets = WrittenOffsets(self._config, self._database, ctx.connector)
+            self._once = OnceWriter(self._database, self._writer, offsets, ctx.topic_id)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing is kept of them."""
@@ -52,12 +70,11 @@ class JdbcSinkTask:
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows in one transaction. RetriableError: the database is away."""
         assert batch.consumed is not None
+        bad: Bad = {}
         if len(batch):
             if deadline.expired:
                 raise RetriableError("There was no time left to write the rows.")
-            bad = self._write(batch)
-        else:
-            bad = {}
+            bad = self._written(batch, deadline)
         self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
         if bad:
             raise RejectedRowsError(bad)
@@ -71,13 +88,17 @@ class JdbcSinkTask:
         """They are another task's now."""
         for partition in partitions:
             self._next.pop(partition, None)
+        if self._once is not None:
+            self._once.forget(partitions)
 
     def close(self) -> None:
         """Close the connection. May be called twice."""
         self._database.close()
 
-    def _write(self, batch: Batch) -> Mapping[int, Exception]:
+    def _written(self, batch: Batch, deadline: Deadline) -> Bad:
         try:
+            if self._once is not None:
+                return self._once.write(batch, deadline)
             admitted = self._writer.admit(batch)
             with self._database.transaction(f"writing rows of topic {batch.topic}") as connection:
                 return self._writer.write(connection, admitted)

@@ -40,6 +40,14 @@ class Admitted:
     numbers: Sequence[int]
     bad: Bad
 
+    def only(self, numbers: Sequence[int]) -> Admitted:
+        """Those of the rows, good and bad, that have one of these numbers."""
+        wanted = frozenset(numbers)
+        kept = [place for place, number in enumerate(self.numbers) if number in wanted]
+        rows = self.rows if len(kept) == len(self.numbers) else self.rows.take(kept)
+        bad = {number: why for number, why in self.bad.items() if number in wanted}
+        return Admitted(rows, [self.numbers[place] for place in kept], bad)
+
 
 class TableWriter:
     """Owned by the task thread."""

@@ -1,0 +1,88 @@
+"""Chunks of a backfill in tables, each once: its rows and the note that they are there are one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.own_tables import NotedChunk, WrittenChunks
+from connectors.jdbc.sink.writer import Bad, TableWriter
+
+
+class JdbcBulkWriter:
+    """Owned by one thread."""
+
+    def __init__(self, config: JdbcSinkConfig, ctx: BulkSinkContext) -> None:
+        """Connects to nothing."""
+        self._config = config
+        self._ctx = ctx
+        self._database = TargetDatabase(config)
+        self._writer = TableWriter(config, self._database)
+        self._chunks = WrittenChunks(config, self._database)
+        self._is_ready = False
+
+    def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
+        """Write the rows; see `BulkWriter`."""
+        if not chunk.is_stable and self._config.pk_mode == "kafka":
+            raise ConfigError(
+                "Rows that are copied past Kafka have no offsets to be their keys.", key="pk.mode",
+                fix="Set record_key or record_value for the copy.",
+            )  # fmt: skip
+        self._make_ready()
+        given = [batch for batch in batches if len(batch)]
+        if deadline.expired:
+            raise RetriableError(f"There was no time left to write chunk {chunk.id}.")
+        try:
+            admitted = [self._writer.admit(batch) for batch in given]
+            with self._database.transaction(f"writing chunk {chunk.id}") as connection:
+                noted = self._chunks.begun(connection, chunk)
+                if noted is None:
+                    bad = [self._writer.write(connection, one) for one in admitted]
+                    noted = _noted(given, bad)
+                    self._chunks.note(connection, chunk, noted)
+        except RetriableError:
+            self._writer.forget_tables()
+            raise
+        for batch in given:
+            self._reject(batch, noted)
+        return WrittenChunk(noted.rows, 0)
+
+    def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
+        """As noted beside the rows; records of one key count as rows each."""
+        del deadline  # one statement
+        self._make_ready()
+        return self._chunks.rows_of(chunks)
+
+    def close(self) -> None:
+        """Close the connection. May be called twice."""
+        self._database.close()
+
+    def _make_ready(self) -> None:
+        if not self._is_ready:
+            self._chunks.make()
+            self._is_ready = True
+
+    def _reject(self, batch: Batch, noted: NotedChunk) -> None:
+        assert batch.consumed is not None
+        reasons = noted.refused.get(batch.consumed.topic_partition, {})
+        offsets = batch.consumed.offsets.to_pylist() if reasons else []
+        bad = {row: ConnectError(reasons[offset]) for row, offset in enumerate(offsets) if offset in reasons}
+        if bad:
+            self._ctx.reject(batch, bad)
+
+
+def _noted(batches: Iterable[Batch], bad: Iterable[Bad]) -> NotedChunk:
+    rows = 0
+    refused: dict[TopicPartition, dict[int, str]] = {}
+    for batch, reasons in zip(batches, bad, strict=True):
+        rows += len(batch) - len(reasons)
+        assert batch.consumed is not None
+        for row, why in reasons.items():
+            offset = batch.consumed.offsets[row].as_py()
+            refused.setdefault(batch.consumed.topic_partition, {})[offset] = str(why)
+    return NotedChunk(rows, refused)

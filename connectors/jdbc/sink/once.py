@@ -1,0 +1,63 @@
+"""Each record once, also without a key: its offset is noted in the transaction that writes its row.
+
+Whoever else still writes of the same partition waits for its row in the table of offsets, and then sees what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, TopicPartition
+from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.own_tables import WrittenOffsets
+from connectors.jdbc.sink.writer import Bad, TableWriter
+
+TopicId = Callable[[str, Deadline], str | None]
+
+
+class OnceWriter:
+    """Owned by the task thread."""
+
+    def __init__(
+        self, database: TargetDatabase, writer: TableWriter, offsets: WrittenOffsets, topic_id: TopicId
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._offsets = offsets
+        self._topic_id = topic_id
+        self._reads: dict[TopicPartition, tuple[int, int]] = {}
+        """Where the last read of a partition began, as far as is known, and ended."""
+
+    def write(self, batch: Batch, deadline: Deadline) -> Bad:
+        """Write the rows that are not there yet, and note their offsets. RetriableError: nothing is written."""
+        assert batch.consumed is not None
+        partition, next_offset = batch.consumed.topic_partition, batch.consumed.next_offset
+        topic_id = self._topic_id(partition.topic, deadline) or ""
+        offsets: list[int] = batch.consumed.offsets.to_pylist()
+        is_first = partition not in self._reads
+        if is_first:
+            self._offsets.make(partition, topic_id)
+        base = self._base(partition, next_offset)
+        admitted = self._writer.admit(batch)
+        with self._database.transaction(f"writing rows of topic {batch.topic}") as connection:
+            written = self._offsets.locked(connection, partition, topic_id)
+            if is_first:
+                # What Kafka gives first is behind all that was committed, letters included.
+                written = written.without_refused_before(offsets[0])
+            left = [row for row, offset in enumerate(offsets) if not written.has(offset)]
+            bad = self._writer.write(connection, admitted.only(left))
+            refused = {offsets[row]: str(why) for row, why in bad.items()}
+            self._offsets.note(connection, partition, topic_id, written.plus(offsets, refused, base))
+        self._reads[partition] = base, next_offset
+        return bad
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """They are another task's now."""
+        for partition in partitions:
+            self._reads.pop(partition, None)
+
+    def _base(self, partition: TopicPartition, next_offset: int) -> int:
+        """All before it is written: a batch of a later read comes once all batches of the earlier one are."""
+        base, end = self._reads.get(partition, (0, next_offset))
+        return end if next_offset > end else base

@@ -1,0 +1,173 @@
+"""Tables of the sink's own, in which a transaction notes beside its rows what it has written.
+
+`exactly.once.table` has a row per partition of a topic, `backfill.table` one per chunk of a backfill. Both note rows
+that were refused, as their dead letters may still be on their way when the task dies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql as my
+
+from connect.api.bulk import BulkChunk
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.refusals import RefusedRowsError
+
+_LONG: Final = sa.Text().with_variant(my.LONGTEXT(), "mysql", "mariadb")
+Reasons = Mapping[int, str]
+"""Why rows were refused, by their offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a table has of a partition: all offsets before `base`, and those of `above`; `refused` are among them.
+
+    Rows of one read may come as several batches whose offsets lie among each other's, so that no single offset tells.
+    """
+
+    base: int
+    above: frozenset[int]
+    refused: Reasons
+
+    def has(self, offset: int) -> bool:
+        """Whether nothing is left to be done with this record. One that was refused is looked at again."""
+        return (offset < self.base or offset in self.above) and offset not in self.refused
+
+    def plus(self, offsets: Iterable[int], refused: Reasons, base: int) -> Written:
+        """With a further batch; `base`: all before it is written."""
+        given = frozenset(offsets)
+        base = max(self.base, base)
+        kept = {offset: why for offset, why in self.refused.items() if offset not in given}
+        return Written(base, frozenset(o for o in self.above | given if o >= base), {**kept, **refused})
+
+    def without_refused_before(self, offset: int) -> Written:
+        """Once the letters of the others are known to be in Kafka."""
+        return replace(self, refused={o: why for o, why in self.refused.items() if o >= offset})
+
+
+def runs_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
+    """Offsets as runs of first and last."""
+    found = (list(run) for _, run in groupby(enumerate(sorted(offsets)), lambda pair: pair[1] - pair[0]))
+    return [(run[0][1], run[-1][1]) for run in found]
+
+
+class WrittenOffsets:
+    """The table of offsets. Owned by the task thread."""
+
+    def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, connector: str) -> None:
+        self._database = database
+        self._connector = connector
+        self._table = sa.Table(
+            config.offsets_table, sa.MetaData(),
+            sa.Column("connector", sa.String(255), primary_key=True),
+            sa.Column("topic", sa.String(249), primary_key=True),
+            sa.Column("topic_id", sa.String(40), primary_key=True),
+            sa.Column("kafka_partition", sa.Integer, primary_key=True, autoincrement=False),
+            sa.Column("base", sa.BigInteger, nullable=False), sa.Column("above", _LONG, nullable=False),
+            sa.Column("refused", _LONG, nullable=False),
+        )  # fmt: skip
+
+    def make(self, partition: TopicPartition, topic_id: str) -> None:
+        """Make the table and the partition's row, where they are missing; in a transaction of its own."""
+        key = self._key(partition, topic_id)
+        self._database.ensure(self._table)
+        with self._database.transaction("noting offsets") as connection:
+            with_none = {"base": 0, "above": "[]", "refused": "{}"}
+            if connection.execute(sa.select(self._table.c.base).where(*self._is(key))).first() is None:
+                try:
+                    with self._database.part(connection):
+                        connection.execute(self._table.insert().values({**key, **with_none}))
+                except RefusedRowsError:
+                    return  # another task has made it
+
+    def locked(self, connection: sa.Connection, partition: TopicPartition, topic_id: str) -> Written:
+        """What is written of a partition; nobody else writes of it until the transaction ends."""
+        where = self._is(self._key(partition, topic_id))
+        # Locks on every database, which SELECT … FOR UPDATE does not.
+        connection.execute(self._table.update().where(*where).values(base=self._table.c.base))
+        found = connection.execute(sa.select(self._table).where(*where)).mappings().one()
+        above = frozenset(o for first, last in json.loads(found["above"]) for o in range(first, last + 1))
+        return Written(found["base"], above, {int(o): why for o, why in json.loads(found["refused"]).items()})
+
+    def note(self, connection: sa.Connection, partition: TopicPartition, topic_id: str, written: Written) -> None:
+        """Write it down."""
+        values = {
+            "base": written.base, "above": json.dumps(runs_of(written.above)), "refused": json.dumps(written.refused),
+        }  # fmt: skip
+        where = self._is(self._key(partition, topic_id))
+        connection.execute(self._table.update().where(*where).values(values))
+
+    def _key(self, partition: TopicPartition, topic_id: str) -> dict[str, Any]:
+        topic, number = partition
+        return {"connector": self._connector, "topic": topic, "topic_id": topic_id, "kafka_partition": number}
+
+    def _is(self, key: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+        return [self._table.c[name] == value for name, value in key.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class NotedChunk:
+    """A chunk that is written: its rows, and those that were refused."""
+
+    rows: int
+    refused: Mapping[TopicPartition, Reasons]
+
+
+class WrittenChunks:
+    """The table of chunks. Owned by one thread."""
+
+    def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
+        self._database = database
+        self._table = sa.Table(
+            config.chunks_table, sa.MetaData(),
+            sa.Column("job", sa.String(249), primary_key=True), sa.Column("chunk", sa.String(300), primary_key=True),
+            sa.Column("written_rows", sa.BigInteger, nullable=False), sa.Column("refused", _LONG, nullable=False),
+        )  # fmt: skip
+
+    def make(self) -> None:
+        """Make the table where it is missing."""
+        self._database.ensure(self._table)
+
+    def begun(self, connection: sa.Connection, chunk: BulkChunk) -> NotedChunk | None:
+        """Note the chunk, so that whoever else writes it waits; what is written of it where it was noted before."""
+        nothing = {"written_rows": 0, "refused": "[]"}
+        try:
+            with self._database.part(connection):
+                connection.execute(self._table.insert().values(job=chunk.job, chunk=chunk.id, **nothing))
+        except RefusedRowsError:
+            found = connection.execute(sa.select(self._table).where(*self._is(chunk))).mappings().first()
+            if found is None:
+                raise ConnectError(f"Chunk {chunk.id} of {chunk.job} can neither be noted nor found.") from None
+            refused = {
+                TopicPartition(topic, partition): {int(o): why for o, why in reasons.items()}
+                for topic, partition, reasons in json.loads(found["refused"])
+            }
+            return NotedChunk(found["written_rows"], refused)
+        return None
+
+    def note(self, connection: sa.Connection, chunk: BulkChunk, noted: NotedChunk) -> None:
+        """What is written of it."""
+        refused = [[*partition, reasons] for partition, reasons in noted.refused.items()]
+        values = {"written_rows": noted.rows, "refused": json.dumps(refused)}
+        connection.execute(self._table.update().where(*self._is(chunk)).values(values))
+
+    def rows_of(self, chunks: Collection[BulkChunk]) -> dict[str, int]:
+        """How many rows were written of each."""
+        wanted = {(chunk.job, chunk.id) for chunk in chunks}
+        statement = sa.select(self._table.c.job, self._table.c.chunk, self._table.c.written_rows)
+        jobs = sorted({job for job, _ in wanted})
+        with self._database.transaction("counting chunks") as connection:
+            found = connection.execute(statement.where(self._table.c.job.in_(jobs))).fetchall()
+        return {chunk: 0 for _, chunk in wanted} | {c: rows for job, c, rows in found if (job, c) in wanted}
+
+    def _is(self, chunk: BulkChunk) -> list[sa.ColumnElement[bool]]:
+        return [self._table.c.job == chunk.job, self._table.c.chunk == chunk.id]
