@@ -14,8 +14,8 @@ from connect.api.bulk import BulkReader, DivisibleReader, Split
 from connect.backfill.markers import Marker
 
 STRAND: Final = "strand"
-"""A member of bounds: chunks of one strand, as of a partition whose order counts, are one lane's. It is in the plan, as a
-job that goes on has the lanes that it began with."""
+"""A member of bounds: chunks of one strand, as of a partition whose order counts, are one lane's. It is in the plan,
+as a job that goes on has the lanes that it began with."""
 PIECES: Final = 16
 """Most of them are empty where the keys of many rows lie close together, and an empty one costs a query."""
 _TIMES: Final = 4
