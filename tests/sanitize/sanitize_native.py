@@ -37,6 +37,7 @@ TESTS = (
     "tests/unit/jdbc/test_jdbc_native_rows.py",
     "tests/unit/jdbc/test_jdbc_mysql_prepared.py",
     "tests/unit/cassandra/test_cassandra_native.py",
+    "tests/unit/cassandra/test_cassandra_native_cells.py",
     "tests/unit/cassandra/test_cassandra_native_values.py",
     "tests/unit/kafka/test_kafka_linger.py",
     "tests/integration/kafka/test_kafka_consumer.py",

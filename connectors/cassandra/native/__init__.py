@@ -1,4 +1,4 @@
-"""The commit log's bytes into columns in C++, where the install found a compiler.
+"""The bytes of commit logs and pages into columns in C++, where the install found a compiler.
 
 Each function has a twin in Python that decides what is right: a mutation, or a column, that the native code does not
 know in every detail is "not mine", and left to the twin. `CONNECT_NATIVE=off` leaves the native code out.
@@ -20,7 +20,7 @@ def module() -> ModuleType | None:
     """The compiled module; None where it is switched off or was not built."""
     sources = Path(__file__).parent / "src"
     name = "connectors.cassandra.native._cassandra"
-    return load(name, sources, of="the Cassandra connectors", otherwise="commit logs are read")
+    return load(name, sources, of="the Cassandra connectors", otherwise="commit logs and tables are read")
 
 
 class _Capsules:

@@ -6,6 +6,9 @@ _Arrays: TypeAlias = tuple[bytes | tuple[bytes, ...] | tuple[tuple[bytes, ...], 
 
 sources: str
 
+# starts and sizes of the cells of a page, column by column; None where the bytes end before the last cell does.
+def find_cells(page: bytes, rows: int, columns: int, /) -> tuple[bytes, bytes] | None: ...
+
 # starts, sizes, and the place behind the last frame that is whole.
 def find_frames(section: bytes, /) -> tuple[bytes, bytes, int]: ...
 

@@ -7,6 +7,7 @@
 
 namespace native {
 
+PyObject* find_cells(PyObject*, PyObject* args);
 PyObject* find_frames(PyObject*, PyObject* args);
 PyObject* gather(PyObject*, PyObject* args);
 PyObject* number_texts(PyObject*, PyObject* args);

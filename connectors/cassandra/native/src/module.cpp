@@ -5,6 +5,7 @@
 namespace {
 
 PyMethodDef kMethods[] = {
+    {"find_cells", native::find_cells, METH_VARARGS, nullptr},
     {"find_frames", native::find_frames, METH_VARARGS, nullptr},
     {"gather", native::gather, METH_VARARGS, nullptr},
     {"number_texts", native::number_texts, METH_VARARGS, nullptr},
