@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from bigquery_oracle import Message, latest
+from bigquery_write_shim import WriteShim
 from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
 from test_bigquery_killed import PARTITIONS, committed, config_of, duplicates, produce
@@ -35,14 +36,15 @@ EXAMPLE = Path(__file__).parents[3] / "configs" / "backfill" / "orders-to-bigque
 
 @dataclass(frozen=True)
 class KilledAtEachStep:
-    """Runs a lane in its process, and kills that the first time any lane comes to each step."""
+    """Runs a lane in its process, and kills that the first time any lane comes to each of these steps."""
 
     notes: Path
+    steps: tuple[Step, ...] = tuple(Step)
 
     def __call__(self, task: LaneTask) -> LaneReport:
         def on_step(step: Step, _chunk: str) -> None:
             note = self.notes / step.name
-            if not note.exists():
+            if step in self.steps and not note.exists():
                 note.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
 
@@ -59,6 +61,17 @@ class DiesBehindOneLane:
     def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
         run_lane(tasks[0])
         raise DriverDiedError
+
+
+@pytest.fixture(params=["merge", *(pytest.param(mode, marks=pytest.mark.chaos) for mode in ("cdc", "view"))])
+def dedup(request: pytest.FixtureRequest, dataset) -> Iterator[dict[str, str]]:
+    """Settings of each mode that shows one row per key."""
+    settings = {"dedup.mode": request.param, "dedup.max.staleness": "none"}
+    if request.param != "cdc" or not dataset.is_emulated:
+        yield settings
+        return
+    with WriteShim(dataset.settings()["bigquery.storage.endpoint"], dataset.client) as shim:
+        yield {**settings, "bigquery.storage.endpoint": shim.endpoint}
 
 
 @pytest.fixture(scope="module")
@@ -118,15 +131,18 @@ def later(messages: list[Message]) -> list[Message]:
     return made
 
 
-def test_a_topic_of_duplicates_is_a_table_without_them_and_the_sink_goes_on(worker, kafka, dataset, unique, tmp_path):
+def test_a_topic_of_duplicates_is_a_table_without_them_and_the_sink_goes_on(
+    worker, kafka, dataset, dedup, unique, tmp_path
+):
     topic, name = topic_of(kafka, f"{unique}-orders"), f"{unique}-sink"
     messages = duplicates(seed=5, count=1600)
     produce(kafka, topic, messages)
-    sink = config_of(kafka, dataset, topic)
+    sink = config_of(kafka, dataset, topic, **dedup)
     client = load(worker, sink, name, tmp_path)
+    shown = f"{topic}_latest" if dedup["dedup.mode"] == "view" else topic
 
     def rows() -> list[tuple[Any, ...]]:
-        found = dataset.rows(topic)
+        found = dataset.rows(shown)
         assert len({row["id"] for row in found}) == len(found)
         return [(row["id"], row["text"]) for row in found]
 
