@@ -24,6 +24,7 @@ from tests.bench.backfill_bench import ROWS as BACKFILL_ROWS
 from tests.bench.backfill_bench import measure_backfill
 from tests.bench.bigquery_duplicates import duplicates_table, measure_duplicates
 from tests.bench.bigquery_merge import measure_merges, merges_table
+from tests.bench.bigquery_requests import measure_requests, requests_table
 from tests.bench.bigquery_worker import measure_worker
 from tests.bench.cassandra.cassandra_report import cassandra_entries
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
@@ -95,12 +96,13 @@ def main() -> int:
             CONSOLE.print(log_table(cassandra))
             CONSOLE.print(profile_table(cassandra))
         if options.only in {None, "bigquery"}:
-            duplicates, merges = measure_duplicates(), measure_merges()
+            duplicates, merges, requests = measure_duplicates(), measure_merges(), measure_requests()
             options.out.with_name(f"{options.out.stem}-bigquery.json").write_text(
-                json.dumps([*duplicates, *merges], indent=1) + "\n"
+                json.dumps([*duplicates, *merges, *requests], indent=1) + "\n"
             )
             CONSOLE.print(duplicates_table(duplicates))
             CONSOLE.print(merges_table(merges))
+            CONSOLE.print(requests_table(requests))
             throughput(measure_worker(bench), options.out.with_name(f"{options.out.stem}-bigquery-worker.json"))
         if options.only in {None, "backfill"}:
             backfills = measure_backfill(replace(bench, rows=options.rows or BACKFILL_ROWS))
