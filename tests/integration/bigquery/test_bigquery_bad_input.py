@@ -138,14 +138,35 @@ def test_a_record_without_a_key_ends_the_task_unless_told_otherwise(dataset):
         life.put([Message(0, 0, 1, 0), Message(0, 1, None, 0)])
 
 
-def test_a_table_that_is_dropped_meanwhile_is_made_again(dataset):
-    with Life(dataset.settings()) as life:
+WAYS = {
+    "merge": {},
+    "insertAll": {"dedup.mode": "none"},
+    "storage": {"dedup.mode": "none", "useStorageWriteApi": "true"},
+    "load": {"dedup.mode": "none", "enableBatchLoad": "orders", "batchLoadIntervalSec": "1"},
+    "exactly once": {"dedup.mode": "none", "exactly.once": "true"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_table_that_is_dropped_meanwhile_is_made_again(dataset, way):
+    with Life({**dataset.settings(timePartitioningType="NONE"), **WAYS[way]}) as life:
         life.put([Message(0, 0, 1, 0)])
         life.settle()
         dataset.client.delete_table(f"{dataset.name}.orders")
         life.put([Message(0, 1, 2, 0)])
         life.settle()
     assert text_of(dataset) == [(2, "x")]
+
+
+def test_a_table_that_is_dropped_meanwhile_and_may_not_be_made_is_named(dataset):
+    create(dataset, *ROW, Field("version", "INT64"))
+    with Life(dataset.settings(autoCreateTables="false")) as life:
+        life.put([Message(0, 0, 1, 0)])
+        life.settle()
+        dataset.client.delete_table(f"{dataset.name}.orders")
+        life.put([Message(0, 1, 2, 0)])
+        with pytest.raises(ConfigError, match=r"orders does not exist.*autoCreateTables=true"):
+            life.settle()
 
 
 def test_a_column_that_somebody_adds_meanwhile_stays(dataset):

@@ -15,7 +15,7 @@ from google.cloud import bigquery
 @pytest.fixture
 def shim(dataset) -> Iterator[WriteShim]:
     if not dataset.is_emulated:
-        pytest.skip("Google's service is spoken to without a shim.")
+        pytest.skip("ON THE EMULATOR ALONE: Google's service is spoken to without a shim.")
     with WriteShim(dataset.settings()["bigquery.storage.endpoint"], dataset.client, refuses="refuse me") as made:
         yield made
 

@@ -100,7 +100,7 @@ def test_a_column_that_somebody_drops_meanwhile_is_named_and_a_restart_goes_on(d
 @pytest.mark.parametrize("told", ["Input schema has more fields than BigQuery schema", "Schema mismatch"])
 def test_a_new_column_that_the_stream_does_not_see_yet_is_waited_for(dataset, told):
     if not dataset.is_emulated:
-        pytest.skip("Google's service is spoken to without a shim.")
+        pytest.skip("ON THE EMULATOR ALONE: Google's service is spoken to without a shim.")
     settings = dataset.settings(allowNewBigQueryFields="true", useStorageWriteApi="true", timePartitioningType="NONE")
     del settings["dedup.fields"], settings["dedup.merge.interval.ms"]
     with WriteShim(settings["bigquery.storage.endpoint"], dataset.client) as shim:

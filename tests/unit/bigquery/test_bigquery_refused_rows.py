@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -13,8 +15,12 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.halving import REFUSED_MOST, land_by_halves
+from connectors.bigquery.lanes import Lane, Rotation
 from connectors.bigquery.sealed import Piece, SealedBatch
 from connectors.bigquery.sizes import parts, row_sizes, too_large
+from connectors.bigquery.table_schema import ColumnType
+from connectors.bigquery.target import Targets
+from connectors.bigquery.warehouse import TableFacts
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +110,15 @@ def test_rows_above_the_limit_are_left_out_and_requests_hold_what_fits():
     assert "The row has 200 bytes" in str(out[3])
     assert list(parts(rows, 100, 10, leave_out=out)) == [(0, 2), (2, 3), (4, 6), (6, 7)]
     assert list(parts(rows.slice(0, 3), 10**6, 2)) == [(0, 2), (2, 3)]
+
+
+def test_a_column_to_which_somebody_gave_another_type_is_named_with_its_table(table):
+    now = [replace(c, type=ColumnType.DATE) if c.name == "version" else c for c in table.columns]
+    facts = TableFacts("orders", tuple(now), {}, "")
+    targets = Targets(table.settings, SimpleNamespace(table=lambda _: facts))  # type: ignore[arg-type]
+    lane = Lane("orders", table.columns, table.dedup, Rotation(1, 1, 1.0))
+    told = r"p\.d\.orders was changed by somebody else.*column version is gone or has another type.*Restart"
+    with pytest.raises(ConnectError, match=told):
+        targets.check_unchanged(lane, RefusedJobError("refused"))
+    facts = TableFacts("orders", table.columns, {}, "")
+    targets.check_unchanged(lane, RefusedJobError("refused"))
