@@ -14,7 +14,7 @@ from connectors.s3.intake import Admitted
 from connectors.s3.layout import Place
 from connectors.s3.open_files import OpenFile, OpenFiles
 from connectors.s3.rotation import Rules
-from connectors.s3.spool import Ints
+from connectors.s3.spool import Ints, stable_order
 
 
 class EachPath:
@@ -149,7 +149,7 @@ class _Part:
         self.size_of_rows = None if facts.sizes_end is None else np.diff(np.asarray(facts.sizes_end), prepend=0)
         self.numbers = np.empty(facts.length, np.int64)
         codes = np.zeros(facts.length, np.int32) if facts.codes is None else facts.codes.to_numpy()
-        self._order = np.argsort(codes, kind="stable")
+        self._order = stable_order(codes)
         ordered = codes[self._order]
         self._starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
         self._stops = np.append(self._starts[1:], facts.length)

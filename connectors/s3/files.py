@@ -185,6 +185,9 @@ class PartitionFiles:
         for spool in self._spools.values():
             spool.sort()
         ended, self._open.ended = self._open.ended, []
+        numbers = {file.number for file in ended}
+        for spool in self._spools.values():
+            spool.expect_end(numbers)
         for file in ended:
             self._ended.setdefault(file.place, deque()).append(self._encoded(file))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import SchemaError
@@ -39,6 +40,7 @@ def empty_structs(batch: Batch) -> dict[int, SchemaError]:
     return {row: empty_struct(path) for row, path in paths if path is not None}
 
 
+@lru_cache(maxsize=16)
 def typed(schema: pa.Schema) -> pa.Schema:
     """The schema without what has no type: fields that are null in every row, and lists that are empty in every row.
 

@@ -7,6 +7,7 @@ wait as they came, are sorted by their file many at once, and a file is encoded 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,12 +23,22 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
+_SMALL_MAX: Final = 2**16 - 1
 _SORT_ROWS_PER_FILE: Final = 256
 _SORT_BYTES: Final = 16 * 2**20
 _ENCODE_BYTES: Final = 4 * 2**20
 """A file of which so much waits is encoded as far as it is, so that it is compressed before its end."""
 _DEAD_SHARE: Final = 3
 """A run is copied without the rows that were taken out once these are more than one in so many."""
+
+
+def stable_order(numbers: NDArray[Any]) -> Ints:
+    """The places of the numbers, ascending, equal ones in their order. numpy sorts small types in linear time."""
+    least = int(numbers.min())
+    if int(numbers.max()) - least <= _SMALL_MAX:
+        numbers = (numbers - least).astype(np.uint16)
+    order: Ints = np.argsort(numbers, kind="stable")
+    return order
 
 
 class Rows(NamedTuple):
@@ -90,15 +101,27 @@ class _Run:
         self.size_bytes = rows.size_bytes
         self._spans = spans
         self._gone = 0
+        self._is_ending = False
+
+    def expect_end(self, numbers: AbstractSet[int]) -> None:
+        """These files are taken out now. Where there are no others, what stays between is not worth a copy."""
+        self._is_ending = self._spans.keys() <= numbers
 
     def take_out(self, number: int) -> Rows:
         """The rows of a file, which are no more of this run."""
         start, stop = self._spans.pop(number)
         found = self.rows.part(start, stop)
         self._gone += stop - start
-        if self._gone * _DEAD_SHARE > len(self.rows.offsets):
+        if self._is_ending:
+            self._drop_if_empty()
+        elif self._gone * _DEAD_SHARE > len(self.rows.offsets):
             self._compact()
         return found
+
+    def _drop_if_empty(self) -> None:
+        if not self._spans:
+            self.rows = self.rows.part(0, 0)
+            self.size_bytes = 0
 
     def _compact(self) -> None:
         spans = sorted(self._spans.items(), key=lambda item: item[1])
@@ -193,9 +216,14 @@ class Spool:
             for rows, _ in staged:
                 file.write(rows, self.schema)
             return
-        order = np.argsort(numbers, kind="stable")
+        order = stable_order(numbers)
         whole = _whole([rows for rows, _ in staged], self.schema)
         self._add_run(whole.picked(order), numbers[order])
+
+    def expect_end(self, numbers: AbstractSet[int]) -> None:
+        """These files end next."""
+        for run in self._runs:
+            run.expect_end(numbers)
 
     def end(self, number: int) -> Written:
         """End a file, all of whose rows were sorted."""
