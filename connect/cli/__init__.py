@@ -32,6 +32,10 @@ COMMANDS: Final[Mapping[str, str]] = {
 """Command -> its line in the help; the command is the function of that name in the module of that name here."""
 
 
+EXTRAS: Final[Mapping[str, str]] = {"demo": "demo", "dev": "services", "poc": "poc"}
+"""What a command needs beside a plain install."""
+
+
 class LazyGroup(click.Group):
     """Loads a command's module when the command is called, not when it is listed."""
 
@@ -50,11 +54,30 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, name)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; one that lacks a package says which extra brings it."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            name = ctx.invoked_subcommand or ""
+            line = _pip_line(name, error.name or "")
+            if line is None:
+                raise
+            raise click.ClickException(f"connect {name} lacks a package: {error}. Run: {line}") from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(sorted(COMMANDS.items()))
+
+
+def _pip_line(command: str, module: str) -> str | None:
+    from connect.extras import PACKAGE, pip_line
+
+    if module.split(".", maxsplit=1)[0] in {"connect", "connectors"}:
+        return None
+    return f"pip install '{PACKAGE}[{EXTRAS[command]}]'" if command in EXTRAS else pip_line(module)
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -29,7 +29,7 @@ def demo(kill: bool, seed: int | None, leave: bool, rows: int | None) -> None:
         stay = sys.stdout.isatty() and not leave
         code = run(DemoPlan(kill_moments(kill=kill, seed=seed), stay, rows), console)
     except (ConnectError, ServiceError) as error:
-        Console(stderr=True).print(f"[red]error[/red] {error}", highlight=False)
+        click.echo(f"{click.style('error', fg='red')} {error}", err=True)
         code = 2
     except KeyboardInterrupt:
         console.print("stopped; everything that was started is stopped too")

@@ -51,7 +51,7 @@ def dev(folder: Path, registry: bool, s3: bool) -> None:
         while not pause.wait(WATCH_INTERVAL_S):
             environment.start_ended()
     except (ConnectError, ServiceError) as error:
-        Console(stderr=True, soft_wrap=True).print(f"[red]error[/red] {error}", highlight=False)
+        click.echo(f"{click.style('error', fg='red')} {error}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         console.print("stopping; what is in the folder stays")

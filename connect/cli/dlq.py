@@ -27,6 +27,8 @@ _FILTERS = (
     click.option("--since", help="Only letters from this time on: 30m, 2h, 7d ago, or 2025-03-01T12:00 (UTC)."),
     click.option("--until", help="Only letters before this time."),
 )
+REACH_S = 5.0
+"""Seconds in which some broker has to answer; what follows is given the time of --timeout."""
 
 
 @click.group()
@@ -239,9 +241,12 @@ def _worker(file: Path) -> WorkerConfig:
 
 
 def _open(file: Path, dlq_topic: str) -> LetterTopic:
+    """The topic. RetriableError: no broker answers, which a person is told at once."""
     from connect.dlq.letters import LetterTopic
 
-    return LetterTopic(_worker(file).originals, dlq_topic)
+    topic = LetterTopic(_worker(file).originals, dlq_topic)
+    topic.admin.cluster_id(_deadline(REACH_S))
+    return topic
 
 
 def _deadline(timeout_s: float) -> Any:
