@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 GRACE_S: Final = 20.0
 """How much longer than its time such a process may take before it is ended."""
+MEMORY_MAX: Final = 4 * 2**30
+"""Bytes that such a process may take of its own: more ends it with a MemoryError, and not its neighbours with it."""
 _SAID_CHARS: Final = 500
 
 
 def asked_of(module: str, asked: Mapping[str, Any], timeout_s: float, grace_s: float = GRACE_S) -> dict[str, Any]:
     """The answer, JSON. `broken`: the process did not answer, for this reason; `error` is then what it said last."""
-    try:
-        done = subprocess.run(  # noqa: S603 - a module of this package
-            [sys.executable, "-m", module],
-            input=json.dumps({**asked, "timeout_s": timeout_s}), capture_output=True, text=True,
-            timeout=timeout_s + grace_s, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return _broken(f"it did not return in {timeout_s + grace_s:.0f} s and was ended")
-    if done.returncode != 0:
-        return _broken(f"its process ended with code {done.returncode}", done.stderr[-_SAID_CHARS:].strip())
-    found: dict[str, Any] = json.loads(done.stdout)
+    pipe = subprocess.PIPE
+    argv = [sys.executable, "-m", module]
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:  # noqa: S603 - of this package
+        _limit_memory(process.pid)
+        try:
+            answer, said = process.communicate(json.dumps({**asked, "timeout_s": timeout_s}), timeout_s + grace_s)
+        except subprocess.TimeoutExpired:
+            return _broken(f"it did not return in {timeout_s + grace_s:.0f} s and was ended")
+        finally:
+            process.kill()
+    if process.returncode != 0:
+        return _broken(f"its process ended with code {process.returncode}", said[-_SAID_CHARS:].strip())
+    found: dict[str, Any] = json.loads(answer)
     return found
+
+
+def _limit_memory(pid: int) -> None:
+    """Where the system can limit another process: Linux."""
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))
 
 
 def _broken(what: str, said: str = "") -> dict[str, Any]:

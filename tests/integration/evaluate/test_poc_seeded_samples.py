@@ -7,6 +7,8 @@ from dataclasses import asdict
 
 import pytest
 
+from connect.evaluate import children
+from connect.evaluate.examination import examine
 from connect.evaluate.report import SIZE_MAX, html_report
 from connect.evaluate.result import Outcome, Result
 from connect.evaluate.sample_checks import check_sample
@@ -67,6 +69,33 @@ def test_a_source_that_ends_its_process_is_said_to(checks):
     found = checks("Crashes")["Discovery"]
     assert found.outcome is Outcome.FAIL
     assert "its process ended with code -6" in found.summary
+
+
+def test_a_source_that_leaks_takes_no_more_than_its_share_of_memory(checks, monkeypatch):
+    monkeypatch.setattr(children, "MEMORY_MAX", 2**30)
+    found = checks("Leaks")["Discovery"]
+    assert found.outcome is Outcome.FAIL
+    assert "MemoryError" in found.summary
+
+
+def test_a_table_of_one_row_is_compared_and_an_empty_one_is_told(checks, tmp_path):
+    from kit_table import TableDriver
+
+    driver = TableDriver(tmp_path)
+    driver.reset()
+    empty = checks("TableConnector", database=str(driver.path))["Discovery"]
+    assert (empty.outcome, empty.defects) == (Outcome.WARN, {"empty"})
+    driver.insert([{"id": 1, "tie": 1, "text": "a", "whole": 1, "number": 0.5}])
+    one = checks("TableConnector", database=str(driver.path))["Round trip"]
+    assert one.outcome is Outcome.PASS
+    assert "of 1 rows came back equal" in one.summary
+
+
+def test_what_a_connector_found_out_before_it_failed_counts(rows_database):
+    config = {"name": "c", "connector.class": "kit.ExaminesItself", "database": str(rows_database)}
+    found = examine(ConnectorSettings(WORKER, config))
+    assert [finding.remedy for finding in found.findings] == ["GRANT SELECT ON rows TO me;"]
+    assert "in the midst of it" in found.broken
 
 
 def test_rows_of_ten_thousand_columns_with_hostile_names_are_compared_in_time(checks):

@@ -14,6 +14,7 @@ from kit_table import START, TableConnector, TableSource, source
 
 from connect.api import schema as s
 from connect.api.config import Config
+from connect.api.findings import Aspect, Finding, Weight
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.api.records import Batch, Column, SourcePosition
 from connect.convert.config import JsonConfig
@@ -133,6 +134,27 @@ class Crashes(TableConnector):
     task_class = CrashesTask
 
 
+class LeaksTask(TableSource):
+    """Keeps ever more memory, and gives no row."""
+
+    def poll(self, deadline):
+        kept = []
+        while True:
+            kept.append(bytearray(b"x") * 2**26)
+
+
+class Leaks(TableConnector):
+    task_class = LeaksTask
+
+
+class ExaminesItself(TableConnector):
+    """Finds that a right is missing, and then fails."""
+
+    def examine(self, deadline):
+        yield Finding(Aspect.REACH, "The user may not read rows.", "GRANT SELECT ON rows TO me;", Weight.FAILS)
+        raise ZeroDivisionError("in the midst of it")
+
+
 class FallsBehindTask(TableSource):
     """Catches up once, at its hundredth poll, and never again while it goes on reading."""
 
@@ -246,7 +268,7 @@ class NoTargetApart(kit_sink.TableSinkConnector):
 SINKS = (CleanSink, DropsARow, RepeatsRows, HangsInPut, NoTargetApart)
 CONNECTORS = (
     TableConnector, kit_source.LosesARowAtTheEdge, kit_source.RepeatsAfterARestart, Amounts, SkipsTies, InventsRows,
-    Wide, KeepsASlot, HangsInOpen, HangsInPoll, Crashes, FallsBehind,
+    Wide, KeepsASlot, HangsInOpen, HangsInPoll, Crashes, Leaks, ExaminesItself, FallsBehind,
 )  # fmt: skip
 
 
