@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from connect.client.manifests import Manifest
+    from connect.evaluate.poc_comparison import Line
     from connect.evaluate.result import Result
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -97,22 +98,52 @@ def run(
 
 @poc.command()
 @click.argument("left", type=_FILE)
-@click.argument("right", type=_FILE)
+@click.argument("right", type=_FILE, required=False)
+@click.option("--java", "java_url", help="REST address of a Java worker: LEFT is a source's file, run there and here.")
+@click.option("--worker", "worker_file", type=_FILE, help="With --java: file of a worker of that cluster.")
+@click.option("--duration", default="60s", show_default=True, help="With --java: longest time of each run.")
+@click.option("--budget-rows", default=500_000, show_default=True, help="With --java: most rows of a run.")
 @click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
-def compare(left: Path, right: Path, as_json: bool) -> None:
-    """Set two results beside each other, as `--json` of an evaluation has written them. `*` marks what differs."""
-    from connect.api.errors import ConnectError
+def compare(
+    *, left: Path, right: Path | None, java_url: str | None, worker_file: Path | None, duration: str, budget_rows: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Set two results beside each other, as `--json` of an evaluation has written them. `*` marks what differs.
+
+    With --java and --worker: the rate, latency, counts and records of a source here beside those of a Java cluster, in
+    topics of the evaluation's own that are removed in the end.
+    """
+    from connect.api.errors import ConfigError, ConnectError
     from connect.evaluate.poc_comparison import as_text, compare_results
 
     try:
-        lines = compare_results(*(json.loads(file.read_text(encoding="utf-8")) for file in (left, right)))
+        if java_url is not None and worker_file is not None and right is None:
+            names = ("here", "Java")
+            lines = _beside_java(left, java_url, worker_file, duration, budget_rows)
+        elif right is not None and java_url is None:
+            names = (left.name, right.name)
+            lines = compare_results(*(json.loads(file.read_text(encoding="utf-8")) for file in (left, right)))
+        else:
+            raise ConfigError("Give two results, or the file of a source with --java and --worker.", key="java")
     except (ConnectError, ValueError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(3)
     if as_json:
         click.echo(json.dumps([{"what": one.what, "left": one.left, "right": one.right} for one in lines]))
         return
-    click.echo(as_text(lines, (left.name, right.name)))
+    click.echo(as_text(lines, names))
+
+
+def _beside_java(file: Path, url: str, worker_file: Path, duration: str, budget_rows: int) -> Sequence[Line]:
+    from connect.cli.cluster_options import client_of
+    from connect.client.manifests import read_manifests
+    from connect.evaluate.beside_java import beside_java
+    from connect.evaluate.options import Options, seconds_of
+
+    (manifest,) = read_manifests([file])
+    options = Options(duration_s=seconds_of(duration), budget_rows=budget_rows)
+    worker = _worker_of(worker_file)
+    return beside_java(manifest, client_of(url, None), worker, options, lambda text: click.echo(text, err=True))
 
 
 def _end(result: Result, report: Path, json_file: Path | None, fail_on: str) -> NoReturn:

@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.client.rest import ConnectClient, RefusedError
 from connect.evaluate.row_values import without_values
+from connect.kafka.topics import Settings, TopicAdmin
 
 LOOK_S: Final = 0.2
 STOP_S: Final = 30.0
+
+
+class SourceCluster(Protocol):
+    """Where a source can be run: the sandbox, or a Java cluster."""
+
+    @property
+    def rest(self) -> ConnectClient:
+        """Its REST API."""
+
+    @property
+    def admin(self) -> TopicAdmin:
+        """The Kafka it writes to."""
+
+    @property
+    def reading(self) -> Settings:
+        """Settings of a consumer of that Kafka."""
+
+    def new_name(self, label: str) -> str:
+        """A name that no run before had."""
+
+    def remove(self, name: str) -> None:
+        """Remove a connector, with what is kept of it."""
 
 
 def status_of(rest: ConnectClient, name: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Final, Self
 import psutil
 
 from connect.client.rest import Access, ConnectClient
+from connect.evaluate.connector_runs import remove
 from connect.kafka.settings import admin_settings, consumer_settings
 from connect.kafka.topics import TopicAdmin
 from connect.services import KafkaService, SchemaRegistryService
@@ -82,6 +83,10 @@ class Sandbox:
     def new_name(self, label: str) -> str:
         """A name that no run before had: what it left behind is not taken for what a later one wrote."""
         return f"{self.id}-{label}-{next(self._names)}"
+
+    def remove(self, name: str) -> None:
+        """Delete a connector; no error where there is none."""
+        remove(self.rest, name)
 
     def kill_task_hosts(self) -> int:
         """kill -9 of every process that runs tasks; how many there were. The worker starts others."""

@@ -9,9 +9,8 @@ from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.evaluate.connector_runs import LOOK_S, failure_of, is_running, remove, status_of, stop
+from connect.evaluate.connector_runs import LOOK_S, SourceCluster, failure_of, is_running, status_of, stop
 from connect.evaluate.options import Options
-from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.timeline import Reading, has_caught_up, scrape
 from connect.evaluate.topic_rows import TopicRows, ends_of, read_rows
 
@@ -37,9 +36,9 @@ class SourceRun:
     """The first line of the trace of what failed for good."""
     readings: list[Reading] = field(default_factory=list)
 
-    def rows(self, sandbox: Sandbox) -> TopicRows:
+    def rows(self, cluster: SourceCluster) -> TopicRows:
         """What it wrote."""
-        return read_rows(sandbox.reading, self.ends, self.prefix, Deadline.after(_ANSWER_S * 10))
+        return read_rows(cluster.reading, self.ends, self.prefix, Deadline.after(_ANSWER_S * 10))
 
 
 def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | None = None) -> dict[str, str]:
@@ -67,8 +66,8 @@ def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | N
 class SourceRunner:
     """Makes runs of one configuration. Owned by the thread of the evaluation."""
 
-    def __init__(self, sandbox: Sandbox, config: Mapping[str, str], options: Options) -> None:
-        self._sandbox = sandbox
+    def __init__(self, cluster: SourceCluster, config: Mapping[str, str], options: Options) -> None:
+        self._cluster = cluster
         self._config = dict(config)
         self._options = options
 
@@ -85,15 +84,15 @@ class SourceRunner:
 
         ConnectError when the worker refuses it.
         """
-        name = self._sandbox.new_name(label)
+        name = self._cluster.new_name(label)
         run = SourceRun(name, f"{name}.")
-        self._sandbox.rest.create(run.name, {**sandboxed(self._config, run.prefix, rows_per_second), "name": run.name})
+        self._cluster.rest.create(run.name, {**sandboxed(self._config, run.prefix, rows_per_second), "name": run.name})
         try:
             self._watch(run, on_look, Deadline.after(self._options.duration_s + further_s))
-            stop(self._sandbox.rest, run.name)
+            stop(self._cluster.rest, run.name)
             run.ends = self._ends(run)
         finally:
-            remove(self._sandbox.rest, run.name)
+            self._cluster.remove(run.name)
         return run
 
     def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None, limit: Deadline) -> None:
@@ -106,7 +105,7 @@ class SourceRunner:
                 first_s = first_s if rows else now_s
                 rows = present
                 run.seconds = now_s - first_s
-            figures = scrape(self._sandbox.rest, run.name)
+            figures = scrape(self._cluster.rest, run.name)
             run.readings.append(Reading(now_s - began_s, rows, figures))
             if on_look is not None:
                 on_look(rows)
@@ -121,15 +120,15 @@ class SourceRunner:
                 return
 
     def _is_running(self, run: SourceRun) -> bool:
-        status = status_of(self._sandbox.rest, run.name)
+        status = status_of(self._cluster.rest, run.name)
         run.tasks = max(run.tasks, len(status.get("tasks", [])))
         return is_running(status)
 
     def _failure(self, run: SourceRun) -> str | None:
-        status = status_of(self._sandbox.rest, run.name)
+        status = status_of(self._cluster.rest, run.name)
         return failure_of(status, self._config, show_values=self._options.show_values)
 
     def _ends(self, run: SourceRun) -> dict[TopicPartition, int]:
         deadline = Deadline.after(_ANSWER_S)
-        topics = [topic for topic in self._sandbox.admin.topics(deadline) if topic.startswith(run.prefix)]
-        return ends_of(self._sandbox.admin, topics, deadline)
+        topics = [topic for topic in self._cluster.admin.topics(deadline) if topic.startswith(run.prefix)]
+        return ends_of(self._cluster.admin, topics, deadline)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from typing import Final
 
-from connect.client.rest import ConnectClient
+from connect.client.rest import ConnectClient, RefusedError
 from connect.client.task_lines import figures_of
 
 STEPS: Final[Mapping[str, str]] = {
@@ -31,9 +31,16 @@ class Reading:
 
 
 def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
-    """The figures of a connector's tasks by their names without prefix. ConnectError: the worker does not answer."""
+    """The figures of a connector's tasks by their names without prefix; none of a Java worker.
+
+    ConnectError: the worker does not answer.
+    """
     found: dict[str, float] = {}
-    for (name, _), figures in figures_of(rest.metrics()).items():
+    try:
+        text = rest.metrics()
+    except RefusedError:
+        return found
+    for (name, _), figures in figures_of(text).items():
         for figure, value in figures.items() if name == connector else ():
             before = found.get(figure, 0.0)
             found[figure] = max(before, value) if "lag" in figure else before + value
@@ -50,7 +57,9 @@ def has_caught_up(readings: Sequence[Reading], quiet_s: float) -> bool:
     # From the end, as a task that was started anew counts from zero.
     quiet = list(takewhile(lambda reading: _moved(reading) == _moved(last), reversed(readings)))
     rested_s = last.at_s - quiet[-1].at_s
-    polled = last.figures.get("poll_seconds_total", 0.0) > quiet[len(quiet) // 2].figures.get("poll_seconds_total", 0.0)
+    before = quiet[len(quiet) // 2].figures
+    # A Java worker does not tell of its polls.
+    polled = not last.figures or last.figures.get("poll_seconds_total", 0.0) > before.get("poll_seconds_total", 0.0)
     return rested_s >= quiet_s and polled and last.figures.get("source_lag_seconds", 0.0) < rested_s
 
 

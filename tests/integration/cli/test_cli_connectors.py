@@ -56,7 +56,7 @@ def source(folder, topic):
     }  # fmt: skip
 
 
-def test_a_connectors_life_by_commands(run, tmp_path, unique):
+def test_a_connectors_life_by_commands(run, request, tmp_path, unique):
     file = tmp_path / "one.json"
     file.write_text(json.dumps({"name": unique, "config": source(tmp_path, unique)}))
 
@@ -76,6 +76,13 @@ def test_a_connectors_life_by_commands(run, tmp_path, unique):
 
     wait_for(lambda: json.loads(run("connectors", "offsets", unique))["offsets"], 60, "offsets")
     assert f"connector {unique}: RUNNING" in run("connectors", "why", unique)
+    (line,) = json.loads(run("top", "--json", "--interval", "1.5"))
+    assert (line["connector"], line["task"], line["state"]) == (unique, "0", "RUNNING")
+    tells = "java" not in request.node.callspec.id
+    assert [line[name] is not None for name in ("rows_per_second", "host_cpu_percent", "host_memory_bytes")] == [
+        tells
+    ] * 3
+    assert unique in run("top", "--once", "--interval", "0.3")
     run("connectors", "pause", unique)
     wait_for(lambda: "PAUSED" in run("connectors", "status", unique), 60, "a paused connector")
     run("connectors", "resume", unique)

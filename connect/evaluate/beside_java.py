@@ -1,0 +1,97 @@
+"""A source beside Java Connect: the same configuration in the sandbox and in a Java cluster, and what is unlike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.plugin import PluginKind
+from connect.client.manifests import Manifest
+from connect.client.rest import ConnectClient
+from connect.evaluate.comparison import compare
+from connect.evaluate.connector_runs import SourceCluster
+from connect.evaluate.evaluation import worker_settings
+from connect.evaluate.java_cluster import JavaCluster
+from connect.evaluate.options import Options
+from connect.evaluate.poc_comparison import NONE, Line
+from connect.evaluate.progress import Say
+from connect.evaluate.record_differences import Record, differences, records_of
+from connect.evaluate.sandbox import Sandbox
+from connect.evaluate.source_run import SourceRun, SourceRunner
+from connect.evaluate.timeline import rate
+from connect.evaluate.topic_rows import TopicRows
+from connect.kafka.log_reader import Span, read_spans
+from connect.plugins import Catalog
+from connect.runtime.build import connector_plugin
+
+COMPARED: Final = 10_000
+"""Records of each partition that are compared part by part."""
+_READ_S: Final = 300.0
+
+
+@dataclass(slots=True)
+class Side:
+    """One of the two runs: what it wrote, and its first records."""
+
+    run: SourceRun
+    rows: TopicRows = field(default_factory=TopicRows)
+    records: Mapping[str, list[Record]] = field(default_factory=dict)
+
+
+def beside_java(
+    manifest: Manifest, rest: ConnectClient, worker: Mapping[str, str], options: Options, say: Say
+) -> list[Line]:
+    """Run the source here and there, one after the other. `worker`: properties of a worker of the Java cluster.
+
+    ConfigError: it is no source. ConnectError: it cannot be run on one of the sides.
+    """
+    catalog = Catalog.installed()
+    plugin = connector_plugin(catalog, manifest.config)
+    if plugin.kind is not PluginKind.SOURCE:
+        raise ConfigError(f"{plugin.name} is no source: a sink would write to its real target.", key="connector.class")
+    config = {**manifest.config, "name": manifest.name}
+    say("running it on Java")
+    with JavaCluster(rest, worker) as java:
+        theirs = _side(java, config, options)
+    say("running it here")
+    with Sandbox(worker_settings(catalog, worker)) as sandbox:
+        ours = _side(sandbox, config, options)
+    return lines_of(ours, theirs)
+
+
+def _side(cluster: SourceCluster, config: Mapping[str, str], options: Options) -> Side:
+    run = SourceRunner(cluster, config, options).run("beside")
+    if run.failure is not None:
+        raise ConnectError(f"At {cluster.rest.url} the connector failed: {run.failure}")
+    spans = {place: Span(0, min(end, COMPARED)) for place, end in run.ends.items()}
+    records = records_of(read_spans(cluster.reading, spans, Deadline.after(_READ_S)), run.prefix)
+    return Side(run, run.rows(cluster), records)
+
+
+def lines_of(ours: Side, theirs: Side) -> list[Line]:
+    """Rate, latency, counts, and what differs in the records. Pure."""
+    here, there = _figures(ours), _figures(theirs)
+    told = compare(theirs.rows, ours.rows)
+    only_here, only_there = told.invented + told.changed + told.duplicate, told.lost + told.changed
+    parts = differences(ours.records, theirs.records)
+    return [
+        *(Line(what, here[what], there[what]) for what in here),
+        Line("rows that the other has not", f"{only_here:,}", f"{only_there:,}"),
+        Line("rows in another order", f"{told.reordered:,}", "0"),
+        *(Line(f"records that differ in {part}", f"{count:,}", NONE) for part, count in sorted(parts.items())),
+    ]
+
+
+def _figures(side: Side) -> dict[str, str]:
+    run = side.run
+    return {
+        "rows": f"{side.rows.count:,}",
+        "bytes of keys and values": f"{side.rows.size_bytes:,}",
+        "came to the end of the data": "yes" if run.is_complete else "no",
+        "seconds to the first row": next((f"{reading.at_s:.1f}" for reading in run.readings if reading.rows), NONE),
+        "seconds from first to last row": f"{run.seconds:.1f}",
+        "rows a second after the warm-up": f"{rate(run.readings):,.0f}",
+    }

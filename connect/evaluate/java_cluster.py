@@ -1,0 +1,73 @@
+"""A Java Connect cluster in which a source is run beside ours: its REST API, and the Kafka that it writes to.
+
+All that is made there has a name of the evaluation's own, and is removed; what a killed evaluation left is removed by
+the next one on the same cluster.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.client.rest import ConnectClient
+from connect.evaluate.connector_runs import remove, stop
+from connect.evaluate.left_behind import left_targets, note_target
+from connect.kafka.settings import admin_settings, consumer_settings
+from connect.kafka.topics import TopicAdmin
+
+LIMIT_S: Final = 60.0
+
+
+class JavaCluster:
+    """What a run of a source needs of where it runs, as of a `Sandbox`. Owned by the thread of the evaluation."""
+
+    def __init__(self, rest: ConnectClient, worker: Mapping[str, str]) -> None:
+        """`worker`: properties that name the cluster's Kafka and how to speak to it."""
+        self.id = f"poc-{secrets.token_hex(4)}"
+        self.rest = rest
+        self.admin = TopicAdmin(admin_settings(worker, {}, f"{self.id}-admin").properties)
+        self.reading = {
+            **consumer_settings(worker, {}, client_id=self.id, group_id=self.id).properties,
+            "isolation.level": "read_committed",
+        }
+        self.reading.pop("consumer.path", None)
+        self._place = {"rest": rest.url}
+        self._names = itertools.count(1)
+
+    def __enter__(self) -> Self:
+        for left in left_targets(self._place):
+            self._remove_all(left.name)
+            left.file.unlink(missing_ok=True)
+        self._noted = note_target(self.id, self._place)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._remove_all(self.id)
+        self._noted.unlink(missing_ok=True)
+
+    def new_name(self, label: str) -> str:
+        """A name that nothing there has."""
+        return f"{self.id}-{label}-{next(self._names)}"
+
+    def remove(self, name: str) -> None:
+        """Delete a connector with its offsets; no error where there is none."""
+        # Of one that has stopped they can be forgotten; Kafka Connect before 3.6 keeps them.
+        with suppress(ConnectError):
+            stop(self.rest, name)
+            self.rest.reset_offsets(name)
+        remove(self.rest, name)
+
+    def _remove_all(self, prefix: str) -> None:
+        for name in [name for name in self.rest.connectors() if name.startswith(f"{prefix}-")]:
+            self.remove(name)
+        deadline = Deadline.after(LIMIT_S)
+        topics = [topic for topic in self.admin.topics(deadline) if topic.startswith(f"{prefix}-")]
+        self.admin.delete(topics, deadline)
