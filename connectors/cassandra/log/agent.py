@@ -26,7 +26,7 @@ from connectors.cassandra.session import Database
 
 log = logging.getLogger(__name__)
 PROTOCOL = "1"
-BATCH_BYTES = 1_048_576
+BATCH_BYTES = 524_288
 """Mutations of a batch have so many bytes at most, or there is one: a batch in memory takes many times that."""
 
 

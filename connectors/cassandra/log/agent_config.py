@@ -34,5 +34,5 @@ class CassandraAgentConfig(ContactKeys):
     )  # fmt: skip
     max_batch_size: Annotated[Int, at_least(1)] = key(
         "max.batch.size", 2000, group=CAPTURE, importance="low",
-        doc="The most mutations that go into one batch, of 1 MiB at most.",
+        doc="The most mutations that go into one batch, of 512 KiB at most.",
     )  # fmt: skip

@@ -9,9 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
-from connect.api.schema import Schema
 from connectors.cassandra.cql_types import CqlType
 from connectors.cassandra.log.event_arrays import NO_TTL, NONE, ColumnChanges, Ints, Marks, Times
 from connectors.cassandra.pages import Cells, decode_column
@@ -21,10 +19,10 @@ _TIMEUUID: Final = CqlType("timeuuid")
 _FIELD_NUMBER: Final = CqlType("smallint")
 
 
-def struct_of(arrays: Sequence[pa.Array], schema: Schema, null: Any = None) -> pa.StructArray:
-    """Columns as one array of a struct's schema. `null`: where it is null, if anywhere."""
+def struct_of(arrays: Sequence[pa.Array], kind: pa.StructType, null: Any = None) -> pa.StructArray:
+    """Columns as one array of structs. `null`: where it is null, if anywhere."""
     mask = pa.array(null) if null is not None and null.any() else None
-    return pa.StructArray.from_arrays(list(arrays), fields=list(arrow_type(schema)), mask=mask)
+    return pa.StructArray.from_arrays(list(arrays), fields=list(kind), mask=mask)
 
 
 def spread(array: pa.Array, rows: Ints, count: int) -> pa.Array:
@@ -49,33 +47,33 @@ def nullable(numbers: Any, none: int) -> pa.Array:
     return pa.array(numbers, mask=mask if mask.any() else None)
 
 
-def mark_column(marks: Marks, schema: Schema, count: int, *, has_ttl: bool) -> pa.Array:
+def mark_column(marks: Marks, kind: pa.StructType, count: int, *, has_ttl: bool) -> pa.Array:
     """Livenesses, or deletions, which have no time to live."""
     if not len(marks.rows):
-        return pa.nulls(count, arrow_type(schema))
+        return pa.nulls(count, kind)
     writetimes, ttls, locals_s = times_columns(marks.times)
     arrays = [writetimes, ttls, locals_s] if has_ttl else [writetimes, locals_s]
-    return spread(struct_of(arrays, schema), marks.rows, count)
+    return spread(struct_of(arrays, kind), marks.rows, count)
 
 
-def change_column(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str, count: int) -> pa.Array:
-    """The changes of a column of this type in `count` events; `schema`: of one change.
+def change_column(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str, count: int) -> pa.Array:
+    """The changes of a column of this type in `count` events; `kind`: the Arrow type of one change.
 
     SchemaError names the column; UnknownFieldError: a field that was added since the schema was read.
     """
     if not len(changes.rows):
-        return pa.nulls(count, arrow_type(schema))
+        return pa.nulls(count, kind)
     if not cql.is_multicell:
-        return _cell_column(changes, cql, schema, name, count)
+        return _cell_column(changes, cql, kind, name, count)
     cleared = nullable(changes.cleared_us, NONE)
     if cql.name == "udt":
-        members = [cleared, _fields(changes, cql, schema, name)]
+        members = [cleared, _fields(changes, cql, kind, name)]
     else:
-        members = [cleared, *_elements(changes, cql, schema, name)]
-    return spread(struct_of(members, schema), changes.rows, count)
+        members = [cleared, *_elements(changes, cql, kind, name)]
+    return spread(struct_of(members, kind), changes.rows, count)
 
 
-def _cell_column(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str, count: int) -> pa.Array:
+def _cell_column(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str, count: int) -> pa.Array:
     """Value, times, and whether it was removed."""
     rows, values, times, null = changes.rows, changes.values, changes.times, None
     if len(rows) != count:
@@ -89,7 +87,7 @@ def _cell_column(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str
             _among(times.locals_s, rows, count, NONE),
         )
     arrays = [decode_column(values, cql, name), *times_columns(times), pa.array(values.sizes < 0)]
-    return struct_of(arrays, schema, null)
+    return struct_of(arrays, kind, null)
 
 
 def _among(numbers: Any, rows: Ints, count: int, fill: int) -> Any:
@@ -98,7 +96,7 @@ def _among(numbers: Any, rows: Ints, count: int, fill: int) -> Any:
     return spread_out
 
 
-def _elements(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str) -> list[pa.Array]:
+def _elements(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str) -> list[pa.Array]:
     """The elements that were set, and those that were removed."""
     path_type = _TIMEUUID if cql.name == "list" else cql.parameters[0]
     is_removed = changes.values.sizes < 0
@@ -109,24 +107,21 @@ def _elements(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str) -
     writetimes, _, locals_s = times_columns(changes.times.take(gone))
     removed = [decode_column(changes.paths.take(gone), path_type, name), writetimes, locals_s]
     return [
-        _lists(changes.ends, ~is_removed, written, schema.field("set")),
-        _lists(changes.ends, is_removed, removed, schema.field("removed")),
+        _lists(changes.ends, ~is_removed, written, kind.field("set").type),
+        _lists(changes.ends, is_removed, removed, kind.field("removed").type),
     ]
 
 
-def _lists(ends: Ints, is_member: Any, members: Sequence[pa.Array], schema: Schema | None) -> pa.ListArray:
-    assert schema is not None
-    assert schema.items is not None
+def _lists(ends: Ints, is_member: Any, members: Sequence[pa.Array], kind: pa.ListType) -> pa.ListArray:
     counted = np.zeros(len(is_member) + 1, np.int32)
     np.cumsum(is_member, out=counted[1:])
     offsets = pa.array(np.append(np.int32(0), counted[ends]))
-    return pa.ListArray.from_arrays(offsets, struct_of(members, schema.items), type=arrow_type(schema))
+    return pa.ListArray.from_arrays(offsets, struct_of(members, kind.value_type), type=kind)
 
 
-def _fields(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str) -> pa.Array:
+def _fields(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str) -> pa.Array:
     """The fields of a user-defined type, each like a column."""
-    fields = schema.field("fields")
-    assert fields is not None
+    fields = kind.field("fields").type
     numbers = decode_column(changes.paths, _FIELD_NUMBER, name)
     if numbers.null_count:
         raise SchemaError("a field has no number", field=name)
@@ -138,8 +133,8 @@ def _fields(changes: ColumnChanges, cql: CqlType, schema: Schema, name: str) -> 
         )
     of_change = np.repeat(np.arange(count), np.diff(changes.ends, prepend=0))
     arrays = []
-    for number, (field, parameter) in enumerate(zip(fields.fields, cql.parameters, strict=True)):
+    for number, (field, parameter) in enumerate(zip(fields, cql.parameters, strict=True)):
         own = np.flatnonzero(places == number)
         of_field = replace(changes, rows=of_change[own], values=changes.values.take(own), times=changes.times.take(own))
-        arrays.append(_cell_column(of_field, parameter, field.schema, f"{name}.{field.name}", count))
+        arrays.append(_cell_column(of_field, parameter, field.type, f"{name}.{field.name}", count))
     return struct_of(arrays, fields)

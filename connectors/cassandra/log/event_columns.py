@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from connect.api.records import Column
 from connect.api.schema import Schema
 from connectors.cassandra.log.change_columns import change_column, mark_column, spread, struct_of
 from connectors.cassandra.log.event_arrays import OF_NO_ROW, OPERATIONS, EventArrays, cells_of
-from connectors.cassandra.log.event_schema import DELETION, LIVENESS, SOURCE
 from connectors.cassandra.log.mutation import Clustering
 from connectors.cassandra.pages import decode_column
 from connectors.cassandra.tables import Table, TableColumn
@@ -29,7 +29,7 @@ class Node:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EventShape:
     """A table and the schemas of its events."""
 
@@ -37,11 +37,19 @@ class EventShape:
     key: Schema
     value: Schema
 
-    def part(self, name: str) -> Schema:
-        """The schema of a member of the value."""
-        found = self.value.field(name)
-        assert found is not None
-        return found
+    @cached_property
+    def key_type(self) -> pa.StructType:
+        """The Arrow type of the key."""
+        return arrow_type(self.key)
+
+    @cached_property
+    def value_type(self) -> pa.StructType:
+        """The Arrow type of the value."""
+        return arrow_type(self.value)
+
+    def part(self, name: str) -> pa.DataType:
+        """The Arrow type of a member of the value."""
+        return self.value_type.field(name).type
 
 
 _IS_OF_NO_ROW = np.array([operation in OF_NO_ROW for operation in OPERATIONS])
@@ -60,33 +68,33 @@ def event_columns(events: EventArrays, shape: EventShape, node: Node) -> tuple[C
         pa.array(events.writetimes_us),
         struct_of([*keys, *clustering], shape.part("key")),
         _columns(events, shape),
-        mark_column(events.livenesses, LIVENESS, count, has_ttl=True),
-        mark_column(events.deletions, DELETION, count, has_ttl=False),
+        mark_column(events.livenesses, shape.part("liveness"), count, has_ttl=True),
+        mark_column(events.deletions, shape.part("deletion"), count, has_ttl=False),
         _ranges(events, shape),
         events.ids,
-        _sources(events, table, node),
+        _sources(events, shape, node),
     ]
-    key_column = Column.from_arrow(struct_of(keys, shape.key), shape.key)
-    return key_column, Column.from_arrow(struct_of(arrays, shape.value), shape.value)
+    key_column = Column.from_arrow(struct_of(keys, shape.key_type), shape.key)
+    return key_column, Column.from_arrow(struct_of(arrays, shape.value_type), shape.value)
 
 
 def _columns(events: EventArrays, shape: EventShape) -> pa.Array:
-    schema, count = shape.part("columns"), len(events)
+    kind, count = shape.part("columns"), len(events)
     if not events.columns:
         # Arrow takes the number of rows from the columns, of which there are none.
         return pa.array([{}] * count, pa.struct([]))
     columns = (*shape.table.static, *shape.table.regular)
     arrays = [
-        change_column(changes, column.type, field.schema, column.name, count)
-        for changes, column, field in zip(events.columns, columns, schema.fields, strict=True)
+        change_column(changes, column.type, field.type, column.name, count)
+        for changes, column, field in zip(events.columns, columns, kind, strict=True)
     ]
-    return struct_of(arrays, schema, _IS_OF_NO_ROW[events.operations])
+    return struct_of(arrays, kind, _IS_OF_NO_ROW[events.operations])
 
 
 def _ranges(events: EventArrays, shape: EventShape) -> pa.Array:
-    schema, count = shape.part("range"), len(events)
+    kind, count = shape.part("range"), len(events)
     if not events.ranges:
-        return pa.nulls(count, arrow_type(schema))
+        return pa.nulls(count, kind)
     clustering = shape.table.clustering
     sides: list[list[tuple[Clustering, bool]]] = [[], []]
     for _, start, end in events.ranges:
@@ -97,12 +105,10 @@ def _ranges(events: EventArrays, shape: EventShape) -> pa.Array:
             side.append(found)
     arrays: list[pa.Array] = []
     for side, name in zip(sides, ("start", "end"), strict=True):
-        bound = schema.field(name)
-        assert bound is not None
         rows = [i for i, (prefix, _) in enumerate(side) if prefix]
-        values = struct_of(_prefixes([side[i][0] for i in rows], clustering), bound)
+        values = struct_of(_prefixes([side[i][0] for i in rows], clustering), kind.field(name).type)
         arrays += [spread(values, _ints(rows), len(side)), pa.array([inclusive for _, inclusive in side], pa.bool_())]
-    return spread(struct_of(arrays, schema), _ints([row for row, _, _ in events.ranges]), count)
+    return spread(struct_of(arrays, kind), _ints([row for row, _, _ in events.ranges]), count)
 
 
 def _prefixes(prefixes: Sequence[Clustering], columns: Sequence[TableColumn]) -> list[pa.Array]:
@@ -117,10 +123,10 @@ def _ints(numbers: Sequence[int]) -> Any:
     return np.array(numbers, np.int64)
 
 
-def _sources(events: EventArrays, table: Table, node: Node) -> pa.Array:
-    texts = (node.cluster, node.datacenter, node.id, str(table.id))
+def _sources(events: EventArrays, shape: EventShape, node: Node) -> pa.Array:
+    texts = (node.cluster, node.datacenter, node.id, str(shape.table.id))
     repeated = [pa.repeat(pa.scalar(text), len(events)) for text in texts]
-    return struct_of([*repeated, pa.array(events.segments), pa.array(events.positions)], SOURCE)
+    return struct_of([*repeated, pa.array(events.segments), pa.array(events.positions)], shape.part("source"))
 
 
 def _runs_backwards(columns: Sequence[TableColumn], start: Clustering, end: Clustering) -> bool:

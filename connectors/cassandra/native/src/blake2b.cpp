@@ -1,6 +1,7 @@
 #include "blake2b.h"
 
 #include <cstring>
+#include <utility>
 
 namespace native {
 namespace {
@@ -28,6 +29,25 @@ inline void mix(uint64_t* v, int a, int b, int c, int d, uint64_t x, uint64_t y)
   v[b] = turned(v[b] ^ v[c], 63);
 }
 
+template <size_t round>
+inline void mix_all(uint64_t* v, const uint64_t* m) {
+  constexpr const uint8_t* s = kOrder[round % 10];
+  mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
+  mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
+  mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
+  mix(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
+  mix(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
+  mix(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
+  mix(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
+  mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
+}
+
+// Each round by itself, so that its order is known where it is compiled.
+template <size_t... rounds>
+inline void mix_rounds(uint64_t* v, const uint64_t* m, std::index_sequence<rounds...>) {
+  (mix_all<rounds>(v, m), ...);
+}
+
 // `counted`: the bytes up to the end of this block.
 void compress(uint64_t* state, const uint8_t* block, uint64_t counted, bool is_last) {
   uint64_t m[16], v[16];
@@ -36,17 +56,7 @@ void compress(uint64_t* state, const uint8_t* block, uint64_t counted, bool is_l
   std::memcpy(v + 8, kStart, sizeof kStart);
   v[12] ^= counted;
   if (is_last) v[14] = ~v[14];
-  for (int round = 0; round < 12; ++round) {
-    const uint8_t* s = kOrder[round % 10];
-    mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
-    mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
-    mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
-    mix(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
-    mix(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
-    mix(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
-    mix(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
-    mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
-  }
+  mix_rounds(v, m, std::make_index_sequence<12>{});
   for (int i = 0; i < 8; ++i) state[i] ^= v[i] ^ v[i + 8];
 }
 

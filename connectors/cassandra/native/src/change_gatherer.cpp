@@ -11,7 +11,7 @@ namespace {
 
 // The places of operations in log/event_arrays.py.
 enum Op : uint8_t { kInsert, kUpdate, kDelete, kStatic, kPartitionDelete };
-constexpr const char* kNames[] = {"insert", "update", "delete", "static", "partition"};
+constexpr std::string_view kNames[] = {"insert", "update", "delete", "static", "partition"};
 
 Op operation(const Row& row) {
   if (row.is_static) return kStatic;
@@ -44,15 +44,22 @@ void push_mark(Buffer<int64_t>* rows, Times* times, int64_t event, const Written
 
 }  // namespace
 
+template <int bytes>
+void ChangeGatherer::number(uint64_t value) {
+  described_.reserve(bytes);
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) described_.push_reserved(static_cast<uint8_t>(value >> shift));
+}
+
 void ChangeGatherer::add(const Mutation& mutation, int64_t frame) {
   for (const Update& update : mutation.updates) {
     Gathered& gathered = update.table->gathered;
-    described_.assign(update.table->id.begin(), update.table->id.end());
+    described_.set_end(described_.data());
+    described_.append(update.table->id.data(), kIdBytes);
     sized(update.key);
     start_ = described_.size();
     if (update.deletion.writetime != kNone) {
       text(kNames[kPartitionDelete]);
-      number(static_cast<uint64_t>(update.deletion.writetime), 8);
+      number<8>(static_cast<uint64_t>(update.deletion.writetime));
       push_mark(&gathered.deleted, &gathered.deleted_times, static_cast<int64_t>(gathered.events()), update.deletion);
       for (Slices& column : gathered.clusterings) column.push({});
       add_event(mutation, update, frame, kPartitionDelete, update.deletion.writetime);
@@ -110,7 +117,7 @@ void ChangeGatherer::add_event(const Mutation& mutation, const Update& update, i
     gathered.ids.push_reserved(static_cast<uint8_t>(kDigits[byte >> 4]));
     gathered.ids.push_reserved(static_cast<uint8_t>(kDigits[byte & 15]));
   }
-  described_.resize(start_);
+  described_.set_end(described_.data() + start_);
 }
 
 void ChangeGatherer::describe_row(const Mutation& mutation, const Update& update, const Row& row, uint8_t op) {
@@ -119,12 +126,12 @@ void ChangeGatherer::describe_row(const Mutation& mutation, const Update& update
   if (!row.is_static) describe_clustering(mutation, row, table.clustering.size());
   if (row.liveness.writetime != kNone) {
     text("live");
-    number(static_cast<uint64_t>(row.liveness.writetime), 8);
-    number(row.liveness.ttl == kNoTtl ? 0 : static_cast<uint32_t>(row.liveness.ttl), 4);
+    number<8>(static_cast<uint64_t>(row.liveness.writetime));
+    number<4>(row.liveness.ttl == kNoTtl ? 0 : static_cast<uint32_t>(row.liveness.ttl));
   }
   if (row.deletion.writetime != kNone) {
     text("deleted");
-    number(static_cast<uint64_t>(row.deletion.writetime), 8);
+    number<8>(static_cast<uint64_t>(row.deletion.writetime));
   }
   // By the names of the columns, which the header has in another order where it has collections.
   const Header& header = row.is_static ? *update.static_header : *update.header;
@@ -144,8 +151,8 @@ void ChangeGatherer::describe_cells(const Mutation& mutation, const Change& chan
     describe_cell(mutation.cells[change.cells_begin]);
     return;
   }
-  number(change.cleared == kNone ? 0 : 8, 4);
-  if (change.cleared != kNone) number(static_cast<uint64_t>(change.cleared), 8);
+  number<4>(change.cleared == kNone ? 0 : 8);
+  if (change.cleared != kNone) number<8>(static_cast<uint64_t>(change.cleared));
   order_.resize(change.cells_end - change.cells_begin);
   std::iota(order_.begin(), order_.end(), change.cells_begin);
   std::stable_sort(order_.begin(), order_.end(), [&](size_t one, size_t other) {
@@ -161,8 +168,8 @@ void ChangeGatherer::describe_cells(const Mutation& mutation, const Change& chan
 }
 
 void ChangeGatherer::describe_cell(const Cell& cell) {
-  number(static_cast<uint64_t>(cell.written.writetime), 8);
-  number(cell.written.ttl == kNoTtl ? 0 : static_cast<uint32_t>(cell.written.ttl), 4);
+  number<8>(static_cast<uint64_t>(cell.written.writetime));
+  number<4>(cell.written.ttl == kNoTtl ? 0 : static_cast<uint32_t>(cell.written.ttl));
   text(cell.value.size < 0 ? "-" : "+");
   if (cell.value.size >= 0) sized(cell.value);
 }
@@ -175,21 +182,15 @@ void ChangeGatherer::describe_clustering(const Mutation& mutation, const Row& ro
   }
 }
 
-void ChangeGatherer::text(const char* ascii) {
-  described_.insert(described_.end(), ascii, ascii + std::strlen(ascii));
-}
-
-void ChangeGatherer::number(uint64_t value, int bytes) {
-  uint8_t big_endian[sizeof value];
-  for (int i = 0; i < 8; ++i) big_endian[i] = static_cast<uint8_t>(value >> (56 - 8 * i));
-  described_.insert(described_.end(), big_endian + sizeof value - bytes, big_endian + sizeof value);
+void ChangeGatherer::text(std::string_view ascii) {
+  described_.append(reinterpret_cast<const uint8_t*>(ascii.data()), ascii.size());
 }
 
 void ChangeGatherer::sized(const Slice& slice) { sized(data_ + slice.start, static_cast<size_t>(slice.size)); }
 
 void ChangeGatherer::sized(const uint8_t* bytes, size_t size) {
-  number(size, 4);
-  described_.insert(described_.end(), bytes, bytes + size);
+  number<4>(size);
+  described_.append(bytes, size);
 }
 
 }  // namespace native

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "mutation.h"
@@ -25,13 +26,14 @@ class ChangeGatherer {
   void describe_clustering(const Mutation& mutation, const Row& row, size_t columns);
   void add_event(const Mutation& mutation, const Update& update, int64_t frame, uint8_t op, int64_t writetime);
 
-  void text(const char* ascii);
-  void number(uint64_t value, int bytes);
+  void text(std::string_view ascii);
+  template <int bytes>
+  void number(uint64_t value);
   void sized(const Slice& slice);
   void sized(const uint8_t* bytes, size_t size);
 
   const uint8_t* data_;
-  std::vector<uint8_t> described_;
+  Buffer<uint8_t> described_;
   size_t start_ = 0;  // Bytes of it that tell the partition, which all of its events begin with.
   std::vector<size_t> order_, places_;
 };
