@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
+from uuid import UUID
 
 from connect.api.errors import SchemaError
 from connectors.cassandra.cql_types import UserTypes, parse_type, user_types_of
@@ -30,8 +31,9 @@ class Rows(Protocol):
 class Schemas:
     """The tables that could be understood, by id, and what is wrong with the others."""
 
-    def __init__(self, tables: Iterable[Table], broken: Mapping[str, str]) -> None:
+    def __init__(self, tables: Iterable[Table], broken: Mapping[str, str], broken_ids: Iterable[UUID] = ()) -> None:
         self.tables = {table.id: table for table in tables}
+        self.broken_ids = frozenset(broken_ids)
         self.broken = dict(broken)
         """Reasons by `keyspace.table`."""
 
@@ -53,14 +55,15 @@ def read_schemas(database: Rows) -> Schemas:
     for keyspace, name, fields, texts in database.rows(_TYPES, doing=doing):
         types[keyspace][name] = (tuple(fields), tuple(texts))
     user_types = {keyspace: user_types_of(keyspace, found) for keyspace, found in types.items()}
-    tables, broken = [], {}
+    tables, broken, broken_ids = [], {}, []
     for keyspace, name, table_id, cdc in database.rows(_TABLES, doing=doing):
         bare = Table(table_id, keyspace, name, (), cdc=bool(cdc))
         try:
             tables.append(_filled(bare, columns[keyspace, name], dropped[keyspace, name], user_types.get(keyspace, {})))
         except SchemaError as error:
             broken[bare.title] = str(error)
-    return Schemas(tables, broken)
+            broken_ids.append(table_id)
+    return Schemas(tables, broken, broken_ids)
 
 
 def _filled(

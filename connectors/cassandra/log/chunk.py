@@ -84,7 +84,7 @@ def _updates(frames: Frames, number: int, watched: Watched, keep: Keep) -> list[
     except RetriableError:
         raise
     except (ConnectError, ValueError, IndexError) as error:
-        keep(f"The mutation before position {position} cannot be read: {error}")
+        keep(f"The mutation of {watched.named(frames.body(number))} before position {position} cannot be read: {error}")
         return []
     return [Located(update, frames.segment, position) for update in updates]
 

@@ -37,7 +37,7 @@ class Watched:
         self._said: set[str] = set()
         self._unknown: set[bytes] = set()
         self.unknown_mutations = 0
-        """Mutations that were skipped, as their table is not known any more."""
+        """Mutations that were skipped, as their table is not known any more, or has a type that is not known."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -51,6 +51,7 @@ class Watched:
             (watched.shape.table for watched in self.tables.values()),
             (table_id for table_id in schemas.tables if table_id not in self.tables),
         )
+        self._broken = {table_id.bytes for table_id in schemas.broken_ids}
         for name, why in schemas.broken.items():
             self._say(f"Changes of table {name} cannot be read: {why}")
 
@@ -62,7 +63,7 @@ class Watched:
         # Most mutations of a node are of one table: those of the others are left out at their first bytes.
         if body[0] == 1 and body[1:17] in self._others:
             return []
-        if body[1:17] in self._unknown:
+        if body[1:17] in self._unknown or body[1:17] in self._broken:
             self.unknown_mutations += 1
             return []
         try:
@@ -77,6 +78,11 @@ class Watched:
             self._unknown.add(error.table_id.bytes)
             self._say(f"{error} Its changes are left out.")
             return []
+
+    def named(self, body: bytes) -> str:
+        """The table of a mutation, its first one, by what can be read of the bytes."""
+        found = {table.id.bytes: table.title for table in self._tables.values()}
+        return found.get(body[1:17], "a table that is not known")
 
     def _updates(self, body: bytes, version: int) -> list[PartitionUpdate]:
         decoder = self._decoders.get(version)

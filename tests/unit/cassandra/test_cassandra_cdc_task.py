@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-from cdc_fixtures import segment_bytes, tables, updates
+from cdc_fixtures import all_frames, segment_bytes, table, tables, updates
+from segment_writer import segment
 
 from connect.api.deadline import Deadline
 from connect.api.records import Batch
@@ -151,6 +153,29 @@ def test_a_segment_without_changes_of_watched_tables_is_let_go_and_makes_no_topi
     assert [(batch.topic, len(batch)) for batch in batches] == [("ks.bench", 0)] * 2
     task.stored([batch.position for batch in batches if batch.position is not None])
     assert list(folder.iterdir()) == []
+
+
+def test_a_mutation_that_cannot_be_read_is_named_and_its_segment_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    raw = tmp_path / "cdc_raw"
+    raw.mkdir()
+    wanted = table("simple").id.bytes
+    good = [frame.body for frame in all_frames(segment_bytes("plain")) if frame.body[1:17] == wanted]
+    data = segment([[good[0], good[1][:-3], good[2]]], segment_id=IDS["plain"], version=7)
+    (raw / f"CommitLog-7-{IDS['plain']}.log").write_bytes(data)
+    (raw / f"CommitLog-7-{IDS['plain']}_cdc.idx").write_text("1\nCOMPLETED")
+    task, _ = opened(raw, OffsetStore())
+    with caplog.at_level(logging.ERROR):
+        batches = polled(task, "plain")
+    ends = [frame.end for frame in all_frames(data)]
+    assert {position for _, position in changes(batches)} == {ends[0], ends[2]}
+    assert f"Segment {raw}/CommitLog-7-{IDS['plain']}.log is damaged" in caplog.text
+    assert f"The mutation of ks.simple before position {ends[1]} cannot be read: The bytes end at" in caplog.text
+    task.stored([batch.position for batch in batches if batch.position is not None])
+    assert list(raw.iterdir()) == []
+    assert (tmp_path / "cdc_raw_damaged" / f"CommitLog-7-{IDS['plain']}.log").read_bytes() == data
+    task.close()
 
 
 def test_a_poll_returns_by_its_deadline_and_closing_twice_is_harmless(tmp_path: Path) -> None:

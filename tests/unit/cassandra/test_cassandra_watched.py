@@ -71,6 +71,20 @@ def test_a_table_that_is_gone_is_counted_and_said_once(caplog: pytest.LogCapture
     assert caplog.text.count(f"Table {table('simple').id} is not known") == 1
 
 
+def test_changes_of_a_table_with_a_type_that_is_not_known_are_counted_and_the_type_named_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = table("simple")
+    why = "The CQL type 'odd' names 'odd', which is not known in its keyspace."
+    others = [found for found in tables().values() if found is not broken]
+    with caplog.at_level(logging.ERROR):
+        seen = Watched(lambda: Schemas(others, {"ks.simple": why}, [broken.id]), (), "p.")
+        assert count(seen, bodies("simple")) == 0
+    assert seen.unknown_mutations == len(bodies("simple"))
+    assert caplog.text.count(f"Changes of table ks.simple cannot be read: {why}") == 1
+    assert "was dropped" not in caplog.text
+
+
 def test_a_column_added_since_the_schema_was_read_is_found_and_one_never_found_is_an_error() -> None:
     old = replace(table("simple"), regular=())
     assert count(watched([old], tables().values()), bodies("simple")) == len(bodies("simple"))
@@ -109,6 +123,7 @@ def test_tables_are_read_with_their_types_and_a_broken_one_is_named() -> None:
     assert schemas.broken == {
         "ks.bad": "The CQL type 'missing_type' names 'missing_type', which is not known in its keyspace."
     }
+    assert schemas.broken_ids == {table("t").id}
     good = schemas.tables[number]
     assert [column.name for column in good.columns] == ["p", "q", "c", "s", "v"]
     assert good.clustering[0].descending
