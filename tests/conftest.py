@@ -38,6 +38,7 @@ _INTEGRATION = Path(__file__).parent / "integration"
 _QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")
 _LONG = (
     "test_cassandra_restore",
+    "test_cassandra_source",
     "test_backfill_spark",
     "test_conformance",
     "test_poc_sinks",

@@ -5,21 +5,17 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+import re
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 _TOGETHER = {
-    "cassandra": (
-        "test_cassandra_restore", "test_cassandra_sink", "test_cassandra_agent_faults", "test_cassandra_contract",
-        "test_cassandra_source", "test_cassandra_agent", "test_cassandra_bulk", "test_cassandra_handover",
-        "test_cassandra_incremental",
-    ),
-    "spark": ("test_backfill_spark", "test_spark_data_source", "test_spark_kafka_sink"),
-}  # fmt: skip
-"""What is shared -> the files. A node takes 15 s of a core to start, a JVM of Spark 10."""
-_SCOPES = {stem: scope for scope, stems in _TOGETHER.items() for stem in stems}
+    "cassandra, log": re.compile(r".*/integration/cassandra/test_cassandra_(agent|handover|restore)"),
+    "cassandra, tables": re.compile(r".*/integration/cassandra/test_cassandra_(?!access|dedup)"),
+    "spark": re.compile(r".*/test_(backfill_spark|spark_data_source|spark_kafka_sink)"),
+}
+"""What is shared -> the files; the first that fits counts. A node takes 15 s of a core to start, a JVM of Spark 10."""
 
 
 class ByService(LoadScopeScheduling):
@@ -27,7 +23,7 @@ class ByService(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return _SCOPES.get(PurePath(file).stem, file)
+        return next((scope for scope, files in _TOGETHER.items() if files.match(file)), file)
 
 
 @pytest.hookimpl(optionalhook=True)
