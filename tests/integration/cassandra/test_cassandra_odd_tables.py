@@ -40,6 +40,25 @@ def _uuid(number: int) -> bytes:
     return UUID(fields=(number, 0, 0x1000, 0x80, 0, 0)).bytes
 
 
+@pytest.mark.parametrize("times", ["false", "true"])
+def test_counters_are_read_as_what_they_count(cassandra_node: Node, unique: str, times: str) -> None:
+    node = cassandra_node
+    node.keyspace(unique)
+    node.run(
+        "CREATE TABLE t (k int, c int, total counter static, n counter, PRIMARY KEY (k, c))",
+        *(f"UPDATE t SET n = n + {i} WHERE k = {i % 2} AND c = {i}" for i in range(8)),
+        *("UPDATE t SET n = n - 3, total = total + 5 WHERE k = 1 AND c = 7" for _ in range(2)),
+    )
+    source = CassandraSourceConnector(
+        CassandraSourceConfig.parse({**node.contact, "keyspace": unique, "write.times": times})
+    )
+    (task,) = (source.task(share) for share in source.task_configs(1))
+    rows = [row for batch in batches(task, OffsetStore()) for row in batch.values.rows()]
+    found = {(row["k"], row["c"]): (row["n"], row["total"]) for row in rows}
+    expected = {(i % 2, i): (i, 10 if i % 2 else None) for i in range(8)}
+    assert found == {**expected, (1, 7): (1, 10)}
+
+
 def test_a_table_whose_values_have_no_form_is_named_and_the_others_are_read(cassandra_node: Node, unique: str) -> None:
     node = cassandra_node
     node.keyspace(unique)
