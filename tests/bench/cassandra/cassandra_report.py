@@ -22,11 +22,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from connect.services import KafkaService
 from connect.services.cassandra import CassandraEndpoint, CassandraService
-from tests.bench.measure import Figure
+from tests.bench.measure import RUNS, Figure
 from tests.bench.throughput import new_topic, run
 
 ROWS, PER_PARTITION = 200_000, 10
-WARM_UP_SCANS = 3
 STEADY_PER_S, STEADY_S, WARM_UP_S = 500, 10.0, 4.0
 TARGETS = {
     "rows/s of a task": 150_000.0, "cpu us per row": 7.0, "events/s to the topic": 100_000.0, "p50 ms": 150.0,
@@ -63,12 +62,13 @@ def cassandra_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[E
         events = _agent(kafka, endpoint, keyspace, ROWS)
         say(f"agent: {events.rows_per_s:,.0f} events/s")
         where = {"host": endpoint.host, "port": str(endpoint.port), "table": f"{keyspace}.orders"}
-        # A node that has just started reads at a third of its speed, until Java has compiled what reads.
-        for _ in range(WARM_UP_SCANS):
-            run("driver_scan", {**where, "partition_key": "customer"})
-        rows = _source(kafka, endpoint, keyspace)
-        say(f"source: {rows.rows_per_s:,.0f} rows/s")
-        scan = run("driver_scan", {**where, "partition_key": "customer"})
+        # In turn, and the fastest of each counts: a node reads at half of its speed until Java has compiled what reads.
+        scans, sources = [], []
+        for number in range(RUNS):
+            scans.append(run("driver_scan", {**where, "partition_key": "customer"}))
+            sources.append(_source(kafka, endpoint, keyspace, number))
+        scan, rows = (max(figures, key=lambda figure: figure.rows_per_s) for figures in (scans, sources))
+        say(f"source: {rows.rows_per_s:,.0f} rows/s; the driver's scan: {scan.rows_per_s:,.0f}")
         p50_ms, p99_ms = _latency(kafka, endpoint, keyspace, session)
         cluster.shutdown()
     found = {
@@ -131,11 +131,11 @@ def _agent_settings(endpoint: CassandraEndpoint, keyspace: str, prefix: str = "l
     )  # fmt: skip
 
 
-def _source(kafka: KafkaService, endpoint: CassandraEndpoint, keyspace: str) -> Figure:
+def _source(kafka: KafkaService, endpoint: CassandraEndpoint, keyspace: str, number: int) -> Figure:
     connector = {
-        "name": f"source-{keyspace}", "connector.class": "connect.cassandra.CassandraSourceConnector",
-        "contact.points": endpoint.host, "port": str(endpoint.port), "keyspace": keyspace, "topic.prefix": "rows.",
-        "consistency.level": "ONE", "table.splits": "12",
+        "name": f"source-{keyspace}-{number}", "connector.class": "connect.cassandra.CassandraSourceConnector",
+        "contact.points": endpoint.host, "port": str(endpoint.port), "keyspace": keyspace,
+        "topic.prefix": f"rows-{number}.", "consistency.level": "ONE", "table.splits": "12",
     }  # fmt: skip
     return run("source_to_kafka", {**_job(kafka), "rows": str(ROWS), "connector": json.dumps(connector)})
 
