@@ -1,20 +1,118 @@
-"""Checks a configuration against the database: reach, tables, keys, rights."""
+"""Checks a configuration against the database: reach, and of the tables that are there rights and keys."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
+import sqlalchemy as sa
+
+from connect.api.config import parse_list
 from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connectors.jdbc.engine import CONNECT_S, REACH_S, reach
 from connectors.jdbc.sink.config import JdbcSinkConfig
-from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.database import DeniedError, TargetDatabase
+from connectors.jdbc.sink.dialect import quoted
+from connectors.jdbc.sink.targets import Target, Targets, table_name
+from connectors.jdbc.sink.writer import dialect_of
+from connectors.jdbc.tables import TableName
+
+_MARKS = {"postgresql": '"', "mysql": "`", "mariadb": "`"}
+"""What quotes a name, of databases that have rights."""
+_MAY_CREATE = "SELECT has_schema_privilege(coalesce(:schema, current_schema()), 'CREATE')"
 
 
 def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
-    """ConfigError with every problem found."""
+    """ConfigError with every problem found; what waits for a table that is not there, when there is none."""
     database = TargetDatabase(config, connect_timeout_s=CONNECT_S)
     try:
         reach(database, config, deadline.sooner(REACH_S))
+        database.close()
+        notes: list[str] = []
+        found = list(_problems(config, database, notes))
     finally:
         database.close()
-    return ()
+    if found:
+        raise ConfigError(found)
+    return notes
+
+
+def _problems(config: JdbcSinkConfig, database: TargetDatabase, notes: list[str]) -> Iterator[ConfigProblem]:
+    targets = Targets(config, database, dialect_of(config, database))
+    topics = parse_list(config.originals.get("topics", ""))
+    assert isinstance(topics, tuple)
+    for topic in topics:
+        name = table_name(config, topic, database.dialect_name)
+        try:
+            target = targets.find(topic)
+        except ConnectError as error:
+            yield ConfigProblem(error.key or "table.name.format", str(error))
+            continue
+        if target is not None:
+            yield from _key_problems(config, database, target)
+            yield from _missing_rights(config, database, target)
+        elif not config.auto_create:
+            notes.append(f"There is no table {name.full} for topic {topic}; tasks fail until it is there.")
+        elif not _may_create(database, name):
+            yield ConfigProblem(
+                "auto.create", f"The user may not create table {name.full}: GRANT CREATE ON its schema."
+            )
+
+
+def _key_problems(config: JdbcSinkConfig, database: TargetDatabase, target: Target) -> Iterator[ConfigProblem]:
+    if config.insert_mode != "upsert" or not config.key_columns or database.dialect_name in {"mysql", "mariadb"}:
+        return
+    columns = [target.column(name) for name in config.key_columns]
+    keys = frozenset(column.name for column in columns if column is not None)
+    if len(keys) == len(columns) and keys not in target.unique:
+        yield ConfigProblem(
+            "pk.fields",
+            f"insert.mode=upsert finds rows by a primary key or unique index of exactly {', '.join(sorted(keys))}, and "
+            f"table {target.name.full} has none: add one.",
+        )
+
+
+def _missing_rights(config: JdbcSinkConfig, database: TargetDatabase, target: Target) -> Iterator[ConfigProblem]:
+    mark = _MARKS.get(database.dialect_name)
+    if mark is None:
+        return
+    table, column = quoted(mark, *target.name), quoted(mark, next(iter(target.columns)))
+    asked = {
+        "INSERT": (config.insert_mode != "update", f"INSERT INTO {table} ({column}) VALUES (DEFAULT)"),  # noqa: S608 - quoted
+        "SELECT, UPDATE": (config.is_keyed, f"UPDATE {table} SET {column} = {column} WHERE 1 = 0"),  # noqa: S608 - quoted
+        "SELECT, DELETE": (config.delete_enabled, f"DELETE FROM {table} WHERE {column} = {column} AND 1 = 0"),  # noqa: S608 - quoted
+    }
+    for rights, (is_needed, statement) in asked.items():
+        if is_needed and not _may(database, statement):
+            user = _user(database)
+            yield ConfigProblem(
+                "connection.user",
+                f"The user lacks a right on table {target.name.full}: GRANT {rights} ON {table} TO {user};",
+            )
+
+
+def _may(database: TargetDatabase, statement: str) -> bool:
+    """Whether a statement is allowed, which its plan needs as well."""
+    with suppress(ConnectError):
+        try:
+            database.change([f"EXPLAIN {statement}"], "asking for the user's rights")
+        except DeniedError:
+            return False
+    return True
+
+
+def _user(database: TargetDatabase) -> str:
+    with database.transaction("asking for the user's name") as connection:
+        name = str(connection.execute(sa.select(sa.func.current_user())).scalar())
+    if database.dialect_name == "postgresql":
+        return quoted('"', name)
+    user, _, host = name.rpartition("@")
+    return f"{quoted(chr(39), user)}@{quoted(chr(39), host)}"
+
+
+def _may_create(database: TargetDatabase, name: TableName) -> bool:
+    if database.dialect_name != "postgresql":
+        return True  # the others do not tell
+    with database.transaction("asking for the user's rights") as connection:
+        return bool(connection.execute(sa.text(_MAY_CREATE), {"schema": name.schema}).scalar())

@@ -25,6 +25,10 @@ _GRANT_FIX = (
 _TABLE_FIX = "Check the table and its columns."
 
 
+class DeniedError(ConnectError):
+    """The user lacks a right."""
+
+
 class TargetDatabase:
     """One connection, opened when it is first used. Owned by the task thread."""
 
@@ -126,7 +130,9 @@ class TargetDatabase:
             original = original_of(error)
             if is_changed_table(original):
                 raise RetriableError(f"{self._border.failed(doing, original)} The table is looked at again.") from None
-            with self._border.translated(doing, _GRANT_FIX if is_denied(original) else _TABLE_FIX):
+            if is_denied(original):
+                raise DeniedError(self._border.failed(doing, original), key="connection.user", fix=_GRANT_FIX) from None
+            with self._border.translated(doing, _TABLE_FIX):
                 raise
 
 

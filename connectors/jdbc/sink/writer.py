@@ -49,12 +49,17 @@ class Admitted:
         return Admitted(rows, [self.numbers[place] for place in kept], bad)
 
 
+def dialect_of(config: JdbcSinkConfig, database: TargetDatabase) -> SqlDialect:
+    """How this kind of database is written."""
+    return _DIALECTS[database.dialect_name](Zones(config.zone, config.date_zone))
+
+
 class TableWriter:
     """Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
         self._config = config
-        self._dialect = _DIALECTS[database.dialect_name](Zones(config.zone, config.date_zone))
+        self._dialect = dialect_of(config, database)
         self._database = database
         self._targets = Targets(config, database, self._dialect)
 
