@@ -16,6 +16,7 @@ from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.once import OnceWriter
 from connectors.jdbc.sink.own_tables import WrittenOffsets
+from connectors.jdbc.sink.trial import TrialTables
 from connectors.jdbc.sink.writer import Bad, TableWriter
 
 
@@ -37,6 +38,10 @@ class JdbcSinkConnector:
     def task(self, config: Mapping[str, str]) -> JdbcSinkTask:
         """A task, not yet connected."""
         return JdbcSinkTask(JdbcSinkConfig.parse(config))
+
+    def trial_target(self, name: str) -> TrialTables:
+        """Tables apart."""
+        return TrialTables(self._config, name)
 
     @property
     def chunks_in_order(self) -> bool:

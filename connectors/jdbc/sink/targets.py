@@ -22,7 +22,8 @@ from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import Raw, TypeRules, plan_column
 
 _log = logging.getLogger(__name__)
-_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
+NAME_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
+"""The parts of a table's name between dots, in quotes or without."""
 _LONGEST_POSTGRES: Final = 63
 
 
@@ -75,7 +76,7 @@ def table_name(config: JdbcSinkConfig, topic: str, dialect: str) -> TableName:
     mapped = dict(pair.partition(":")[::2] for pair in config.topic_tables)
     shown = re.sub(r"[^a-zA-Z0-9_]", "_", topic) if config.table_name_normalize else topic
     text = mapped.get(topic) or config.table_name_format.replace("${topic}", shown)
-    found = ["".join(filter(None, parts)).replace('""', '"') for parts in _PARTS.findall(text)]
+    found = ["".join(filter(None, parts)).replace('""', '"') for parts in NAME_PARTS.findall(text)]
     schema, name = found[-2] if len(found) > 1 else None, found[-1]
     if dialect == "postgresql":
         name = name.encode()[:_LONGEST_POSTGRES].decode(errors="ignore")

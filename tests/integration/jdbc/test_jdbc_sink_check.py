@@ -12,6 +12,7 @@ from connect.api.errors import ConfigError, RetriableError
 from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import DeniedError, TargetDatabase
+from connectors.jdbc.sink.sink import JdbcSinkConnector
 
 pytestmark = pytest.mark.integration
 PASSWORD = "c0rrect-horse"
@@ -84,3 +85,21 @@ def test_a_table_that_is_missing_is_a_note_and_a_database_that_is_away_an_error(
         check(away, Deadline.after(20))
     with pytest.raises(RetriableError):
         _ = TargetDatabase(away).connection
+
+
+def test_a_trial_has_tables_like_the_real_ones_and_leaves_nothing(server: Server):
+    server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, name VARCHAR(20) NOT NULL)", "INSERT INTO {t} VALUES (1, 'a')")
+    config = parsed(server, **UPSERT, exactly__once="true")
+    trial = JdbcSinkConnector(config).trial_target(f"trial-{server.table[-6:]}")
+    trial.make(Deadline.after(20))
+    apart = JdbcSinkConfig.parse({**config.originals, **trial.settings})
+    assert check(apart, Deadline.after(20)) == [], "with the key that an upsert needs"
+    (name,) = [apart.table_name_format.strip('"').replace("${topic}", server.table)]
+    server.run(f"INSERT INTO {name} VALUES (7, 'trial')", f"CREATE TABLE {apart.offsets_table} (base BIGINT)")
+    assert list(trial.rows(Deadline.after(20))) == [repr((name, (7, "trial"))).encode()]
+    for _ in range(2):
+        trial.remove(Deadline.after(20))
+    assert list(trial.rows(Deadline.after(20))) == []
+    assert (trial.is_once, trial.merges) == (True, True)
+    with server.engine.connect() as connection:
+        assert connection.exec_driver_sql(f"SELECT id, name FROM {server.table}").fetchall() == [(1, "a")]

@@ -1,0 +1,131 @@
+"""Tables of a trial's own beside those that the sink is set to, of the same columns and keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import sqlalchemy as sa
+
+from connect.api.config import parse_list
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.dialect import quoted
+from connectors.jdbc.sink.targets import NAME_PARTS, table_name
+from connectors.jdbc.tables import TableName
+
+_COPIES: Final[Mapping[str, tuple[str, str]]] = {
+    "postgresql": ('"', "CREATE TABLE {made} (LIKE {real} INCLUDING ALL)"),
+    "mysql": ("`", "CREATE TABLE {made} LIKE {real}"), "mariadb": ("`", "CREATE TABLE {made} LIKE {real}"),
+}  # fmt: skip
+"""What quotes a name, and how a table is made as another one is; SQLite cannot."""
+
+
+class TrialTables:
+    """Tables whose names begin with the trial's."""
+
+    def __init__(self, config: JdbcSinkConfig, name: str) -> None:
+        """Connects to nothing."""
+        self._config = config
+        self._prefix = re.sub(r"\W", "_", name) + "_"
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The other tables, and other ones for offsets."""
+        pairs = (pair.partition(":")[::2] for pair in self._config.topic_tables)
+        return {
+            "table.name.format": self._renamed(self._config.table_name_format),
+            "topics.to.tables.mapping": ",".join(f"{topic}:{self._renamed(table)}" for topic, table in pairs),
+            "exactly.once.table": f"{self._prefix}offsets",
+        }
+
+    @property
+    def is_once(self) -> bool:
+        """Where rows have keys, or offsets are noted."""
+        return self._config.is_keyed or self._config.exactly_once
+
+    @property
+    def merges(self) -> bool:
+        """Records of one key are one row."""
+        return self._config.is_keyed
+
+    def make(self, deadline: Deadline) -> None:
+        """Make a table as each of those that are there. ConfigError: SQLite's are made by the sink alone."""
+        del deadline
+        trial = JdbcSinkConfig.parse({**self._config.originals, **self.settings})
+        database = TargetDatabase(self._config)
+        try:
+            for topic in self._topics():
+                real = table_name(self._config, topic, database.dialect_name)
+                with database.catalog("looking for tables") as inspector:
+                    is_there = inspector.has_table(real.name, real.schema)
+                if is_there:
+                    made = table_name(trial, topic, database.dialect_name)
+                    database.change([_copy(database.dialect_name, real, made)], f"making table {made.full}")
+        finally:
+            database.close()
+
+    def rows(self, deadline: Deadline) -> Iterator[bytes]:
+        """Every row of these tables, but for offsets."""
+        del deadline
+        database = TargetDatabase(self._config)
+        try:
+            for table in self._tables(database):
+                if table.name != f"{self._prefix}offsets":
+                    with database.transaction(f"reading table {table.full}") as connection:
+                        for row in connection.execute(sa.select(sa.text("*")).select_from(_relation(table))):
+                            yield repr((table.name, tuple(row))).encode()
+        finally:
+            database.close()
+
+    def remove(self, deadline: Deadline) -> None:
+        """Drop them."""
+        del deadline
+        database = TargetDatabase(self._config)
+        try:
+            for table in self._tables(database):
+                dropped = sa.Table(table.name, sa.MetaData(), schema=table.schema)
+                with database.transaction(f"dropping table {table.full}") as connection:
+                    dropped.drop(connection, checkfirst=True)
+        finally:
+            database.close()
+
+    def _topics(self) -> tuple[str, ...]:
+        found = parse_list(self._config.originals.get("topics", ""))
+        assert isinstance(found, tuple)
+        return found
+
+    def _renamed(self, text: str) -> str:
+        """A table's name or format whose last part has the prefix, so that no limit of a name's length cuts it off."""
+        parts = ["".join(filter(None, found)) for found in NAME_PARTS.findall(text)]
+        return ".".join(f'"{part}"' for part in [*parts[:-1], f"{self._prefix}{parts[-1]}"])
+
+    def _tables(self, database: TargetDatabase) -> list[TableName]:
+        """Those that are there, in the schemas that the settings name."""
+        trial = JdbcSinkConfig.parse({**self._config.originals, **self.settings})
+        schemas = {table_name(trial, topic, database.dialect_name).schema for topic in self._topics()} | {None}
+        prefix = self._prefix if trial.keeps_case else self._prefix.lower()
+        with database.catalog("looking for tables") as inspector:
+            return [
+                TableName(schema, name)
+                for schema in sorted(schemas, key=str)
+                for name in inspector.get_table_names(schema)
+                if name.startswith((prefix, self._prefix))
+            ]
+
+
+def _copy(dialect: str, real: TableName, made: TableName) -> str:
+    if dialect not in _COPIES:
+        raise ConfigError(
+            f"Table {real.full} is there, and no other table can be made like it here.", key="connection.url",
+            fix="Name a file without the table, with auto.create=true.",
+        )  # fmt: skip
+    mark, statement = _COPIES[dialect]
+    return statement.format(made=quoted(mark, *made), real=quoted(mark, *real))
+
+
+def _relation(table: TableName) -> sa.TableClause:
+    return sa.table(sa.quoted_name(table.name, True), schema=table.schema)
