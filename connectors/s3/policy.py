@@ -10,6 +10,7 @@ from connect.api.deadline import Deadline
 from connect.api.findings import Aspect, Finding, Weight
 from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.build import Plan
+from connectors.s3.classes import S3_STORAGE
 from connectors.s3.store import Bucket, RefusedAccessError
 
 
@@ -19,7 +20,8 @@ def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:
     try:
         bucket.check(plan.probe_prefix, deadline)
     except RefusedAccessError as error:
-        yield Finding(Aspect.REACH, error.message, policy_of(plan.bucket), Weight.FAILS)
+        policy = policy_of(plan.bucket) if plan.bucket.storage_class == S3_STORAGE else ""
+        yield Finding(Aspect.REACH, error.message, policy, Weight.FAILS)
     finally:
         bucket.close()
 

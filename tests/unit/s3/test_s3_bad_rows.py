@@ -148,3 +148,16 @@ def test_a_declared_type_that_cannot_be_written_refuses_every_row(store):
     settings = {"format_class": JSON_FORMAT, "partitioner_class": FIELD_PARTITIONER, "partition_field_name": "no"}
     assert list(run(store, [{"e": {}}] * 3, [3], schema, **settings)) == [0, 1, 2]
     assert store.objects == {}
+
+
+@pytest.mark.parametrize("polls", POLLS)
+@pytest.mark.parametrize("field", [{"x": 1}, [1]])
+def test_a_field_of_the_path_that_is_no_value_is_one_bad_row(store, field, polls):
+    values = [*GOOD, {"a": 3, "c": field}, *GOOD]
+    bad = run(
+        store, values, polls, SCHEMALESS, format_class=JSON_FORMAT, partitioner_class=FIELD_PARTITIONER,
+        partition_field_name="c",
+    )  # fmt: skip
+    assert bad.keys() == {2}
+    assert re.search("Field 'c': FieldPartitioner cannot make a directory", str(bad[2]))
+    assert len({key.split("/")[4] for key in store.objects}) == 2
