@@ -22,10 +22,11 @@ from confluent_kafka import Consumer, TopicPartition
 
 from connect.services import KafkaService
 from connect.services.cassandra import CassandraEndpoint, CassandraService
-from tests.bench.measure import RUNS, Figure
+from tests.bench.measure import Figure
 from tests.bench.throughput import new_topic, run
 
 ROWS, PER_PARTITION = 200_000, 10
+ROUNDS = 6
 STEADY_PER_S, STEADY_S, WARM_UP_S = 500, 10.0, 4.0
 TARGETS = {
     "rows/s of a task": 150_000.0, "cpu us per row": 7.0, "events/s to the topic": 100_000.0, "p50 ms": 150.0,
@@ -62,9 +63,10 @@ def cassandra_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[E
         events = _agent(kafka, endpoint, keyspace, ROWS)
         say(f"agent: {events.rows_per_s:,.0f} events/s")
         where = {"host": endpoint.host, "port": str(endpoint.port), "table": f"{keyspace}.orders"}
-        # In turn, and the fastest of each counts: a node reads at half of its speed until Java has compiled what reads.
+        # In turn, and the fastest of each counts: the first ones are read at half of the speed, until Java has compiled
+        # what reads.
         scans, sources = [], []
-        for number in range(RUNS):
+        for number in range(ROUNDS):
             scans.append(run("driver_scan", {**where, "partition_key": "customer"}))
             sources.append(_source(kafka, endpoint, keyspace, number))
         scan, rows = (max(figures, key=lambda figure: figure.rows_per_s) for figures in (scans, sources))
