@@ -283,3 +283,19 @@ def test_the_split_whose_page_comes_first_is_next_and_none_is_passed_over() -> N
     assert sorted((turn() or 0, turn() or 0, turn() or 0)) == [0, 1, 2]
     splits.remove_table(TABLE)
     assert not len(splits)
+
+
+def test_a_split_whose_pages_come_at_once_takes_no_turn_of_the_others() -> None:
+    splits, cuts = SplitsAtOnce(3), cut(TABLE, 3)
+    for split in cuts:
+        server = Server(*(page(1, 9, b"s") for _ in range(9)))
+        splits.add(
+            Reading(SplitReader(server, split, Progress(split.after), PageSize(9, 9), ring=splits.ring), Sweep())
+        )
+    turns = []
+    for _ in range(9):
+        reading = splits.ready(now())
+        assert reading is not None
+        reading.reader.next(now())
+        turns.append(cuts.index(reading.reader.split))
+    assert turns == [0, 1, 2] * 3
