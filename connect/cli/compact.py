@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -28,12 +27,15 @@ def compact(*, files: tuple[Path, ...], worker_file: Path | None, target_mib: in
     from connect.api.compaction import CompactableSink, Compaction
     from connect.api.errors import ConnectError
     from connect.client.manifests import read_manifests
+    from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
     from connect.runtime.build import build_connector
 
     failed = False
     try:
-        worker, catalog = _worker_of(worker_file), Catalog.installed()
+        catalog = Catalog.installed()
+        given = {} if worker_file is None else read_worker_file(worker_file).properties
+        worker = worker_config(given, catalog).originals if given else {}
         for manifest in read_manifests(files):
             connector = build_connector(catalog, manifest.config, worker)
             if not isinstance(connector, CompactableSink):
@@ -51,13 +53,3 @@ def compact(*, files: tuple[Path, ...], worker_file: Path | None, target_mib: in
         click.echo(f"Error: {error}", err=True)
         failed = True
     sys.exit(failed)
-
-
-def _worker_of(file: Path | None) -> Mapping[str, str]:
-    """The properties of a worker's file, with what they refer to looked up. ConfigError lists every broken key."""
-    if file is None:
-        return {}
-    from connect.cluster.worker_file import read_worker_file, worker_config
-    from connect.plugins import Catalog
-
-    return worker_config(read_worker_file(file).properties, Catalog.installed()).originals

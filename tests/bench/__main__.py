@@ -35,7 +35,7 @@ from tests.bench.s3_paths import measure_paths, paths_table
 from tests.bench.sql_bench import measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
-PARTS = ("throughput", "sql", "cluster", "log", "cassandra", "bigquery", "backfill")
+PARTS = ("throughput", "sql", "cluster", "log", "cassandra", "bigquery", "backfill", "s3-paths")
 ROWS, SQL_ROWS = 1_000_000, 2_000_000
 ORDINARY_BROKER = (
     "-Xms1024m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
