@@ -72,6 +72,11 @@ class Churn:
             if quiet > 2 * SETTLED_S and self.moving is None:
                 return
 
+    def hand_over(self, giving, taking, slots):
+        """The group takes these slots from one worker for another."""
+        giving.membership.revoke(slots)
+        self.moving = giving, taking, slots, giving.request(lambda: None)
+
     def leader(self):
         return next((w for w in self.cluster.workers if w.membership.view.leads), None)
 
@@ -100,9 +105,7 @@ class Churn:
         giving, taking = self.random.sample(self.cluster.workers, 2)
         held = sorted(giving.membership.held)
         if held:
-            slots = frozenset(self.random.sample(held, self.random.randint(1, len(held))))
-            giving.membership.revoke(slots)
-            self.moving = giving, taking, slots, giving.request(lambda: None)
+            self.hand_over(giving, taking, frozenset(self.random.sample(held, self.random.randint(1, len(held)))))
 
     def _hand_over(self):
         if self.moving is not None:

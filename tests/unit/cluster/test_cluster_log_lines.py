@@ -5,6 +5,7 @@ from __future__ import annotations
 from cluster_fakes import eventually
 from cluster_herders import SOURCE, create, is_running
 from structlog.testing import capture_logs
+from test_cluster_churn import Churn
 
 from connect.cluster.operations import TargetState
 
@@ -28,3 +29,21 @@ def test_each_change_of_a_connector_is_one_line_that_names_it(herder):
     assert {(line["connector"], line["task"], line["log_level"]) for line in started} == {
         ("s", 0, "info"), ("s", 1, "info"),
     }  # fmt: skip
+
+
+def test_workers_that_come_and_go_moved_tasks_and_leadership_are_one_line_each():
+    churn = Churn(0)
+    first, second, third = churn.cluster.workers
+    with capture_logs() as lines:
+        one, others = frozenset({1}), first.membership.held - {1}
+        for giving, taking, slots in ((first, third, one), (third, second, one), (first, second, others)):
+            churn.hand_over(giving, taking, slots)
+            churn.rest()
+    told = {line["event"]: line for line in lines if line["log_level"] == "info"}
+    assert told["worker_joined"]["worker"] == told["worker_lost"]["worker"] == "c:1"
+    assert len(told["tasks_moving"]["tasks"]) == 1
+    assert told["leadership_taken"]["workers"] == ["b:1"]
+    events = [line["event"] for line in lines]
+    assert [events.count(name) for name in ("worker_joined", "worker_lost", "leadership_lost", "leadership_taken")] == [
+        1, 1, 1, 1,
+    ]  # fmt: skip
