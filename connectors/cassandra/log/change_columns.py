@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from connect.api.errors import SchemaError
 from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.log.event_arrays import NO_TTL, NONE, ColumnChanges, Ints, Marks, Times
+from connectors.cassandra.log.event_arrays import NO_TTL, NONE, ColumnChanges, Marks, Times
+from connectors.cassandra.log.segment import Ints
 from connectors.cassandra.pages import Cells, decode_column
 from connectors.cassandra.values import UnknownFieldError
 

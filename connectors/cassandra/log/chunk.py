@@ -15,12 +15,11 @@ import pyarrow as pa
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch, Column
-from connectors.cassandra.log.event_arrays import Ints
 from connectors.cassandra.log.event_columns import Node, event_columns
 from connectors.cassandra.log.events import Events
 from connectors.cassandra.log.mutation import PartitionUpdate
 from connectors.cassandra.log.native_events import gather
-from connectors.cassandra.log.segment import Frames
+from connectors.cassandra.log.segment import Frames, Ints
 from connectors.cassandra.log.watched import Watched, WatchedTable
 from connectors.cassandra.native import module
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from connectors.cassandra.log.mutation import Marker
+from connectors.cassandra.log.segment import Ints
 from connectors.cassandra.pages import Cells
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 OPERATIONS: Final = ("insert", "update", "delete", "static", "partition_delete", "range_delete", "snapshot")
 """What events are, by number; native code has the same order (change_gatherer.cpp)."""
 OF_NO_ROW: Final = frozenset({"partition_delete", "range_delete"})

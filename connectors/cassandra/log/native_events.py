@@ -12,8 +12,8 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from connectors.cassandra.log.event_arrays import ColumnChanges, EventArrays, Ints, Marks, Times
-from connectors.cassandra.log.segment import Frames
+from connectors.cassandra.log.event_arrays import ColumnChanges, EventArrays, Marks, Times
+from connectors.cassandra.log.segment import Frames, Ints
 from connectors.cassandra.pages import Cells
 from connectors.cassandra.tables import Table, TableColumn
 

@@ -74,8 +74,8 @@ class SegmentFile:
             self.is_at_end = left is None
             if left is None:
                 break
-            fitting = int(np.searchsorted(np.cumsum(left.sizes), most_bytes, "left")) + 1
-            part = left.part(0, min(most, fitting))
+            sizes = np.cumsum(left.sizes[:most])
+            part = left.part(0, min(most, int(np.searchsorted(sizes, most_bytes, "left")) + 1))
             self._left = left.part(len(part))
             self.position = int(part.ends[-1])
             parts.append(part)
