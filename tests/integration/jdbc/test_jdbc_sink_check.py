@@ -96,7 +96,7 @@ def test_a_trial_has_tables_like_the_real_ones_and_leaves_nothing(server: Server
     assert check(apart, Deadline.after(20)) == [], "with the key that an upsert needs"
     (name,) = [apart.table_name_format.strip('"').replace("${topic}", server.table)]
     server.run(f"INSERT INTO {name} VALUES (7, 'trial')", f"CREATE TABLE {apart.offsets_table} (base BIGINT)")
-    assert list(trial.rows(Deadline.after(20))) == [repr((name, (7, "trial"))).encode()]
+    assert list(trial.rows(Deadline.after(20))) == [repr((server.table, (7, "trial"))).encode()]
     for _ in range(2):
         trial.remove(Deadline.after(20))
     assert list(trial.rows(Deadline.after(20))) == []
