@@ -24,7 +24,7 @@ from connect.runtime.clients import Clients
 from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, TopicsUsed
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
-from tests.bench import backfill_jobs, memory_source, null_sink, sql_jobs
+from tests.bench import backfill_jobs, memory_source, null_sink, sql_jobs, sql_sink_jobs
 from tests.bench.cassandra import cassandra_jobs
 from tests.bench.cpu_profile import CpuProfile
 from tests.bench.measure import Figure, as_dict, measure
@@ -312,6 +312,8 @@ JOBS: dict[str, Callable[[Settings], Figure]] = {
         sql_jobs.naive_sql,
         sql_jobs.copy_out,
         sql_jobs.produce_ready,
+        sql_sink_jobs.rows_into_table,
+        sql_sink_jobs.executemany_into_table,
         backfill_jobs.backfill_spark,
         backfill_jobs.backfill_local,
         backfill_jobs.plain_spark,

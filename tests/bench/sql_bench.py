@@ -26,6 +26,7 @@ WARM_UPS_AT_MOST, WARM_SHARE = 5, 0.05
 """A broker is warm when compiling takes less than this share of its CPU time."""
 BUFFERS_MIB = 3072
 """For the pages of tables, all of which have room: a server's memory, where the embedded ones have that of a test."""
+SINK_ROWS = 200_000
 NAIVE_ROWS = 400_000
 """What the slow peer moves of the table: its rate is the same from the first row on."""
 
@@ -74,7 +75,22 @@ def _entries(bench: Bench, dialect: str, name: str, server: PostgresService | Ma
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "COPY out, thrown away", copied)
         ready = _fastest(bench, "produce_ready", settings)
         yield entry(f"{name} -> JSON -> Kafka, beside a ceiling", ours, "librdkafka produce(), ready bytes", ready)
+    yield from _into_tables(name, settings)
     yield from java_entries(bench, name, server, settings, formats)
+
+
+def _into_tables(name: str, settings: dict[str, str]) -> Iterator[dict]:
+    """The JDBC sink, without Kafka: what writing costs."""
+    wanted = {**settings, "rows": str(SINK_ROWS)}
+
+    def fastest(job: str, **more: str) -> Figure:
+        figures = [run(job, {**wanted, **more, "number": str(number)}) for number in range(RUNS)]
+        return max(figures, key=lambda figure: figure.rows_per_s)
+
+    peer = fastest("executemany_into_table")
+    for mode in ("insert", "upsert"):
+        ours = fastest("rows_into_table", mode=mode)
+        yield entry(f"columns -> {name} by the JDBC sink, {mode}", ours, "SQLAlchemy's executemany, insert", peer)
 
 
 def _fastest(bench: Bench, job: str, settings: dict[str, str]) -> Figure:
