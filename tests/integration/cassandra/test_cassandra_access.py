@@ -121,7 +121,7 @@ def test_a_table_that_may_not_be_read_is_named_and_the_other_one_is_read(
     task.close()
     assert topics == ["shop.open"]
     assert caplog.text.count("Table shop.closed is left aside from here on: ") == 1
-    assert "Grant the user SELECT on it." in caplog.text
+    assert 'GRANT SELECT ON TABLE "shop"."closed" TO "reader"' in caplog.text
     assert context.explained is not None, "its status says it too"
     assert context.explained.startswith("table shop.closed is left aside: ")
 

@@ -193,7 +193,7 @@ def test_agents_send_changes_while_the_topic_is_rebuilt(
         while not ending.wait(0.003):
             number += 7
             node.run(f"UPDATE one SET v = '{number}' WHERE k = {number % 2100}",
-                     f"DELETE FROM one WHERE k = {number % 1999}")  # fmt: skip
+                     f"DELETE FROM one WHERE k = {number % 899}")  # fmt: skip
 
     changes = threading.Thread(target=change, daemon=True)
     agent.start()
