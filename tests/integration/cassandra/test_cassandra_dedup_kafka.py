@@ -6,6 +6,7 @@ import json
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
+from connect.services import KafkaEndpoint, KafkaService
 
 DEDUP = "connect.cassandra.CassandraDedupConnector"
 WITHOUT = {f"{side}.converter.schemas.enable": "false" for side in ("key", "value")}
@@ -72,14 +73,14 @@ def make_topics(kafka: KafkaEndpoint, *names: str, partitions: int = 3) -> None:
         made.result(20)
 
 
-@pytest.mark.parametrize("merge_cells", ["true", pytest.param("false", marks=pytest.mark.chaos)])
-def test_every_change_is_there_once_though_the_worker_is_killed(
-    kafka: KafkaEndpoint, tmp_path: Path, unique: str, merge_cells: str
+def check_once(
+    kafka: KafkaEndpoint, folder: Path, unique: str, merge_cells: str, interrupt: Callable[[WorkerProcess], None]
 ) -> None:
+    """Each change is in the output once, whatever `interrupt` does twice under way."""
     topic, output = f"raw.{unique}", f"once.{unique}"
     make_topics(kafka, topic, output)
     worker = WorkerProcess(
-        tmp_path, kafka.bootstrap_servers, f"{unique}-w", **WITHOUT, **{"exactly.once.source.support": "enabled"}
+        folder, kafka.bootstrap_servers, f"{unique}-w", **WITHOUT, **{"exactly.once.source.support": "enabled"}
     )
     config = {
         "connector.class": DEDUP, "tasks.max": "2", "topics": topic, "input.prefix": "raw.", "topic.prefix": "once.",
@@ -93,8 +94,7 @@ def test_every_change_is_there_once_though_the_worker_is_killed(
         for _ in range(2):
             before = len(json_records(kafka, output))
             wait_for(lambda b=before: len(json_records(kafka, output)) > b + 300, 60, worker.log_tail())
-            worker.kill()
-            worker.start()
+            interrupt(worker)
         agents.end()
         assert agents.sent > 600
         wait_for(lambda: len(json_records(kafka, output)) >= agents.sent, 60, worker.log_tail())
@@ -110,6 +110,25 @@ def test_every_change_is_there_once_though_the_worker_is_killed(
     finally:
         agents.end()
         worker.stop()
+
+
+def kill_and_start(process: WorkerProcess | KafkaService) -> None:
+    process.kill()
+    process.start()
+
+
+@pytest.mark.parametrize("merge_cells", ["true", pytest.param("false", marks=pytest.mark.chaos)])
+def test_every_change_is_there_once_though_the_worker_is_killed(
+    kafka: KafkaEndpoint, tmp_path: Path, unique: str, merge_cells: str
+) -> None:
+    check_once(kafka, tmp_path, unique, merge_cells, kill_and_start)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("merge_cells", ["false", "true"])
+def test_every_change_is_there_once_though_the_broker_is_killed(tmp_path: Path, unique: str, merge_cells: str) -> None:
+    with KafkaService() as broker:
+        check_once(broker.endpoint, tmp_path, unique, merge_cells, lambda _: kill_and_start(broker))
 
 
 def test_a_worker_without_transactions_says_what_it_lacks(kafka: KafkaEndpoint, tmp_path: Path, unique: str) -> None:
