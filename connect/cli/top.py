@@ -53,7 +53,8 @@ def scraped(client: ConnectClient) -> Scrape:
     from connect.client.task_lines import Scrape, figures_of, workers_of
 
     figures: dict[tuple[str, str], dict[str, float]] = {}
-    for worker in workers_of(client.connectors()) or [""]:
+    # First the one that is asked: its own address may be one that is not known here.
+    for worker in ["", *workers_of(client.connectors())]:
         try:
             figures |= figures_of(client.metrics(worker))
         except ConnectError:

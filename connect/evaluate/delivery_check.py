@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from connect.evaluate.comparison import Comparison, as_far_as, compare
-from connect.evaluate.faults import Struck, in_words, least_s, plan_faults, table_of
+from connect.evaluate.faults import PAUSE_S, Struck, in_words, least_s, plan_faults, table_of
 from connect.evaluate.options import Options
 from connect.evaluate.result import Check, Outcome, Setting, Table
 from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.source_run import SourceRun, SourceRunner
+from connect.evaluate.source_run import QUIET_S, SourceRun, SourceRunner
 from connect.evaluate.topic_rows import TopicRows
 
 NUMBER = 8
@@ -32,7 +32,10 @@ def check_delivery(
     """
     faults = plan_faults(sandbox, peaceful.count, options, least=1)
     slow_s = least_s(options)
-    run = runner.run("kills", faults.look, rows_per_second=peaceful.count / slow_s, further_s=slow_s)
+    run = runner.run(
+        "kills", faults.look, rows_per_second=peaceful.count / slow_s, further_s=slow_s + PAUSE_S,
+        quiet_s=QUIET_S + PAUSE_S,
+    )  # fmt: skip
     rows = run.rows(sandbox)
     # Where a run did not come to the end of the data, what the other one has behind that place tells nothing.
     expected = peaceful if run.is_complete else as_far_as(peaceful, rows)

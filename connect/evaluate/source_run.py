@@ -78,9 +78,11 @@ class SourceRunner:
         *,
         rows_per_second: float | None = None,
         further_s: float = 0.0,
+        quiet_s: float = QUIET_S,
     ) -> SourceRun:
         """Run the connector under a name of its own and remove it. `on_look` hears the rows so far, again and again.
-        `rows_per_second`: of a task at most. `further_s`: how much longer than other runs it may take.
+        `rows_per_second`: of a task at most. `further_s`: how much longer than other runs it may take. `quiet_s`: after
+        so long without a row it has caught up.
 
         ConnectError when the worker refuses it.
         """
@@ -88,14 +90,14 @@ class SourceRunner:
         run = SourceRun(name, f"{name}.")
         self._cluster.rest.create(run.name, {**sandboxed(self._config, run.prefix, rows_per_second), "name": run.name})
         try:
-            self._watch(run, on_look, Deadline.after(self._options.duration_s + further_s))
+            self._watch(run, on_look, Deadline.after(self._options.duration_s + further_s), quiet_s)
             stop(self._cluster.rest, run.name)
             run.ends = self._ends(run)
         finally:
             self._cluster.remove(run.name)
         return run
 
-    def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None, limit: Deadline) -> None:
+    def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None, limit: Deadline, quiet_s: float) -> None:
         began_s = first_s = time.monotonic()
         rows = 0
         while limit.wait(LOOK_S):
@@ -113,7 +115,7 @@ class SourceRunner:
             if failure is not None:
                 run.failure = failure
                 return
-            if has_caught_up(run.readings, QUIET_S) and self._is_running(run):
+            if has_caught_up(run.readings, quiet_s) and self._is_running(run):
                 run.is_complete = True
                 return
             if rows >= self._options.budget_rows:

@@ -19,6 +19,8 @@ WARM_UP: Final = 0.2
 """The first part of a run is not counted: connections are made and code is loaded in it."""
 _GROWTH: Final = 1.2
 _LEAST_READINGS: Final = 6
+_BLIND_S: Final = 2.0
+"""Two looks that are so far apart say nothing of the time between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +51,21 @@ def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
 
 def has_caught_up(readings: Sequence[Reading], quiet_s: float) -> bool:
     """Whether the source was asked for `quiet_s` and had nothing more: no row came, and polls came back without one. A
-    source that tells its lag has also to say that all it held when the last row came is stored.
+    source that tells its lag has also to say that all it held when the last row came is stored. While nobody could
+    look, as Kafka did not answer, it was not quiet.
     """
     if not readings or not readings[-1].rows:
         return False
     last = readings[-1]
     # From the end, as a task that was started anew counts from zero.
-    quiet = list(takewhile(lambda reading: _moved(reading) == _moved(last), reversed(readings)))
+    seen = takewhile(lambda pair: pair[0].at_s - pair[1].at_s < _BLIND_S, pairwise(reversed(readings)))
+    resting = takewhile(lambda reading: _moved(reading) == _moved(last), (earlier for _, earlier in seen))
+    quiet = [last, *resting]
     rested_s = last.at_s - quiet[-1].at_s
     before = quiet[len(quiet) // 2].figures
-    # A Java worker does not tell of its polls.
-    polled = not last.figures or last.figures.get("poll_seconds_total", 0.0) > before.get("poll_seconds_total", 0.0)
+    # A Java worker never tells of its polls.
+    is_told = any(reading.figures for reading in readings)
+    polled = not is_told or last.figures.get("poll_seconds_total", 0.0) > before.get("poll_seconds_total", 0.0)
     return rested_s >= quiet_s and polled and last.figures.get("source_lag_seconds", 0.0) < rested_s
 
 

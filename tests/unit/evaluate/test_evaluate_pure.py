@@ -78,6 +78,25 @@ def test_a_source_has_caught_up_when_it_was_asked_and_had_nothing_more():
     assert not has_caught_up([], 3.0)
 
 
+def test_while_nobody_could_look_a_source_was_not_quiet():
+    asked = {"poll_seconds_total": 1.0}, {"poll_seconds_total": 5.0}
+    paused = [
+        Reading(0.0, 9, asked[0]),
+        Reading(0.2, 9, asked[0]),
+        Reading(3.4, 9, asked[1]),
+        Reading(3.6, 9, asked[1]),
+    ]
+    assert not has_caught_up(paused, 3.0)
+    later = [Reading(3.6 + at / 5, 9, {"poll_seconds_total": 5.0 + at}) for at in range(1, 20)]
+    assert has_caught_up([*paused, *later], 3.0)
+
+
+def test_a_task_that_tells_nothing_just_now_has_not_caught_up_but_javas_never_tells():
+    told = [Reading(at / 2, 9, {"poll_seconds_total": 1.0} if at < 2 else {}) for at in range(10)]
+    assert not has_caught_up(told, 3.0)
+    assert has_caught_up([Reading(at / 2, 9, {}) for at in range(10)], 3.0)
+
+
 def test_a_rate_leaves_out_the_warm_up_and_the_rest_behind_the_last_row():
     assert rate(readings([0, 0, 0, 0, 100, 200, 300, 400, 400, 400])) == pytest.approx(100.0)
     assert rate(readings([0, 5, 5, 5])) == pytest.approx(5.0)
