@@ -29,9 +29,10 @@ class Google:
         self.log: list[str] = []
         self.lost = 0
         self.asked = 0
+        self.lines: set[str] = set()
 
     def query(self, sql: str, *, job_id: str, job_config: Any, **_: Any) -> Any:
-        number = int(job_id.rpartition("-")[2])
+        number = self._number(job_id)
         if number in self.jobs:
             raise api.Conflict("Already Exists")
         self.log.append(f"begin {sql}")
@@ -53,10 +54,16 @@ class Google:
 
     def get_job(self, job_id: str, **_: Any) -> Any:
         self.asked += 1
-        number = int(job_id.rpartition("-")[2])
+        number = self._number(job_id)
         if number not in self.jobs:
             raise api.NotFound(job_id)
         return self.jobs[number]
+
+    def _number(self, job_id: str) -> int:
+        line, _, number = job_id.rpartition("-")
+        self.lines.add(line)
+        assert len(self.lines) == 1, "two lines, whose statements run side by side"
+        return int(number)
 
     def create_table(self, table: Any, **_: Any) -> None:
         self.tables[table.table_id] = table
