@@ -50,12 +50,16 @@ def package(output: Path, *, extras: Iterable[str] | None = None, python: Path |
     if not output.name.endswith((".tar.gz", ".tgz")):
         raise ConfigError(f"{output} must end with .tar.gz: Spark unpacks archives by their names.", key="output")
     found = needed(distribution, EXTRAS if extras is None else tuple(extras), skip_missing=extras is None)
-    with tempfile.TemporaryDirectory(prefix="connect-package-") as name:
-        root = Path(name) / "env"
+    with tempfile.TemporaryDirectory(prefix="connect-package-") as folder:
+        root = Path(folder) / "env"
         venv.EnvBuilder(symlinks=True, with_pip=False).create(root)
         place = root / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-        for one in found.values():
-            _copy(one, place)
+        for name, one in found.items():
+            if name == PRODUCT:
+                # Its modules come below: one that is installed from its sources has hooks that lead to them.
+                write_metadata(one, place)
+            else:
+                _copy(one, place)
         for module in _OWN:
             _copy_own(module, place)
         _link(root, python or Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
@@ -113,12 +117,17 @@ def _copy(of: Distribution, place: Path) -> None:
         # Scripts lie outside of site-packages; an executor runs none.
         if ".." in file.parts or _LEFT_OUT & set(file.parts) or not source.is_file():
             continue
-        # What is installed from its sources has hooks here that lead to them; its modules come by `_copy_own`.
-        if of.name == PRODUCT and not file.parts[0].endswith(".dist-info"):
-            continue
         target = place / file
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
+
+
+def write_metadata(of: Distribution, place: Path) -> None:
+    """Its name and its entry points, by which plug-ins are found. Beside its sources they stand in another form."""
+    folder = place / f"{of.name.replace('-', '_')}-{of.version}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(of.read_text("METADATA") or of.read_text("PKG-INFO") or "", encoding="utf-8")
+    (folder / "entry_points.txt").write_text(of.read_text("entry_points.txt") or "", encoding="utf-8")
 
 
 def _copy_own(module: str, place: Path) -> None:

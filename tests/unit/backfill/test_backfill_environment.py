@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution, distributions
+from pathlib import Path
 
 import pytest
 
 from connect.api.errors import ConfigError
 from connect.backfill.engines.spark import remedy, spark_settings
-from connect.backfill.package import needed
+from connect.backfill.package import needed, write_metadata
 from connect.backfill.spec import Engine
 
 
@@ -29,6 +30,20 @@ def test_what_is_not_installed_is_named_unless_nobody_asked_for_it():
     found = needed(distribution, ("jdbc-postgres",))
     assert {"connect-for-kafka", "pyarrow", "adbc-driver-postgresql", "psycopg-binary"} <= found.keys()
     assert not {"pyspark", "pytest", "duckdb"} & found.keys()
+
+
+@pytest.mark.parametrize("metadata", ["METADATA", "PKG-INFO"], ids=["installed", "beside its sources"])
+def test_plug_ins_are_found_in_an_environment_wherever_it_was_packed(metadata: str, tmp_path: Path):
+    source, place = tmp_path / "source", tmp_path / "place"
+    folder = source / ("p.dist-info" if metadata == "METADATA" else "p.egg-info")
+    folder.mkdir(parents=True)
+    (folder / metadata).write_text("Metadata-Version: 2.1\nName: connect-for-kafka\nVersion: 1.2\n")
+    (folder / "entry_points.txt").write_text("[connect.plugins]\njdbc = connectors.jdbc.plugin\n")
+    (given,) = distributions(path=[str(source)])
+    write_metadata(given, place)
+    (found,) = distributions(path=[str(place)])
+    assert (found.name, found.version) == ("connect-for-kafka", "1.2")
+    assert [(point.group, point.name) for point in found.entry_points] == [("connect.plugins", "jdbc")]
 
 
 @pytest.mark.parametrize(
