@@ -9,6 +9,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -71,7 +72,8 @@ class SparkEngine:
         try:
             return _collected(session, self._run, tasks)
         finally:
-            session.stop()
+            with suppress(*_jvm_away()):  # what it failed with is on its way
+                session.stop()
 
     def session(self) -> SparkSession:
         """The application's session, started where none is there. ConnectError: Spark did not start."""
@@ -96,6 +98,8 @@ class SparkEngine:
             session = builder.getOrCreate()
         except PySparkRuntimeError as error:
             raise _not_started(self._spec, error) from error
+        except _jvm_away() as error:
+            raise _jvm_ended(error) from error
         session.sparkContext.setLogLevel("ERROR")
         return session
 
@@ -152,6 +156,8 @@ def _collected(session: SparkSession, run: RunLane, tasks: Sequence[LaneTask]) -
     frame = session.range(0, len(tasks), 1, len(tasks))
     try:
         rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "report binary").collect()
+    except _jvm_away() as error:
+        raise _jvm_ended(error) from error
     except PySparkException as error:
         raise ConnectError(
             f"A lane failed {_MAX_FAILURES} times, or Spark ended: {_reason(str(error))}", fix=remedy(str(error))
@@ -198,6 +204,24 @@ def _not_started(spec: EngineSpec, error: Exception) -> ConnectError:
         f"Spark did not start: {error}",
         key="engine.master",
         fix=remedy(str(error)) or "Its log is above. Spark 4 needs Java 17 or later: see java -version.",
+    )
+
+
+def _jvm_away() -> tuple[type[Exception], ...]:
+    """What calls to the JVM of this machine raise once it has ended; Spark Connect has none here."""
+    try:
+        from py4j.protocol import Py4JNetworkError
+    except ImportError:
+        return (OSError,)
+    return OSError, Py4JNetworkError
+
+
+def _jvm_ended(error: Exception) -> ConnectError:
+    return ConnectError(
+        f"Spark's JVM on this machine has ended: {error}",
+        key="engine.conf",
+        fix="Its log is above. On a full disk give it another folder (conf: spark.local.dir), without memory more "
+        "(spark.driver.memory). What is committed stays, and the same command goes on.",
     )
 
 

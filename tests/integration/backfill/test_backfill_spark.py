@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -53,6 +56,31 @@ def test_an_executor_that_is_killed_in_the_middle_of_a_chunk_repeats_no_row(tabl
         assert kills.killed_at == {"MARKER_SENT"}
         assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
         assert verify(driver).is_good
+
+
+def test_a_driver_whose_disk_is_full_says_so_and_the_job_goes_on_elsewhere(table: Table, tmp_path: Path):
+    """A device that takes no folders stands for the disk: Spark's JVM ends itself, as it does on a full one."""
+    table.fill(ROWS)
+    worker, spec, config = (tmp_path / name for name in ("worker.properties", "job.yaml", "c.json"))
+    worker.write_text("".join(f"{key}={text}\n" for key, text in table.worker_properties().items()))
+    config.write_text(json.dumps({"name": table.name, "config": table.connector()}))
+    spec.write_text(
+        f"apiVersion: backfill/v1\nname: {table.name}\nsource: {{connector: {table.name}, config: c.json}}\n"
+        f"engine: {{master: 'local[2,4]', conf: {{spark.local.dir: /dev/full/spark}}}}\n"
+        f"chunking: {{rows: 500, lanes: 2}}\nstate: {{jobs_topic: {table.name}-jobs}}\n"
+    )
+    # A process of its own: a JVM that has ended cannot be started again in the same one.
+    argv = [sys.executable, "-m", "connect.cli", "backfill", "run", str(spec), "--worker", str(worker)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "Spark's JVM on this machine has ended" in done.stderr
+    assert "full disk" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert table.driver().require_known().state is JobState.FAILED
+    assert table.ids() == []
+    with table.driver() as driver:
+        assert driver.run().state is JobState.COPIED
+    assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
 
 
 def test_spark_is_started_with_what_keeps_lanes_apart_and_the_spec_on_top():
