@@ -71,12 +71,12 @@ class JobStore:
 
     def __init__(self, worker: WorkerConfig, topics: StateTopics) -> None:
         self.topics = topics
-        self._worker = worker
+        self.worker = worker
         self._admin = TopicAdmin(admin_settings(worker.originals, {}, "connect-backfill-admin").properties)
 
     def make_topics(self, deadline: Deadline) -> None:
         """Make the topics that are missing. ConnectError: the marker topic is there with other lanes."""
-        factor = self._worker.offset_storage_replication_factor
+        factor = self.worker.offset_storage_replication_factor
         for name, partitions in ((self.topics.jobs, 1), (self.topics.markers, self.topics.lanes + 1)):
             self._admin.create(
                 name, partitions=partitions, replication_factor=factor, configs=_COMPACT, deadline=deadline
@@ -89,6 +89,10 @@ class JobStore:
                 key="chunking.lanes",
                 fix="Give the job the lanes it was planned with, or another name.",
             )
+
+    def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
+        """How many partitions those of these topics have that are there."""
+        return self._admin.partition_counts(topics, deadline)
 
     def jobs(self, deadline: Deadline) -> Jobs:
         """Every job and wish."""
@@ -121,7 +125,7 @@ class JobStore:
     def say(self, wish: JobWish | JobPace, deadline: Deadline) -> None:
         """Write what the owner wants. Lanes hear it before their next chunk."""
         producer = BatchProducer(
-            producer_settings(self._worker.originals, {}, client_id="connect-backfill-owner").properties
+            producer_settings(self.worker.originals, {}, client_id="connect-backfill-owner").properties
         )
         try:
             producer.send(raw_batch(self.topics.jobs, _JOBS_PARTITION, [wish.record]), deadline)
@@ -144,7 +148,7 @@ class JobStore:
         """A topic read to its end and followed; the caller closes it. `on_record`: key, value, partition; it is called
         on the log's thread.
         """
-        settings = consumer_settings(self._worker.originals, {}, client_id="connect-backfill-watch").properties
+        settings = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-watch").properties
 
         def take(key: bytes | None, value: bytes | None, partition: int, _offset: int, _timestamp_ms: int) -> None:
             on_record(key or b"null", value, partition)
@@ -162,7 +166,7 @@ class JobStore:
 
     def _settings(self, transactional_id: str) -> Mapping[str, str | int | float | bool]:
         return producer_settings(
-            self._worker.originals, {}, client_id=transactional_id, transactional_id=transactional_id
+            self.worker.originals, {}, client_id=transactional_id, transactional_id=transactional_id
         ).properties
 
     def _read(self, topic: str, partitions: Collection[int], deadline: Deadline) -> list[KeyValue]:
@@ -176,7 +180,7 @@ class JobStore:
                 f"Topic {topic} has lost its first records, so nothing tells what this job has written.",
                 fix="Keep its cleanup.policy at compact alone. Begin again under another name, into a new topic.",
             )
-        settings = consumer_settings(self._worker.originals, {}, client_id="connect-backfill-reader").properties
+        settings = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-reader").properties
         spans = {tp: Span(0, end) for tp, end in ends.items()}
         found: list[KeyValue] = []
         for raw in read_spans(settings, spans, deadline):

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,19 +59,31 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="As one JSON object
 
 @_command(_JSON)
 def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
-    """Show the chunks that a run would read, the mark, a statement and what is not exact. Runs and writes nothing."""
+    """Show the chunks that a run would read, the mark, a statement, how long it takes by the speed of the last job like
+    it, and what is not exact. Runs and writes nothing.
+    """
+    from connect.backfill.estimate import estimated
+
     driver = _driver(job, worker, jobs_topic)
     found = driver.plan()
+    estimate = estimated(driver, found)
     rows = sum(split.rows for split in found.splits)
     if as_json:
         following = [{"partition": dict(p.partition), "offset": dict(p.offset or {})} for p in found.following]
-        told = {"rows": rows, "following": following, "statements": list(found.statements)}
+        told = {
+            "rows": rows,
+            "following": following,
+            "statements": list(found.statements),
+            "estimate": asdict(estimate),
+        }
         chunks = [{"id": s.id, "bounds": dict(s.bounds), "rows": s.rows} for s in found.splits]
         click.echo(json.dumps({**told, "warnings": list(found.warnings), "chunks": chunks}))
         return
     engine = driver.spec.engine
     where = f"Spark at {engine.master}" if engine.type == "spark" else "processes of this machine"
     click.echo(f"{len(found.splits)} chunks of about {rows:,} rows in {driver.spec.chunking.lanes} lanes, by {where}")
+    takes = "how long it takes is not known" if estimate.duration_s is None else f"takes {_time(estimate.duration_s)}"
+    click.echo(f"{takes}: {estimate.basis}")
     for position in found.following:
         click.echo(f"following begins at {dict(position.partition)}: {dict(position.offset or {})}")
     for statement in found.statements:
@@ -217,6 +230,13 @@ def package(output: Path, extras: tuple[str, ...], python: Path | None) -> None:
     except ConnectError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{made.path}: {made.size_bytes / 1e6:,.0f} MB, {len(made.distributions)} distributions")
+
+
+def _time(duration_s: float) -> str:
+    for unit, unit_s in (("h", 3600), ("min", 60)):
+        if duration_s >= 2 * unit_s:
+            return f"about {duration_s / unit_s:,.1f} {unit}"
+    return f"about {duration_s:,.0f} s"
 
 
 def _run(driver: Driver) -> None:

@@ -1,0 +1,103 @@
+"""How long a job would take, by what the cluster's last job like it did. What that was, its markers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from connect.api.bulk import BulkPlan
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.backfill.driver import Driver, state_topics
+from connect.backfill.job import Job, JobState
+from connect.backfill.job_store import JobStore
+from connect.backfill.markers import Marker
+from connect.backfill.spec import BackfillSpec
+
+_KAFKA_S: Final = 60.0
+_PAUSE_S: Final = 20.0
+"""Lanes write a part in seconds: what is longer was a pause, or a time in which nobody ran the job."""
+_LEAST_S: Final = 2.0
+"""A shorter job tells of its start alone."""
+_ENDED: Final = {JobState.COPIED, JobState.DONE}
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What a job did. start_s: until its first part was there; size_bytes_per_second: of the source, as its plan
+    estimated them; 0: the source could not say.
+    """
+
+    job: str
+    lanes: int
+    start_s: float
+    rows_per_second: float
+    size_bytes_per_second: float
+
+    @classmethod
+    def of(cls, job: Job, found: Iterable[Marker]) -> Speed | None:
+        """None: it was too short to tell."""
+        written = sorted((marker.written_ms, marker.read) for marker in found)
+        if not written:
+            return None
+        gaps_s = [(after - before) / 1000 for (before, _), (after, _) in pairwise(written)]
+        worked_s = sum(min(gap_s, _PAUSE_S) for gap_s in gaps_s)
+        if worked_s < _LEAST_S:
+            return None
+        # The rows of the first part were read before it.
+        rate = sum(rows for _, rows in written[1:]) / worked_s
+        start_s = min((written[0][0] - job.created_ms) / 1000, 6 * _PAUSE_S)
+        size_bytes = rate * job.size_bytes / job.rows if job.rows else 0.0
+        return cls(job.name, job.settings.chunking.lanes, start_s, rate, size_bytes)
+
+    def seconds(self, rows: int, size_bytes: int) -> float:
+        """How long so much would take it, by bytes where both know them."""
+        if size_bytes and self.size_bytes_per_second:
+            return self.start_s + size_bytes / self.size_bytes_per_second
+        return self.start_s + rows / self.rows_per_second
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """duration_s None: nothing tells. basis: what it rests on, one sentence."""
+
+    duration_s: float | None
+    basis: str
+
+
+def estimated(driver: Driver, plan: BulkPlan) -> Estimate:
+    """How long the job would take without limits of its own. Reads jobs and markers; writes nothing."""
+    rows = sum(split.rows for split in plan.splits)
+    size_bytes = sum(split.size_bytes for split in plan.splits)
+    jobs = driver.store.jobs(Deadline.after(_KAFKA_S)).jobs
+    for job in like(driver.spec, list(jobs.values())):
+        speed = Speed.of(job, _markers_of(driver, job))
+        if speed is not None:
+            basis = (
+                f"job {speed.job} wrote {speed.rows_per_second:,.0f} rows/s in {speed.lanes} lanes, "
+                f"after {speed.start_s:,.0f} s of start"
+            )
+            return Estimate(speed.seconds(rows, size_bytes), basis)
+    return Estimate(None, "no job of this kind and engine has ended yet, by whose speed it could be told")
+
+
+def like(spec: BackfillSpec, jobs: Sequence[Job]) -> list[Job]:
+    """Those that ended and tell most: of the same engine and kind, first of the same connector, newest first."""
+    ended = [job for job in jobs if job.state in _ENDED and job.name != spec.name]
+    alike = [job for job in ended if (job.settings.kind, job.settings.engine.type) == (spec.kind, spec.engine.type)]
+    connectors = (spec.source.connector, spec.target.connector)
+
+    def rank(job: Job) -> tuple[bool, int]:
+        return (job.settings.source.connector, job.settings.target.connector) == connectors, job.updated_ms
+
+    return sorted(alike, key=rank, reverse=True)
+
+
+def _markers_of(driver: Driver, job: Job) -> list[Marker]:
+    store = JobStore(driver.store.worker, state_topics(job.settings))
+    try:
+        return store.all_markers(Deadline.after(_KAFKA_S))
+    except ConnectError:
+        return []  # of a job whose records are no longer kept; another one tells
