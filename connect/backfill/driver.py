@@ -23,7 +23,7 @@ from connect.backfill.job import Job, JobPace, JobState, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
 from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask
-from connect.backfill.markers import ChunkState, chunk_states, plan_records
+from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_records
 from connect.backfill.spec import BackfillSpec
 from connect.kafka.errors import FencedError
 from connect.kafka.producer import BatchProducer
@@ -242,10 +242,24 @@ class Driver:
         if missing:
             raise ConnectError(f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.")
 
+    def _require_partitions(self, found: Sequence[Marker]) -> None:
+        """ConnectError: a topic has other partitions than when rows were written to it."""
+        written = {(topic, count) for marker in found for topic, count in marker.partitions.items()}
+        now = self.store.partition_counts({topic for topic, _ in written}, Deadline.after(_KAFKA_S)) if written else {}
+        for topic, count in sorted(written):
+            if now.get(topic) != count:
+                has = f"has {now[topic]} partitions" if topic in now else "is gone"
+                raise ConnectError(
+                    f"Topic {topic} {has}, and had {count} when backfill {self.spec.name} wrote rows to it: what comes "
+                    "behind a row by its key would not be in its partition.",
+                    fix="Begin again under another name, into a new topic.",
+                )
+
     def _tasks(self, run: str) -> list[LaneTask]:
         """A task for each lane that is not at its end."""
         limits = self.spec.limits
         found = self.store.all_markers(Deadline.after(_KAFKA_S))
+        self._require_partitions(found)
         done = {chunk for chunk, state in chunk_states(found).items() if state.is_done}
         lane_limits = LaneLimits(self.spec.chunking.max_bytes, limits.chunk_timeout, limits.max_chunk_retries)
         by_lane: dict[int, list[Split]] = {}

@@ -91,7 +91,7 @@ class Lane:
         name = lane_transactional_id(task.work.job, task.work.lane)
         self.producer = BatchProducer(parts.producer_settings(f"connect-{name}", name))
         stack.callback(self.producer.close)
-        self._target = target_of(task, parts)
+        self._target = target_of(task, parts, self._store)
         stack.callback(self._target.close)
         self._throttle = Throttle(task.sharers, time.monotonic)
 
@@ -129,12 +129,13 @@ class Lane:
         return self._jobs.paces.get(self._task.work.job, self._task.pace)
 
 
-def target_of(task: LaneTask, parts: ConnectorParts) -> Target:
+def target_of(task: LaneTask, parts: ConnectorParts, store: JobStore) -> Target:
     """The target of a lane. `parts`: of the connector that goes on. ConnectError: a connector is none for bulk work."""
     work, sink = task.work, task.connectors.sink
     task_id = TaskId(task.connectors.following.name, work.lane)
     if sink is None:
-        return RecordTarget(parts, bulk_source(parts).bulk_reader(), task_id, work.limits.max_bytes)
+        reader = bulk_source(parts).bulk_reader()
+        return RecordTarget(parts, reader, task_id, work.limits.max_bytes, store.partition_counts)
     if task.connectors.source is None:
         return SinkTarget(work.job, parts, ReplayedRecords(parts, task_id), work.limits.chunk_timeout_s)
     into = sink.open()

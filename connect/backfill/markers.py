@@ -35,7 +35,7 @@ class Marker:
     checksum: the sum of the CRC-32 of each record's key and value, modulo 2**64, whatever their order. offset: from
     which the chunk's reading goes on; is_last: it is read to its end. letters: dead letters of rows that no record can
     hold, in the same transaction. pieces: where the chunk was found much larger than planned, the chunk as it was read,
-    and the chunks that have its rest.
+    and the chunks that have its rest. partitions: how many the topics had, where that is known.
     """
 
     chunk: str
@@ -50,6 +50,7 @@ class Marker:
     offset: Mapping[str, object] | None = None
     written_ms: int = 0
     pieces: Sequence[Split] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def record(self) -> tuple[bytes, bytes]:

@@ -34,7 +34,7 @@ class ChunkRest:
 class Part:
     """What one transaction has: records (none where a sink has the rows), dead letters, and what its marker tells.
 
-    pieces: what its chunk was cut into behind it; see `division`.
+    partitions: how many each topic has. pieces: what its chunk was cut into behind it; see `division`.
     """
 
     batches: list[RawBatch] = field(default_factory=list)
@@ -45,6 +45,7 @@ class Part:
     checksum: int = 0
     offset: Mapping[str, object] | None = None
     is_last: bool = False
+    partitions: Mapping[str, int] = field(default_factory=dict)
     pieces: Sequence[Split] = ()
 
     def add(self, batch: Batch, encoded: Encoded) -> None:
@@ -75,6 +76,7 @@ class Part:
             letters=sum(map(len, self.letters)),
             topics=topics,
             offset=self.offset,
+            partitions=self.partitions,
             pieces=self.pieces,
             written_ms=time.time_ns() // 1_000_000,
         )

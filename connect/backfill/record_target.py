@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -20,15 +20,20 @@ from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.tolerance import Tolerance
 from connect.runtime.topic_creation import Topics
 
+CountPartitions = Callable[[Collection[str], Deadline], Mapping[str, int]]
 _KAFKA_S: Final = 60.0
 
 
 class RecordTarget:
     """Owned by the lane's thread; rows are read and become records on another one. Implements Target."""
 
-    def __init__(self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int) -> None:
-        """`parts`: the source connector. `max_bytes`: of a part."""
+    def __init__(
+        self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int, count: CountPartitions
+    ) -> None:
+        """`parts`: the source connector. `max_bytes`: of a part. `count`: the partitions of topics that are there."""
         self._parts = parts
+        self._count = count
+        self._partitions: dict[str, int] = {}
         self._reader = reader
         self._task = task
         self._max_bytes = max_bytes
@@ -47,7 +52,18 @@ class RecordTarget:
         self._reader.close()
 
     def _read(self, rest: ChunkRest) -> Generator[Part, None, None]:
-        return record_parts(self._reader, self._encode, rest, self._max_bytes)
+        for part in record_parts(self._reader, self._encode, rest, self._max_bytes):
+            part.partitions = {
+                topic: self._partitions[topic] for topic in self._known({raw.topic for raw in part.batches})
+            }
+            yield part
+
+    def _known(self, topics: Collection[str]) -> Iterator[str]:
+        """Those whose partitions are counted. One that the brokers make with its first record is counted later."""
+        new = [topic for topic in topics if topic not in self._partitions]
+        if new:
+            self._partitions |= self._count(new, Deadline.after(_KAFKA_S))
+        return (topic for topic in topics if topic in self._partitions)
 
     def _encode(self, batch: Batch) -> Encoded:
         self._tolerance.saw(len(batch))

@@ -7,7 +7,14 @@ from collections import Counter
 
 import pytest
 from backfill_job import OneAfterTheOther, Table
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
@@ -82,6 +89,39 @@ def test_a_marker_topic_of_other_lanes_is_refused(table: Table):
     with table.driver() as driver, pytest.raises(ConnectError, match=r"has 7 partitions, but a job of 2 lanes needs 3"):
         driver.begin()
     assert table.ids() == []
+
+
+def grown(table: Table) -> None:
+    """The topic has six partitions in the place of three."""
+    client = AdminClient({"bootstrap.servers": table.kafka.bootstrap_servers})
+    for done in client.create_partitions([NewPartitions(table.topic, 6)]).values():
+        done.result(30)
+
+
+def test_a_topic_with_other_partitions_than_the_job_began_with_stops_it(table: Table):
+    table.fill(ROWS)
+    with table.driver() as driver, pytest.raises(ConnectError):
+        driver.run(AtTheSecondChunk(lambda: table.run("ALTER TABLE {t} RENAME TO {t}_away")))
+    table.run("ALTER TABLE {t}_away RENAME TO {t}")
+    before = sorted(table.ids())
+    assert before
+    grown(table)
+    other = rf"Topic {table.topic} has 6 partitions, and had 3 when .*another name"
+    with table.driver() as driver, pytest.raises(ConnectError, match=other):
+        driver.run(OneAfterTheOther())
+    assert sorted(table.ids()) == before
+    known = table.driver().require_known()
+    assert (known.state, "6 partitions" in (known.error or "")) == (JobState.FAILED, True)
+    admin(table).delete([table.topic], Deadline.after(30))
+    with table.driver() as driver, pytest.raises(ConnectError, match=rf"Topic {table.topic} is gone"):
+        driver.run(OneAfterTheOther())
+
+
+def test_a_topic_that_gets_other_partitions_while_the_job_runs_leaves_it_failed(table: Table):
+    table.fill(ROWS)
+    with table.driver() as driver, pytest.raises(ConnectError, match=rf"Topic {table.topic} has 6 partitions"):
+        driver.run(AtTheSecondChunk(lambda: grown(table)))
+    assert table.driver().require_known().state is JobState.FAILED
 
 
 def test_dead_letters_have_a_limit_behind_which_the_job_stops_and_goes_on_once_its_rows_are_mended(table: Table):
