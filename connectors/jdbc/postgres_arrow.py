@@ -115,13 +115,13 @@ class PostgresArrow:
         import adbc_driver_postgresql.dbapi
         from psycopg.conninfo import make_conninfo
 
-        from connectors.jdbc.unchecked_text import AS_STORED, SHOW, UNCHECKED
+        from connectors.jdbc.unchecked_text import AS_STORED, STORED_ENCODING, UNCHECKED
 
         connection = adbc_driver_postgresql.dbapi.connect(make_conninfo(**self._arguments))
         with connection.cursor() as cursor:
             for statement in self._statements:
                 cursor.execute(statement)
-            cursor.execute(SHOW)
+            cursor.execute(STORED_ENCODING)
             if cursor.fetchone() == (UNCHECKED,):
                 cursor.execute(AS_STORED)
         connection.commit()

@@ -18,7 +18,7 @@ from connectors.jdbc.misfits import BadCells
 from connectors.jdbc.temporal import Misfit
 from connectors.jdbc.types import ColumnPlan, Raw
 
-SHOW: Final = "SHOW server_encoding"
+STORED_ENCODING: Final = "SELECT current_setting('server_encoding')"
 AS_STORED: Final = "SET client_encoding TO 'SQL_ASCII'"
 """From then on the server sends text of such a database as it is, where it would fail what reads other than UTF-8."""
 UNCHECKED: Final = "SQL_ASCII"
