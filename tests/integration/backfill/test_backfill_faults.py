@@ -55,7 +55,8 @@ def test_a_table_that_is_dropped_stops_the_job_which_goes_on_when_it_is_back(tab
     known = table.driver().require_known()
     assert known.state is JobState.FAILED
     assert table.name in (known.error or "")
-    assert sum(Counter(table.ids()).values()) == 500, "the chunk that was committed before"
+    # The chunk that was committed before, and maybe the next one, which is read meanwhile.
+    assert sum(Counter(table.ids()).values()) in {500, 1000}
     table.run("ALTER TABLE {t}_away RENAME TO {t}")
     with table.driver() as driver:
         assert driver.run(OneAfterTheOther()).state is JobState.COPIED

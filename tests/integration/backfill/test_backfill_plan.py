@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from backfill_job import Table
 from click.testing import CliRunner
 
@@ -40,15 +41,13 @@ def run(table: Table, name: str) -> float:
     return (max(written) - job.created_ms) / 1000
 
 
-def test_the_duration_is_that_of_the_last_job_within_a_third_and_its_basis_is_named(
-    table: Table, tmp_path: Path
-) -> None:
+def test_the_duration_is_that_of_the_last_job_and_its_basis_is_named(table: Table, tmp_path: Path) -> None:
     table.fill(ROWS)
     first, second = f"{table.name}-1", f"{table.name}-2"
     assert "how long it takes is not known: no job of this kind" in planned(table, tmp_path, first)
-    run(table, first)
+    took_s = run(table, first)
     told = json.loads(planned(table, tmp_path, second, "--json"))["estimate"]
     assert told["basis"].startswith(f"job {first} wrote ")
     assert f"job {first} wrote" in planned(table, tmp_path, second)
-    took_s = run(table, second)
-    assert 0.7 * took_s < told["duration_s"] < 1.3 * took_s, (told, took_s)
+    # Of the same rows, so as long as they took; what another run takes is also a matter of what runs beside it.
+    assert told["duration_s"] == pytest.approx(took_s, rel=0.3)

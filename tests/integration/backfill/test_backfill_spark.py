@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import multiprocessing
 from collections import Counter
 from contextlib import ExitStack
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 from backfill_job import KillEachStepOnce, Table
@@ -15,11 +15,13 @@ from spark_cluster import standalone_cluster
 
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import Step
+from connect.backfill.driver import Driver
 from connect.backfill.engines import spark
 from connect.backfill.engines.spark import SparkEngine, spark_settings
 from connect.backfill.job import JobState
-from connect.backfill.spec import Engine
+from connect.backfill.spec import BackfillSpec, Engine
 from connect.backfill.verify import verify
+from connect.runtime.worker_config import WorkerConfig
 
 ROWS = 4000
 HERE = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent)}
@@ -58,24 +60,30 @@ def test_an_executor_that_is_killed_in_the_middle_of_a_chunk_repeats_no_row(tabl
         assert verify(driver).is_good
 
 
-def test_a_driver_whose_disk_is_full_says_so_and_the_job_goes_on_elsewhere(table: Table, tmp_path: Path):
+def error_of(worker: dict[str, str], connector: dict[str, str], spec: dict[str, Any], answers: Connection) -> None:
+    """Run a job, and tell what it failed with."""
+    with Driver(BackfillSpec.model_validate(spec), WorkerConfig.parse(worker), connector) as driver:
+        try:
+            answers.send(driver.run().state)
+        except ConnectError as error:
+            answers.send(str(error))
+
+
+def test_a_driver_whose_disk_is_full_says_so_and_the_job_goes_on_elsewhere(table: Table):
     """A device that takes no folders stands for the disk: Spark's JVM ends itself, as it does on a full one."""
     table.fill(ROWS)
-    worker, spec, config = (tmp_path / name for name in ("worker.properties", "job.yaml", "c.json"))
-    worker.write_text("".join(f"{key}={text}\n" for key, text in table.worker_properties().items()))
-    config.write_text(json.dumps({"name": table.name, "config": table.connector()}))
-    spec.write_text(
-        f"apiVersion: backfill/v1\nname: {table.name}\nsource: {{connector: {table.name}, config: c.json}}\n"
-        f"engine: {{master: 'local[2,4]', conf: {{spark.local.dir: /dev/full/spark}}}}\n"
-        f"chunking: {{rows: 500, lanes: 2}}\nstate: {{jobs_topic: {table.name}-jobs}}\n"
-    )
+    full = {"type": "spark", "master": "local[2,4]", "conf": {"spark.local.dir": "/dev/full/spark"}}
+    spec = table.spec(engine=full).model_dump(mode="json", by_alias=True)
     # A process of its own: a JVM that has ended cannot be started again in the same one.
-    argv = [sys.executable, "-m", "connect.cli", "backfill", "run", str(spec), "--worker", str(worker)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 1, done.stderr
-    assert "Spark's JVM on this machine has ended" in done.stderr
-    assert "full disk" in done.stderr
-    assert "Traceback" not in done.stderr
+    context = multiprocessing.get_context("spawn")
+    answers, theirs = context.Pipe()
+    running = context.Process(target=error_of, args=(table.worker_properties(), table.connector(), spec, theirs))
+    running.start()
+    assert answers.poll(120)
+    told = answers.recv()
+    running.join(30)
+    assert "Spark's JVM on this machine has ended" in told
+    assert "full disk" in told
     assert table.driver().require_known().state is JobState.FAILED
     assert table.ids() == []
     with table.driver() as driver:
