@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import asdict
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import click
@@ -50,6 +51,7 @@ def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> 
 def scraped(client: ConnectClient) -> Scrape:
     """The figures of all workers that run tasks; those of a worker that tells none are left out."""
     from connect.api.errors import ConnectError
+    from connect.client.rest import RefusedError
     from connect.client.task_lines import Scrape, figures_of, workers_of
 
     figures: dict[tuple[str, str], dict[str, float]] = {}
@@ -57,6 +59,11 @@ def scraped(client: ConnectClient) -> Scrape:
     for worker in ["", *workers_of(client.connectors())]:
         try:
             figures |= figures_of(client.metrics(worker))
+        except RefusedError as error:
+            if error.status != HTTPStatus.NOT_FOUND:  # which a Java worker answers
+                raise
         except ConnectError:
-            continue  # a Java worker, or one that cannot be reached from here: its tasks are shown without figures
+            if not worker:
+                raise
+            # One that cannot be reached from here: its tasks are shown without figures.
     return Scrape(time.monotonic(), figures)

@@ -47,7 +47,7 @@ class ConnectClient:
             raise ConnectError(f"{access.url!r} is no address of a worker.", fix="Write it as http://host:8083.")
         self.url = access.url.rstrip("/")
         self._timeout_s = timeout_s
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        self._headers = {"Content-Type": "application/json"}
         if access.user:
             login = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
             self._headers["Authorization"] = f"Basic {login}"
@@ -145,10 +145,10 @@ class ConnectClient:
 
     def metrics(self, worker: str = "") -> str:
         """The metrics of a worker of the cluster, by its `host:port`, in Prometheus' text; empty: of the one that is
-        asked. RefusedError: a Java worker. ConnectError: it cannot be reached from here.
+        asked. RefusedError 404: a Java worker. ConnectError: it cannot be reached from here.
         """
         url = f"{urlsplit(self.url).scheme}://{worker}" if worker else self.url
-        return self._answer("GET", f"{url}/metrics").decode()
+        return self._answer("GET", f"{url}/metrics", accept="text/plain").decode()
 
     def call(self, method: str, path: str, body: Json = None) -> Json:
         """One request. RefusedError with the cluster's own words; ConnectError when nobody answers."""
@@ -158,9 +158,9 @@ class ConnectClient:
         except ValueError as error:
             raise ConnectError(f"What answers at {self.url} is no Connect worker: it sent no JSON.") from error
 
-    def _answer(self, method: str, url: str, data: bytes | None = None) -> bytes:
+    def _answer(self, method: str, url: str, data: bytes | None = None, accept: str = "application/json") -> bytes:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
-            url, data=data, method=method, headers=self._headers
+            url, data=data, method=method, headers={**self._headers, "Accept": accept}
         )
         try:
             with urllib.request.urlopen(  # noqa: S310 - the scheme was checked

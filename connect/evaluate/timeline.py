@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from itertools import pairwise, takewhile
 from typing import Final
 
@@ -40,7 +41,9 @@ def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
     found: dict[str, float] = {}
     try:
         text = rest.metrics()
-    except RefusedError:
+    except RefusedError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
         return found
     for (name, _), figures in figures_of(text).items():
         for figure, value in figures.items() if name == connector else ():

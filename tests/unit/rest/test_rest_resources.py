@@ -13,6 +13,9 @@ from sample_plugins import (
     VAULT_SOURCE,
 )
 
+from connect.client.rest import Access, ConnectClient
+from connect.client.task_lines import figures_of
+
 MISSING_TOPIC = 'Missing required configuration "topic" which has no default value.'
 
 
@@ -279,6 +282,13 @@ def test_a_url_is_masked_by_its_parts_and_restored_by_them(rest: Rest) -> None:
     assert {c["value"]["name"]: c["value"]["value"] for c in found}["connection.url"] == shown
     more = {**read, "connection.url": f"{shown}&access_token=[hidden]"}
     assert "it stands for a stored value" in refused(rest("PUT", "/connectors/v/config", more), 400)
+
+
+def test_the_commands_read_the_metrics(rest: Rest) -> None:
+    rest.create("a-b", **{"tasks.max": "2"})
+    found = figures_of(ConnectClient(Access(rest.url)).metrics())
+    assert found["a-b", "1"]["rows_total"] == 3.0
+    assert set(found) == {("a-b", "0"), ("a-b", "1")}
 
 
 def test_metrics_in_the_text_format(rest: Rest) -> None:
