@@ -31,7 +31,7 @@ def collector(monkeypatch) -> Iterator[list]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
     yield spans

@@ -15,7 +15,7 @@ from s3_http_store import Store
 @pytest.fixture
 def store() -> Iterator[Store]:
     with Store() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees that it is to end
         thread.start()
         yield server
         server.ended.set()

@@ -63,7 +63,7 @@ class StsRequests(BaseHTTPRequestHandler):
 @pytest.fixture
 def sts() -> Iterator[Sts]:
     with Sts() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees that it is to end
         thread.start()
         yield server
         server.shutdown()

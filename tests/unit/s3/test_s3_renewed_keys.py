@@ -65,7 +65,7 @@ class MetadataRequests(BaseHTTPRequestHandler):
 @pytest.fixture
 def metadata() -> Iterator[Metadata]:
     with Metadata() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees that it is to end
         thread.start()
         yield server
         server.shutdown()
