@@ -31,7 +31,7 @@ class PlacedChunk(NamedTuple):
 
 def pieces_of(reader: BulkReader, chunk: Split, read: int, offset: Mapping[str, object] | None) -> Sequence[Split]:
     """What to cut a chunk into that has given so many rows and has more behind `offset`: the chunk as it was read, then
-    the pieces of its rest. None: go on reading it.
+    the pieces of its rest. Empty: go on reading it.
     """
     if not isinstance(reader, DivisibleReader) or offset is None or not 0 < chunk.rows * _TIMES <= read:
         return ()

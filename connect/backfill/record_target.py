@@ -53,17 +53,15 @@ class RecordTarget:
 
     def _read(self, rest: ChunkRest) -> Generator[Part, None, None]:
         for part in record_parts(self._reader, self._encode, rest, self._max_bytes):
-            part.partitions = {
-                topic: self._partitions[topic] for topic in self._known({raw.topic for raw in part.batches})
-            }
+            part.partitions = self._partitions_of({raw.topic for raw in part.batches})
             yield part
 
-    def _known(self, topics: Collection[str]) -> Iterator[str]:
-        """Those whose partitions are counted. One that the brokers make with its first record is counted later."""
+    def _partitions_of(self, topics: Collection[str]) -> Mapping[str, int]:
+        """How many each has; a topic that the brokers make with its first record is counted later."""
         new = [topic for topic in topics if topic not in self._partitions]
         if new:
             self._partitions |= self._count(new, Deadline.after(_KAFKA_S))
-        return (topic for topic in topics if topic in self._partitions)
+        return {topic: self._partitions[topic] for topic in topics if topic in self._partitions}
 
     def _encode(self, batch: Batch) -> Encoded:
         self._tolerance.saw(len(batch))
