@@ -66,7 +66,7 @@ class JavaCluster:
         remove(self.rest, name)
 
     def _remove_all(self, prefix: str) -> None:
-        for name in [name for name in self.rest.connectors() if name.startswith(f"{prefix}-")]:
+        for name in [name for name in self.rest.connector_names() if name.startswith(f"{prefix}-")]:
             self.remove(name)
         deadline = Deadline.after(LIMIT_S)
         topics = [topic for topic in self.admin.topics(deadline) if topic.startswith(f"{prefix}-")]

@@ -91,7 +91,7 @@ def test_what_a_killed_comparison_left_in_the_cluster_is_removed_by_the_next(jav
     )
     given = json.dumps([rest.url, properties, lines])
     assert subprocess.run([sys.executable, "-c", script, given], timeout=60, check=False).returncode == 9
-    assert len(rest.connectors()) == 1
+    assert len(rest.connector_names()) == 1
     with JavaCluster(rest, properties):
-        assert rest.connectors() == {}
+        assert rest.connector_names() == []
     assert left_in(java) == []
