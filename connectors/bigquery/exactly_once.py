@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup import INSERT_ID, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC
-from connectors.bigquery.merge_sql import backticks
+from connectors.bigquery.quoting import backticks, literal
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.storage import StorageWriter
 from connectors.bigquery.table_schema import ColumnSchema, ColumnType
@@ -123,18 +123,18 @@ class CommittedStreams:
     def _own(self, target: str, partition: TopicPartition, first_offset: int) -> _Owned:
         stream = self.storage.create_stream(target)
         notes = self.warehouse.path(streams_table(target))
-        where = f"topic = {_text(partition.topic)} AND kafka_partition = {partition.partition}"
+        where = f"topic = {literal(partition.topic)} AND kafka_partition = {partition.partition}"
         self.warehouse.create(NewTable(streams_table(target), STREAMS_COLUMNS))
         self._run(
             f"INSERT INTO {notes} (topic, kafka_partition, stream) "  # noqa: S608 - texts are quoted
-            f"VALUES ({_text(partition.topic)}, {partition.partition}, {_text(stream)})"
+            f"VALUES ({literal(partition.topic)}, {partition.partition}, {literal(stream)})"
         )
         noted = f"SELECT DISTINCT stream FROM {notes} WHERE {where}"  # noqa: S608 - texts are quoted
         others = [r["stream"] for r in self.warehouse.rows(noted, "looking for streams") if r["stream"] != stream]
         for other in others:
             self.storage.finalize(other)
         if others:
-            listed = ", ".join(map(_text, others))
+            listed = ", ".join(map(literal, others))
             self._run(f"DELETE FROM {notes} WHERE {where} AND stream IN ({listed})")  # noqa: S608 - texts are quoted
         held = self._held(target, partition, first_offset)
         _log.info(
@@ -151,7 +151,7 @@ class CommittedStreams:
             "SELECT MIN(o) AS first, MAX(o) AS last FROM "  # noqa: S608 - texts are quoted
             "(SELECT o, o - ROW_NUMBER() OVER (ORDER BY o) AS run FROM "
             f"(SELECT DISTINCT {offset} AS o FROM {self.warehouse.path(target)} WHERE {topic} = "
-            f"{_text(partition.topic)} AND {number} = {partition.partition} AND {offset} >= {first_offset})) "
+            f"{literal(partition.topic)} AND {number} = {partition.partition} AND {offset} >= {first_offset})) "
             "GROUP BY run ORDER BY first"
         )
         rows = self.warehouse.rows(sql, f"looking for offsets in table {target}")
@@ -165,9 +165,3 @@ class CommittedStreams:
 def _holds(runs: list[tuple[int, int]], offset: int) -> bool:
     index = bisect_right(runs, (offset, offset))
     return any(first <= offset <= last for first, last in runs[max(0, index - 1) : index + 1])
-
-
-def _text(value: str) -> str:
-    """A text in BigQuery's SQL."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return f"'{escaped}'"

@@ -1,4 +1,4 @@
-"""Rows that BigQuery refused, as records to give up."""
+"""Rows that BigQuery refused, as the records that they were: what the framework makes dead letters of."""
 
 from __future__ import annotations
 

@@ -23,13 +23,14 @@ class Landing(Protocol):
         the same call is made again."""
 
     def collect(self) -> None:
-        """Do what this task does for others."""
+        """Merge what other tasks of the connector staged for tables that this task merges. Ways without a merge have
+        nothing to do."""
 
     def sweep(self) -> None:
-        """Remove what an earlier life of the task left behind."""
+        """Drop staging tables that an earlier life of the task left behind."""
 
     def stop(self) -> None:
-        """End every wait."""
+        """End every wait of threads that land batches: RetriableError there."""
 
     def close(self) -> None:
         """Release what is its own; idempotent, and called when its threads have ended."""

@@ -48,7 +48,7 @@ class MergeLine:
         return changed
 
     def _number(self, target: str, line: str) -> int:
-        """The next number as far as this process knows. All jobs of the numbers before it have ended."""
+        """The first number that may be free, as far as this process knows; all jobs of lower ones have ended."""
         number = self._next.get(target)
         if number is not None and self._now_s() - self._noted_at_s[target] < _NOTE_EVERY_S:
             return number
@@ -63,7 +63,7 @@ class MergeLine:
         return number
 
     def _noted(self, target: str) -> int:
-        """A number as `_number` gives it, noted while a task merged an hour ago or later."""
+        """The number that was noted last: it was free at most an hour before the table's last merge."""
         found = self._warehouse.table(merges_table(target))
         if found is None:
             self._warehouse.create(NewTable(merges_table(target), _COLUMNS))
@@ -72,7 +72,7 @@ class MergeLine:
 
 
 def first_free(is_taken: Callable[[int], bool]) -> int:
-    """The first number that is not taken, where all before a taken one are; asked about few of them."""
+    """The first number that is not taken. If one is taken, so are all lower ones; about 2 log2(n) are asked for."""
     high = 1
     while is_taken(high - 1):
         high *= 2

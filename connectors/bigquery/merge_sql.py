@@ -6,7 +6,7 @@ the smallest order, so rows that were there before dedup began give way to any r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from connectors.bigquery.dedup import (
@@ -21,13 +21,7 @@ from connectors.bigquery.dedup import (
     Keep,
     flat,
 )
-
-Quote = Callable[[str], str]
-
-
-def backticks(name: str) -> str:
-    """A name of a column in BigQuery's SQL."""
-    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+from connectors.bigquery.quoting import Quote, backticks
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Merging:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def stop(self) -> None:
-        """End every wait."""
+        """End every wait for another task's merge."""
         self._stop.set()
 
     def close(self) -> None:

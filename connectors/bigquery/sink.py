@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 from connect.api.bulk import BulkSinkContext
 from connect.api.config import ConnectorConfig
@@ -78,6 +79,25 @@ class BigQuerySinkConnector:
         return TrialDataset(self._config, name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What a task has between open and close."""
+
+    ctx: SinkContext
+    warehouse: Warehouse
+    landing: Landing
+    targets: Targets
+    executor: ThreadPoolExecutor
+
+    def close(self) -> None:
+        """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""
+        self.landing.stop()
+        self.warehouse.stop()
+        self.executor.shutdown(wait=True, cancel_futures=True)
+        self.landing.close()
+        self.warehouse.close()
+
+
 class BigQuerySinkTask:
     """Writes the partitions assigned to it. Owned by the task thread; batches land on threads of its own."""
 
@@ -93,23 +113,17 @@ class BigQuerySinkTask:
         self._explained = False
         self._collecting: Future[None] | None = None
         self._collect_at_s = 0.0
-        self._ctx: SinkContext | None = None
-        self._warehouse: Warehouse | None = None
-        self._landing: Landing | None = None
-        self._targets: Targets | None = None
-        self._executor: ThreadPoolExecutor | None = None
+        self._opened: _Opened | None = None
 
     def open(self, ctx: SinkContext) -> None:
         """Build the client, look at the dataset, and drop what an earlier life of the task staged."""
-        config = self._config
-        self._ctx = ctx
-        self._warehouse = open_warehouse(config)
-        self._warehouse.look()
+        config, warehouse = self._config, open_warehouse(self._config)
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
-        self._landing = landing_of(config, self._warehouse, role, self._count)
-        self._landing.sweep()
-        self._targets = Targets(config, self._warehouse)
-        self._executor = ThreadPoolExecutor(config.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
+        landing = landing_of(config, warehouse, role, self._count)
+        threads = ThreadPoolExecutor(config.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
+        self._opened = _Opened(ctx, warehouse, landing, Targets(config, warehouse), threads)
+        warehouse.look()
+        landing.sweep()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing is known of them until rows come."""
@@ -117,18 +131,17 @@ class BigQuerySinkTask:
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Gather the rows; what is due lands beside this thread."""
         assert batch.consumed is not None
-        assert self._targets is not None
-        assert self._warehouse is not None
+        opened = self._open
         self._advance(deadline)
         self._wait_for_room(deadline)
         partition = batch.consumed.topic_partition
         bad: Mapping[int, Exception] = {}
         if len(batch):
-            bad = self._targets.refused(batch, self._lanes)
+            bad = opened.targets.refused(batch, self._lanes)
         if len(batch) and not bad:
-            with self._warehouse.within(deadline):
-                lane = self._targets.lane_of(batch, self._lanes)
-                admission = self._targets.admission(lane, batch)
+            with opened.warehouse.within(deadline):
+                lane = opened.targets.lane_of(batch, self._lanes)
+                admission = opened.targets.admission(lane, batch)
             admitted = admission.admit(batch, lane.newest_us)
             if admitted.late:
                 self._count({"late_records_total": admitted.late})
@@ -160,53 +173,43 @@ class BigQuerySinkTask:
             self._next.pop(partition, None)
 
     def close(self) -> None:
-        """End the threads and release the client; idempotent. A job that runs goes on, and does no harm."""
+        """End the threads and release the client; idempotent."""
         self._lanes.clear()
-        if self._landing is not None:
-            self._landing.stop()
-        if self._warehouse is not None:
-            self._warehouse.stop()
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, cancel_futures=True)
-            self._executor = None
-        if self._landing is not None:
-            self._landing.close()
-        if self._warehouse is not None:
-            self._warehouse.close()
-            self._warehouse = None
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    @property
+    def _open(self) -> _Opened:
+        assert self._opened is not None, "the task is not open"
+        return self._opened
 
     def _advance(self, deadline: Deadline) -> None:
         """See what has landed, and send what is due. What failed for now is kept for the next flush to tell."""
-        assert self._executor is not None
-        assert self._landing is not None
-        assert self._targets is not None
-        assert self._warehouse is not None
-        now_s = self._now_s()
+        opened, now_s = self._open, self._now_s()
         for lane in self._lanes.values():
             try:
-                failure = lane.advance(self._landing.land, self._executor, now_s)
+                failure = lane.advance(opened.landing.land, opened.executor, now_s)
             except RefusedJobError as error:
-                with self._warehouse.within(deadline):
-                    self._targets.check_unchanged(lane, error)
+                with opened.warehouse.within(deadline):
+                    opened.targets.check_unchanged(lane, error)
                 raise
             self._give_up(lane)
             if failure is not None:
                 self._failure = failure
-                with self._warehouse.within(deadline):
-                    self._targets.restore(lane)
+                with opened.warehouse.within(deadline):
+                    opened.targets.restore(lane)
 
     def _give_up(self, lane: Lane) -> None:
         """Rows that BigQuery refused become bad records before their offsets are claimed."""
-        assert self._ctx is not None
         refused, lane.refused = lane.refused, []
         for sealed, rows in refused:
             self._count({"refused_rows_total": len(rows)})
             for batch, reasons in given_up(sealed, rows):
-                self._ctx.reject(batch, reasons)
+                self._open.ctx.reject(batch, reasons)
 
     def _explain(self) -> None:
         """Show in the status why batches wait, while others go on."""
-        assert self._ctx is not None
         failing = [lane for lane in self._lanes.values() if lane.failure is not None]
         if not failing and not self._explained:
             return
@@ -214,7 +217,7 @@ class BigQuerySinkTask:
         reason = None
         if failing:
             reason = " ".join(f"Table {failing[0].target} waits, and is tried again: {failing[0].failure}".split())
-        self._ctx.explain(reason)
+        self._open.ctx.explain(reason)
 
     def _wait_for_room(self, deadline: Deadline) -> None:
         while sum(lane.held_bytes for lane in self._lanes.values()) >= self._config.buffer_max_bytes:
@@ -228,20 +231,17 @@ class BigQuerySinkTask:
 
     def _collect(self) -> None:
         """Merge what other tasks staged, once in an interval."""
-        assert self._executor is not None
-        assert self._landing is not None
         if self._config.tasks == 1 or self._now_s() < self._collect_at_s:
             return
         if self._collecting is not None:
             if not self._collecting.done():
                 return
             self._collecting.result()
-        self._collecting = self._executor.submit(self._landing.collect)
+        self._collecting = self._open.executor.submit(self._open.landing.collect)
         self._collect_at_s = self._now_s() + self._collect_interval_s
 
     def _look_again(self) -> None:
         """Ask for a flush when the next batch is due, and soon while one is on its way."""
-        assert self._ctx is not None
         now_s = self._now_s()
         waits = [due for lane in self._lanes.values() if (due := lane.due_in_s(now_s)) is not None]
         if any(lane.is_landing for lane in self._lanes.values()):
@@ -249,16 +249,15 @@ class BigQuerySinkTask:
         if self._config.tasks > 1:
             waits.append(max(_LOOK_S, self._collect_at_s - now_s))
         if waits:
-            self._ctx.request_flush(within_s=min(waits))
+            self._open.ctx.request_flush(within_s=min(waits))
 
     def _count(self, figures: Mapping[str, int]) -> None:
         with self._figures_lock:
             self._figures.update(figures)
 
     def _report(self) -> None:
-        assert self._ctx is not None
         with self._figures_lock:
             figures = dict(self._figures)
         for name, value in figures.items():
-            self._ctx.gauge(name, value)
-        self._ctx.gauge("buffered_bytes", sum(lane.held_bytes for lane in self._lanes.values()))
+            self._open.ctx.gauge(name, value)
+        self._open.ctx.gauge("buffered_bytes", sum(lane.held_bytes for lane in self._lanes.values()))

@@ -62,7 +62,7 @@ class StorageWriter:
         return f"{self._parent}/tables/{table}/streams/_default"
 
     def _append(self, table: str, rows: pa.Table, request: Callable[[pa.Table], Any]) -> Refusals:
-        """Send the rows in parts, each by a request; those that are refused."""
+        """Send the rows in parts, each by one request, and again without those refused; the refused ones."""
         refused = too_large(rows, ROW_BYTES)
         left = list(parts(rows, _REQUEST_BYTES, max(1, len(rows)), leave_out=refused))
         while left:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from connectors.bigquery.dedup import KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, SOFT_DELETED, Keep
-from connectors.bigquery.merge_sql import Quote, backticks
+from connectors.bigquery.quoting import Quote, backticks
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,7 +255,12 @@ class Warehouse:
     def run(
         self, sql: str, job_id: str, doing: str, counts: Counts = Counts.LOST, *, first_attempt: int = 0
     ) -> Changed:
-        """Run one statement to its end, once: see `_once`."""
+        """Run one statement to its end, as a job whose id is `job_id`, the dataset's mark and a number.
+
+        Where a job of that id is there already, it is waited for, and `counts` says whether it was this statement; if
+        not, the next number is tried. `first_attempt`: the first number.
+        RefusedJobError: BigQuery does not take the statement. RetriableError: nobody knows whether it ran.
+        """
         from google.cloud import bigquery
 
         statement = hashlib.sha256(sql.encode()).hexdigest()[:32]
@@ -311,8 +316,10 @@ class Warehouse:
     def _once(
         self, job_id: str, submit: Callable[[str], Any], config: Any, doing: str, counts: Counts, *, attempt: int = 0
     ) -> Any:
-        """Submit a job under an id of ours and wait for its end. A job of this id that runs already is waited for, and
-        `counts` says whether it is then done. `config`: the job's, whose labels tell it from others of its id."""
+        """The job under an id of ours, once it has ended: submitted now, or found. See `run`.
+
+        `config`: the job's, whose labels tell it from others of its id.
+        """
         from google.api_core.exceptions import Conflict
 
         while True:

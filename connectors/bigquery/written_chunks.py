@@ -8,6 +8,7 @@ from typing import Final
 from connect.api.bulk import BulkChunk
 from connectors.bigquery.chunk_loads import chunk_name
 from connectors.bigquery.job_facts import Counts
+from connectors.bigquery.quoting import literal
 from connectors.bigquery.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.warehouse import NewTable, Warehouse
 
@@ -40,7 +41,7 @@ class WrittenChunks:
         names = ", ".join(column.name for column in _COLUMNS)
         self._warehouse.run(
             f"INSERT INTO {self._warehouse.path(TABLE)} ({names})\n"
-            f"VALUES ({_text(chunk.job)}, {_text(chunk.id)}, {_text(target)}, {created_ms}, {rows}, "
+            f"VALUES ({literal(chunk.job)}, {literal(chunk.id)}, {literal(target)}, {created_ms}, {rows}, "
             "CURRENT_TIMESTAMP())",
             f"kafka-connect-note-{chunk_name(chunk, target, created_ms)}",
             f"noting chunk {chunk.id}",
@@ -52,8 +53,8 @@ class WrittenChunks:
         rows = {chunk.id: 0 for chunk in chunks}
         if not rows or self._warehouse.table(TABLE) is None:
             return rows
-        jobs = ", ".join(sorted({_text(chunk.job) for chunk in chunks}))
-        only = f" AND chunk = {_text(next(iter(rows)))}" if len(rows) == 1 else ""
+        jobs = ", ".join(sorted({literal(chunk.job) for chunk in chunks}))
+        only = f" AND chunk = {literal(next(iter(rows)))}" if len(rows) == 1 else ""
         found = self._warehouse.rows(
             "SELECT chunk, target, target_created_ms, MAX(rows_written) AS rows_written\n"
             f"FROM {self._warehouse.path(TABLE)} WHERE backfill IN ({jobs}){only}\n"
@@ -66,8 +67,3 @@ class WrittenChunks:
             if one["chunk"] in rows and table is not None and table.created_ms == one["target_created_ms"]:
                 rows[one["chunk"]] += one["rows_written"]
         return rows
-
-
-def _text(value: str) -> str:
-    """A text in BigQuery's SQL."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -36,7 +36,7 @@ def messages_of(seed: int, count: int = 40) -> list[list[Message]]:
 
 def crash_at(life: Life, step: str, nth: int) -> list[str]:
     """Let the thread that lands batches die at the nth time it reaches this step; says when it has."""
-    warehouse: Any = life.task._warehouse
+    warehouse: Any = life.task._opened.warehouse
     died: list[str] = []
     left = [nth]
 

@@ -8,7 +8,8 @@ import pytest
 from bigquery_oracle import EPOCH, Message, batch_of
 from bigquery_sql import SqlTable, config, texts
 
-from connectors.bigquery.merge_sql import Bound, backticks
+from connectors.bigquery.merge_sql import Bound
+from connectors.bigquery.quoting import backticks
 from connectors.bigquery.table_schema import ColumnType
 from connectors.bigquery.window import Late, Window, parse_window
 
