@@ -59,7 +59,7 @@ def viewed() -> SqlTable:
     return SqlTable(config(mode="view", null_key="append"))
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=10, **SLOW)
 @given(history=histories())
 def test_a_view_shows_the_latest_record_of_each_key_whatever_comes_again(viewed, history):
     runs = [list(run) for merge in history for run in merge]

@@ -48,14 +48,14 @@ def check_latest(history: History, **dedup: str) -> None:
     assert len({row["id"] for row in rows}) == len(rows)
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=10, **SLOW)
 @given(histories())
 def test_the_latest_record_of_a_key_stays(history):
     check_latest(history)
 
 
 @pytest.mark.thorough
-@settings(max_examples=100, **SLOW)
+@settings(max_examples=115, **SLOW)
 @given(histories())
 def test_the_latest_record_of_a_key_stays_in_many_histories(history):
     check_latest(history)
