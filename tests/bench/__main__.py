@@ -48,6 +48,10 @@ COLUMNS = (
     "name", "rows/s", "cpu s/M rows", "rows/s per core", "must", "RSS MB", "peer", "peer rows/s", "peer cpu s/M",
     "rows/s ratio", "cpu ratio", "gate",
 )  # fmt: skip
+BIGQUERY = (
+    (measure_duplicates, duplicates_table), (measure_merges, merges_table), (measure_requests, requests_table)
+)  # fmt: skip
+"""What is measured without Kafka, and how it is shown."""
 CONSOLE = Console(width=200)
 
 
@@ -96,13 +100,7 @@ def main() -> int:
             CONSOLE.print(log_table(cassandra))
             CONSOLE.print(profile_table(cassandra))
         if options.only in {None, "bigquery"}:
-            duplicates, merges, requests = measure_duplicates(), measure_merges(), measure_requests()
-            options.out.with_name(f"{options.out.stem}-bigquery.json").write_text(
-                json.dumps([*duplicates, *merges, *requests], indent=1) + "\n"
-            )
-            CONSOLE.print(duplicates_table(duplicates))
-            CONSOLE.print(merges_table(merges))
-            CONSOLE.print(requests_table(requests))
+            bigquery(options.out.with_name(f"{options.out.stem}-bigquery.json"))
             throughput(measure_worker(bench), options.out.with_name(f"{options.out.stem}-bigquery-worker.json"))
         if options.only in {None, "backfill"}:
             backfills = measure_backfill(replace(bench, rows=options.rows or BACKFILL_ROWS))
@@ -117,6 +115,16 @@ def main() -> int:
             out.write_text(json.dumps(found, indent=1) + "\n")
             CONSOLE.print(cluster_table(found))
     return 0
+
+
+def bigquery(out: Path) -> None:
+    """Each table is shown as soon as it is measured."""
+    found: list[dict] = []
+    for measure, table in BIGQUERY:
+        entries = measure()
+        CONSOLE.print(table(entries))
+        found += entries
+        out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def throughput(entries: Iterable[dict], out: Path) -> None:
