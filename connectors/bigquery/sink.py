@@ -233,10 +233,11 @@ class BigQuerySinkTask:
         """Merge what other tasks staged, once in an interval."""
         if self._config.tasks == 1 or self._now_s() < self._collect_at_s:
             return
-        if self._collecting is not None:
-            if not self._collecting.done():
-                return
-            self._collecting.result()
+        if self._collecting is not None and not self._collecting.done():
+            return
+        ended, self._collecting = self._collecting, None
+        if ended is not None:
+            ended.result()  # what failed for now is told once, and done again
         self._collecting = self._open.executor.submit(self._open.landing.collect)
         self._collect_at_s = self._now_s() + self._collect_interval_s
 

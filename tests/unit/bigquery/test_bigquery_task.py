@@ -1,0 +1,84 @@
+"""The task between the framework and what lands its batches."""
+
+from __future__ import annotations
+
+from concurrent.futures import wait
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery import sink
+from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
+
+
+class Staging:
+    """A dataset and a way to land batches, of which the looks for other tasks' staging tables fail as listed."""
+
+    def __init__(self, *failures: Exception | None) -> None:
+        self.failures = list(failures)
+        self.looks = 0
+
+    def collect(self) -> None:
+        self.looks += 1
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None:
+            raise failure
+
+    def within(self, _: Deadline) -> Any:
+        return nullcontext()
+
+    def look(self) -> None: ...
+
+    def sweep(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def clock_s() -> list[float]:
+    return [100.0]
+
+
+def task_of(staging: Staging, clock_s: list[float], monkeypatch: pytest.MonkeyPatch) -> sink.BigQuerySinkTask:
+    given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.merge.interval.ms": "500"}
+    monkeypatch.setattr(sink, "open_warehouse", lambda _: staging)
+    monkeypatch.setattr(sink, "landing_of", lambda *_: staging)
+    task = sink.BigQuerySinkTask(BigQuerySinkConfig.parse({**given, TASKS_KEY: "2"}), lambda: clock_s[0])
+    task.open(FakeSinkContext())
+    return task
+
+
+def end_of_the_look(task: sink.BigQuerySinkTask, clock_s: list[float]) -> None:
+    assert task._collecting is not None
+    wait([task._collecting], timeout=10)
+    clock_s[0] += 2
+
+
+def test_a_look_for_other_tasks_batches_that_failed_for_now_is_told_once_and_made_again(clock_s, monkeypatch):
+    staging = Staging(RetriableError("503"), None)
+    task = task_of(staging, clock_s, monkeypatch)
+    task.flush(Deadline.after(1))
+    end_of_the_look(task, clock_s)
+    with pytest.raises(RetriableError, match="503"):
+        task.flush(Deadline.after(1))
+    task.flush(Deadline.after(1))
+    end_of_the_look(task, clock_s)
+    assert staging.looks == 2
+    task.close()
+
+
+def test_a_task_closes_what_it_opened_once(clock_s, monkeypatch):
+    staging = Staging()
+    told: list[str] = []
+    for name in ("stop", "close"):
+        monkeypatch.setattr(staging, name, lambda name=name: told.append(name))
+    task = task_of(staging, clock_s, monkeypatch)
+    task.close()
+    task.close()
+    assert told == ["stop", "stop", "close", "close"]  # of the way to land batches, then of the dataset
