@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from connectors.cassandra.log.mutation import Marker
 from connectors.cassandra.log.segment import Ints
 from connectors.cassandra.pages import Cells
 
@@ -43,6 +42,20 @@ class Marks(NamedTuple):
     times: Times
 
 
+class Ranges(NamedTuple):
+    """Deleted ranges. Behind `common` each has two entries: its bounds in the order of the table."""
+
+    rows: Ints
+    common: Ints
+    """How many of the first clustering columns have one value at both bounds."""
+    sizes: Ints
+    """Of how many of the first clustering columns a bound has values."""
+    are_inclusive: np.ndarray[Any, np.dtype[np.bool_]]
+    """Whether the range has the rows at the bound."""
+    prefixes: Sequence[Cells]
+    """The bounds' values, by clustering column."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnChanges:
     """Changes of one column: a cell each or, of a collection or a type that is not frozen, any number of cells.
@@ -71,7 +84,7 @@ class EventArrays:
     columns: Sequence[ColumnChanges]
     livenesses: Marks
     deletions: Marks
-    ranges: Sequence[tuple[int, Marker, Marker]]
+    ranges: Ranges
     segments: Ints
     positions: Ints
 

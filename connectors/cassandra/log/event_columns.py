@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +12,9 @@ from connect.api.arrow import arrow_type
 from connect.api.records import Column
 from connect.api.schema import Schema
 from connectors.cassandra.log.change_columns import change_column, mark_column, spread, struct_of
-from connectors.cassandra.log.event_arrays import OF_NO_ROW, OPERATIONS, EventArrays, cells_of
-from connectors.cassandra.log.mutation import Clustering
+from connectors.cassandra.log.event_arrays import OF_NO_ROW, OPERATIONS, EventArrays
 from connectors.cassandra.pages import decode_column
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,48 +89,26 @@ def _columns(events: EventArrays, shape: EventShape) -> pa.Array:
 
 
 def _ranges(events: EventArrays, shape: EventShape) -> pa.Array:
-    kind, count = shape.part("range"), len(events)
-    if not events.ranges:
+    kind, count, ranges = shape.part("range"), len(events), events.ranges
+    if not len(ranges.rows):
         return pa.nulls(count, kind)
     clustering = shape.table.clustering
-    sides: list[list[tuple[Clustering, bool]]] = [[], []]
-    for _, start, end in events.ranges:
-        ends = [(start.prefix, start.bound.includes_start), (end.prefix, end.bound.includes_end)]
-        if _runs_backwards(clustering, start.prefix, end.prefix):
-            ends.reverse()
-        for side, found in zip(sides, ends, strict=True):
-            side.append(found)
+    # Where the table orders the first column backwards in which the bounds differ, they come in that order too.
+    descending = np.array([*(column.descending for column in clustering), False])
+    starts = 2 * np.arange(len(ranges.rows)) + descending[ranges.common]
     arrays: list[pa.Array] = []
-    for side, name in zip(sides, ("start", "end"), strict=True):
-        rows = [i for i, (prefix, _) in enumerate(side) if prefix]
-        values = struct_of(_prefixes([side[i][0] for i in rows], clustering), kind.field(name).type)
-        arrays += [spread(values, _ints(rows), len(side)), pa.array([inclusive for _, inclusive in side], pa.bool_())]
-    return spread(struct_of(arrays, kind), _ints([row for row, _, _ in events.ranges]), count)
-
-
-def _prefixes(prefixes: Sequence[Clustering], columns: Sequence[TableColumn]) -> list[pa.Array]:
-    """Clustering columns, null where a prefix has less of them."""
-    return [
-        decode_column(cells_of([prefix[i] if i < len(prefix) else None for prefix in prefixes]), c.type, c.name)
-        for i, c in enumerate(columns)
-    ]
-
-
-def _ints(numbers: Sequence[int]) -> Any:
-    return np.array(numbers, np.int64)
+    for bounds, name in ((starts, "start"), (starts ^ 1, "end")):
+        given = np.flatnonzero(ranges.sizes[bounds])
+        values = [
+            decode_column(cells.take(bounds[given]), column.type, column.name)
+            for cells, column in zip(ranges.prefixes, clustering, strict=True)
+        ]
+        arrays.append(spread(struct_of(values, kind.field(name).type), given, len(bounds)))
+        arrays.append(pa.array(ranges.are_inclusive[bounds]))
+    return spread(struct_of(arrays, kind), ranges.rows, count)
 
 
 def _sources(events: EventArrays, shape: EventShape, node: Node) -> pa.Array:
     texts = (node.cluster, node.datacenter, node.id, str(shape.table.id))
     repeated = [pa.repeat(pa.scalar(text), len(events)) for text in texts]
     return struct_of([*repeated, pa.array(events.segments), pa.array(events.positions)], shape.part("source"))
-
-
-def _runs_backwards(columns: Sequence[TableColumn], start: Clustering, end: Clustering) -> bool:
-    """The range's ends lie in a column that the table orders backwards."""
-    common = 0
-    for one, other in zip(start, end, strict=False):
-        if one != other:
-            break
-        common += 1
-    return common < len(columns) and columns[common].descending

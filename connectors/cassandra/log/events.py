@@ -14,6 +14,7 @@ from connectors.cassandra.log.event_arrays import (
     ColumnChanges,
     EventArrays,
     Marks,
+    Ranges,
     Times,
     cells_of,
     times_of,
@@ -30,6 +31,7 @@ from connectors.cassandra.log.mutation import (
     PartitionUpdate,
     Row,
 )
+from connectors.cassandra.pages import Cells
 from connectors.cassandra.tables import Table
 
 
@@ -119,14 +121,11 @@ class Events:
             writetimes_us=np.array(self._writetimes, np.int64),
             ids=pa.array(self._ids, pa.string()),
             keys=[cells_of([parts[i] for parts in self._keys]) for i, _ in enumerate(table.partition_key)],
-            clusterings=[
-                cells_of([row[i] if i < len(row) else None for row in self._clusterings])
-                for i, _ in enumerate(table.clustering)
-            ],
+            clusterings=_by_column(self._clusterings, len(table.clustering)),
             columns=[changes.arrays() for changes in self._changes.values()],
             livenesses=_marks([row for row, _ in self._live], live),
             deletions=_marks([row for row, _ in self._deleted], deleted),
-            ranges=self._ranges,
+            ranges=_ranges(self._ranges, len(table.clustering)),
             segments=segments,
             positions=positions,
         )
@@ -187,6 +186,29 @@ def newest_us(row: Row) -> int:
 
 def _marks(rows: Sequence[int], times: Times) -> Marks:
     return Marks(np.array(rows, np.int64), times)
+
+
+def _ranges(found: Sequence[tuple[int, Marker, Marker]], columns: int) -> Ranges:
+    prefixes = [marker.prefix for _, *bounds in found for marker in bounds]
+    are_inclusive = [i for _, start, end in found for i in (start.bound.includes_start, end.bound.includes_end)]
+    return Ranges(
+        np.array([row for row, _, _ in found], np.int64),
+        np.array([_common(start.prefix, end.prefix) for _, start, end in found], np.int64),
+        np.array([len(prefix) for prefix in prefixes], np.int64),
+        np.array(are_inclusive, np.bool_),
+        _by_column(prefixes, columns),
+    )
+
+
+def _common(one: Clustering, other: Clustering) -> int:
+    """How many of the first values are equal."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _by_column(rows: Sequence[Clustering], columns: int) -> list[Cells]:
+    """Values of the first columns, null where a row has less of them."""
+    return [cells_of([row[i] if i < len(row) else None for row in rows]) for i in range(columns)]
 
 
 def _parts(key: bytes, columns: int) -> Sequence[bytes]:

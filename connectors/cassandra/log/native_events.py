@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from connectors.cassandra.log.event_arrays import ColumnChanges, EventArrays, Marks, Times
+from connectors.cassandra.log.event_arrays import ColumnChanges, EventArrays, Marks, Ranges, Times
 from connectors.cassandra.log.segment import Frames, Ints
 from connectors.cassandra.pages import Cells
 from connectors.cassandra.tables import Table, TableColumn
@@ -76,7 +76,7 @@ def _ints(data: bytes) -> Ints:
 
 def _events(made: Any, frames: Frames) -> EventArrays:
     """From the arrays in the order of gathered.cpp."""
-    numbers, operations, writetimes, ids, keys, clusterings, *marks, columns = made
+    numbers, operations, writetimes, ids, keys, clusterings, *marks, ranges, columns = made
     count = len(operations)
     offsets = np.arange(0, _ID_SIZE * (count + 1), _ID_SIZE, dtype=np.int32)
     return EventArrays(
@@ -88,7 +88,7 @@ def _events(made: Any, frames: Frames) -> EventArrays:
         columns=[_changes(frames.data, *column) for column in columns],
         livenesses=_marks(*marks[:4]),
         deletions=_marks(*marks[4:]),
-        ranges=(),
+        ranges=_ranges(frames.data, ranges),
         segments=np.full(count, frames.segment, np.int64),
         positions=frames.ends[_ints(numbers)],
     )
@@ -100,6 +100,12 @@ def _cells(data: bytes, columns: Sequence[bytes]) -> list[Cells]:
 
 def _marks(rows: bytes, *times: bytes) -> Marks:
     return Marks(_ints(rows), _times(*times))
+
+
+def _ranges(data: bytes, made: Any) -> Ranges:
+    rows, common, sizes, are_inclusive, prefixes = made
+    inclusive = np.frombuffer(are_inclusive, np.bool_)
+    return Ranges(_ints(rows), _ints(common), _ints(sizes), inclusive, _cells(data, prefixes))
 
 
 def _times(writetimes: bytes, ttls: bytes, locals_s: bytes) -> Times:

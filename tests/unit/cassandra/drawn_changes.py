@@ -12,6 +12,7 @@ from connectors.cassandra.cql_types import CqlType
 from connectors.cassandra.log.mutation import (
     Bound,
     Cell,
+    Clustering,
     ComplexColumn,
     Deletion,
     Liveness,
@@ -44,13 +45,31 @@ class DrawnChanges:
     def _update(self, table: Table) -> PartitionUpdate:
         parts = [self._octets(column.type) for column in table.partition_key]
         key = parts[0] if len(parts) == 1 else b"".join(len(p).to_bytes(2, "big") + p + b"\0" for p in parts)
-        rows: list[Row | Marker] = [self._row(table) for _ in range(self._chance.randrange(4))]
-        if self._may(10):
-            gone = self._deletion()
-            rows.append(Marker(Bound.INCL_START, (bytes(4),), None, gone))
-            rows.append(Marker(Bound.INCL_END, (bytes(4),), gone, None))
+        rows: list[Row | Marker] = []
+        for _ in range(self._chance.randrange(4)):
+            rows += self._ranges(table) if self._may(4) else [self._row(table)]
         static = self._row(table, is_static=True) if self._may() else None
         return PartitionUpdate(table, key, self._deletion() if self._may(5) else None, static, rows)
+
+    def _ranges(self, table: Table) -> list[Row | Marker]:
+        """Ranges that follow on each other, rows among them, or a bound of a range whose other bound is not there."""
+        found: list[Row | Marker] = []
+        deleted: Deletion | None = None
+        prefix: Clustering = ()
+        for bound in self._chance.choices(list(Bound), k=self._chance.randint(1, 6)):
+            ends, after = bound.is_boundary or not bound.is_start, self._deletion() if bound.is_start else None
+            prefix = self._prefix(table, prefix)
+            found.append(Marker(bound, prefix, deleted if ends else None, None if self._may(9) else after))
+            deleted = self._deletion() if self._may(4) else after
+            if self._may(4):
+                found.append(self._row(table))
+        return found
+
+    def _prefix(self, table: Table, before: Clustering) -> Clustering:
+        """Values of the first clustering columns, some of them those of the bound before."""
+        values = tuple(self._clustering(column.type) for column in table.clustering)
+        values = (*before, *values[len(before) :]) if self._may() else values
+        return values[: self._chance.randint(0, len(values))]
 
     def _row(self, table: Table, *, is_static: bool = False) -> Row:
         live = self._liveness() if self._may() else None

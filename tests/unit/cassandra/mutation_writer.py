@@ -140,8 +140,10 @@ def _cell(cell: Cell, size: int | None, live: Liveness | None, base: Base) -> by
 
 
 def _marker(marker: Marker, table: Table, base: Base) -> list[bytes]:
-    deletions = [deletion for deletion in (marker.end, marker.start) if deletion is not None]
-    head = bytes([2, marker.bound.value]) + len(marker.prefix).to_bytes(2, "big")
+    bound = marker.bound
+    ended = [marker.end or NEVER] if bound.is_boundary or not bound.is_start else []
+    deletions = [*ended, marker.start or NEVER] if bound.is_start else ended
+    head = bytes([2, bound.value]) + len(marker.prefix).to_bytes(2, "big")
     return [head, _clustering(marker.prefix, table.clustering), *(_deletion(deletion, base) for deletion in deletions)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -13,8 +14,11 @@ from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
 from connectors.cassandra.log import chunk
 from connectors.cassandra.log.chunk import batches
 from connectors.cassandra.log.event_columns import Node
-from connectors.cassandra.log.mutation import Bound, Cell, Deletion, Marker, PartitionUpdate, Row
+from connectors.cassandra.log.mutation import Cell, PartitionUpdate, Row
+from connectors.cassandra.log.native_events import Plan, gather
+from connectors.cassandra.log.segment import Frames
 from connectors.cassandra.log.watched import Watched
+from connectors.cassandra.native import module
 from connectors.cassandra.schema_reader import Schemas
 from connectors.cassandra.tables import Table, TableColumn
 
@@ -43,18 +47,25 @@ def located(of: Table, key: int, value: bytes = b"x") -> PartitionUpdate:
     return PartitionUpdate(of, key.to_bytes(4, "big"), None, None, [row])
 
 
-def made(found: list[PartitionUpdate], *versions: list[Table]) -> tuple[dict[str, list[int]], list[str], Watched]:
+Found = Sequence[PartitionUpdate | list[PartitionUpdate]]
+"""An update, or those of one mutation."""
+
+
+def frames(found: Found) -> Frames:
+    return frames_of([mutation([one] if isinstance(one, PartitionUpdate) else one) for one in found])
+
+
+def made(found: Found, *versions: list[Table]) -> tuple[dict[str, list[int]], list[str], Watched]:
     """Partition keys by topic, what was kept, and what is watched."""
     schemas = [Schemas(tables, {}) for tables in versions]
     watched = Watched(lambda: schemas.pop(0) if len(schemas) > 1 else schemas[0], (), "p.")
     kept: list[str] = []
-    frames = frames_of([mutation([update]) for update in found])
     keys: dict[str, list[int]] = {}
-    for batch in batches(frames, watched, NODE, kept.append):
+    for batch in batches(frames(found), watched, NODE, kept.append):
         keys.setdefault(batch.topic, []).extend(row["key"]["k"] for row in batch.values.rows())
         positions = [row["source"]["position"] for row in batch.values.rows()]
         assert positions == sorted(positions)
-        assert set(positions) <= set(frames.ends.tolist())
+        assert set(positions) <= set(frames(found).ends.tolist())
     return keys, kept, watched
 
 
@@ -92,18 +103,12 @@ def test_changes_of_a_table_that_is_gone_when_they_do_not_fit_are_gone_too() -> 
     assert made([located(ONE, 1, b"\xff")], [ONE], [TWO])[:2] == ({}, [])
 
 
-def ranged(key: int) -> PartitionUpdate:
-    gone = Deletion(9, 1)
-    ends = [Marker(Bound.INCL_START, (bytes(4),), None, gone), Marker(Bound.INCL_END, (bytes(4),), gone, None)]
-    return PartitionUpdate(RANGED, key.to_bytes(4, "big"), None, None, ends)
-
-
-RANGED = replace(ONE, clustering=[TableColumn("c", CqlType("int"))])
-
-
 def test_what_native_code_leaves_to_the_twin_stands_between_the_others() -> None:
-    def plain(key: int) -> PartitionUpdate:
-        return replace(located(RANGED, key), rows=[Row((bytes(4),), None, None, {"v": Cell(9, b"x")})])
+    def two(key: int) -> list[PartitionUpdate]:
+        """A mutation as no node writes it: two updates of one table."""
+        return [located(ONE, key), located(ONE, key + 1)]
 
-    found = [ranged(0), plain(1), plain(2), ranged(3), located(TWO, 4), ranged(5), plain(6)]
-    assert made(found, [RANGED, TWO])[:2] == ({"p.ks.t1": [0, 1, 2, 3, 5, 6], "p.ks.t2": [4]}, [])
+    found: Found = [two(0), located(ONE, 2), located(ONE, 3), two(4), located(TWO, 6), two(7), located(ONE, 9)]
+    assert made(found, [ONE, TWO])[:2] == ({"p.ks.t1": [0, 1, 2, 3, 4, 5, 7, 8, 9], "p.ks.t2": [6]}, [])
+    native = module()
+    assert native is None or gather(native, frames(found), Plan.of([ONE, TWO], [])).odd.tolist() == [0, 3, 5]

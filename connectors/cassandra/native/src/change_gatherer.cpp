@@ -10,8 +10,8 @@ namespace native {
 namespace {
 
 // The places of operations in log/event_arrays.py.
-enum Op : uint8_t { kInsert, kUpdate, kDelete, kStatic, kPartitionDelete };
-constexpr std::string_view kNames[] = {"insert", "update", "delete", "static", "partition"};
+enum Op : uint8_t { kInsert, kUpdate, kDelete, kStatic, kPartitionDelete, kRangeDelete };
+constexpr std::string_view kNames[] = {"insert", "update", "delete", "static", "partition", "range"};
 
 Op operation(const Row& row) {
   if (row.is_static) return kStatic;
@@ -35,6 +35,25 @@ int64_t newest(const Mutation& mutation, const Row& row) {
     for (size_t j = change.cells_begin; j < change.cells_end; ++j) look(mutation.cells[j].written.writetime);
   }
   return found;
+}
+
+void push_bound(const Mutation& mutation, const Bound& bound, Ranges* ranges) {
+  ranges->sizes.push(static_cast<int64_t>(bound.size));
+  ranges->inclusive.push(bound.is_inclusive ? 1 : 0);
+  for (size_t i = 0; i < ranges->prefixes.size(); ++i) {
+    ranges->prefixes[i].push(i < bound.size ? mutation.slices[bound.values + i] : Slice{});
+  }
+}
+
+// How many of the first clustering columns have the same value at both ends of a range.
+size_t common_values(const Mutation& mutation, const Range& range, const uint8_t* data) {
+  const size_t least = std::min(range.start.size, range.end.size);
+  for (size_t i = 0; i < least; ++i) {
+    const Slice &one = mutation.slices[range.start.values + i], &other = mutation.slices[range.end.values + i];
+    if (one.size != other.size) return i;
+    if (one.size > 0 && std::memcmp(data + one.start, data + other.start, static_cast<size_t>(one.size)) != 0) return i;
+  }
+  return least;
 }
 
 void push_mark(Buffer<int64_t>* rows, Times* times, int64_t event, const Written& mark) {
@@ -64,7 +83,14 @@ void ChangeGatherer::add(const Mutation& mutation, int64_t frame) {
       for (Slices& column : gathered.clusterings) column.push({});
       add_event(mutation, update, frame, kPartitionDelete, update.deletion.writetime);
     }
-    for (size_t i = update.rows_begin; i < update.rows_end; ++i) add_row(mutation, update, mutation.rows[i], frame);
+    size_t range = update.ranges_begin;
+    for (size_t i = update.rows_begin;; ++i) {
+      while (range < update.ranges_end && mutation.ranges[range].row == i) {
+        add_range(mutation, update, mutation.ranges[range++], frame);
+      }
+      if (i == update.rows_end) break;
+      add_row(mutation, update, mutation.rows[i], frame);
+    }
   }
 }
 
@@ -80,6 +106,19 @@ void ChangeGatherer::add_row(const Mutation& mutation, const Update& update, con
   }
   describe_row(mutation, update, row, op);
   add_event(mutation, update, frame, op, newest(mutation, row));
+}
+
+void ChangeGatherer::add_range(const Mutation& mutation, const Update& update, const Range& range, int64_t frame) {
+  Gathered& gathered = update.table->gathered;
+  const auto event = static_cast<int64_t>(gathered.events());
+  push_mark(&gathered.deleted, &gathered.deleted_times, event, range.deletion);
+  gathered.ranges.rows.push(event);
+  gathered.ranges.common.push(static_cast<int64_t>(common_values(mutation, range, data_)));
+  push_bound(mutation, range.start, &gathered.ranges);
+  push_bound(mutation, range.end, &gathered.ranges);
+  for (Slices& column : gathered.clusterings) column.push({});
+  describe_range(mutation, range);
+  add_event(mutation, update, frame, kRangeDelete, range.deletion.writetime);
 }
 
 void ChangeGatherer::add_changes(const Mutation& mutation, const Row& row, Table* table, int64_t event) const {
@@ -123,7 +162,7 @@ void ChangeGatherer::add_event(const Mutation& mutation, const Update& update, i
 void ChangeGatherer::describe_row(const Mutation& mutation, const Update& update, const Row& row, uint8_t op) {
   const Table& table = *update.table;
   text(kNames[op]);
-  if (!row.is_static) describe_clustering(mutation, row, table.clustering.size());
+  if (!row.is_static) describe_values(mutation, row.clustering, table.clustering.size());
   if (row.liveness.writetime != kNone) {
     text("live");
     number<8>(static_cast<uint64_t>(row.liveness.writetime));
@@ -144,6 +183,15 @@ void ChangeGatherer::describe_row(const Mutation& mutation, const Update& update
     sized(reinterpret_cast<const uint8_t*>(name.data()), name.size());
     describe_cells(mutation, mutation.changes[places_[column] - 1]);
   }
+}
+
+void ChangeGatherer::describe_range(const Mutation& mutation, const Range& range) {
+  text(kNames[kRangeDelete]);
+  number<1>(range.start.is_inclusive);
+  number<1>(range.end.is_inclusive);
+  describe_values(mutation, range.start.values, range.start.size);
+  describe_values(mutation, range.end.values, range.end.size);
+  number<8>(static_cast<uint64_t>(range.deletion.writetime));
 }
 
 void ChangeGatherer::describe_cells(const Mutation& mutation, const Change& change) {
@@ -174,9 +222,9 @@ void ChangeGatherer::describe_cell(const Cell& cell) {
   if (cell.value.size >= 0) sized(cell.value);
 }
 
-void ChangeGatherer::describe_clustering(const Mutation& mutation, const Row& row, size_t columns) {
-  for (size_t i = 0; i < columns; ++i) {
-    const Slice& value = mutation.slices[row.clustering + i];
+void ChangeGatherer::describe_values(const Mutation& mutation, size_t begin, size_t count) {
+  for (size_t i = begin; i < begin + count; ++i) {
+    const Slice& value = mutation.slices[i];
     text(value.size < 0 ? "-" : "+");
     if (value.size >= 0) sized(value);
   }

@@ -18,12 +18,14 @@ class ChangeGatherer {
 
  private:
   void add_row(const Mutation& mutation, const Update& update, const Row& row, int64_t frame);
+  void add_range(const Mutation& mutation, const Update& update, const Range& range, int64_t frame);
   void add_changes(const Mutation& mutation, const Row& row, Table* table, int64_t event) const;
   // The bytes whose digest is the event's id (log/event_id.py).
   void describe_row(const Mutation& mutation, const Update& update, const Row& row, uint8_t op);
+  void describe_range(const Mutation& mutation, const Range& range);
   void describe_cells(const Mutation& mutation, const Change& change);
   void describe_cell(const Cell& cell);
-  void describe_clustering(const Mutation& mutation, const Row& row, size_t columns);
+  void describe_values(const Mutation& mutation, size_t begin, size_t count);
   void add_event(const Mutation& mutation, const Update& update, int64_t frame, uint8_t op, int64_t writetime);
 
   void text(std::string_view ascii);

@@ -52,12 +52,22 @@ PyObject* change(const Changes& changes) {
   return tuple.finish();
 }
 
+PyObject* several_ranges(const Ranges& ranges) {
+  Tuple tuple(5);
+  tuple.push(ranges.rows);
+  tuple.push(ranges.common);
+  tuple.push(ranges.sizes);
+  tuple.push(ranges.inclusive);
+  tuple.push(several(ranges.prefixes));
+  return tuple.finish();
+}
+
 }  // namespace
 
 PyObject* to_python(const Gathered& gathered) {
   Tuple columns(gathered.columns.size());
   for (const Changes& column : gathered.columns) columns.push(change(column));
-  Tuple tuple(15);
+  Tuple tuple(16);
   tuple.push(gathered.frames);
   tuple.push(gathered.ops);
   tuple.push(gathered.writetimes);
@@ -68,6 +78,7 @@ PyObject* to_python(const Gathered& gathered) {
   tuple.push(gathered.live_times);
   tuple.push(gathered.deleted);
   tuple.push(gathered.deleted_times);
+  tuple.push(several_ranges(gathered.ranges));
   tuple.push(columns.finish());
   return tuple.finish();
 }

@@ -47,12 +47,21 @@ struct Changes {
   Times times;
 };
 
+// Deleted ranges: of each the event, how many of the first clustering columns have one value at both bounds, and two
+// entries in the rest, its bounds in the order of the table.
+struct Ranges {
+  Buffer<int64_t> rows, common, sizes;
+  Buffer<uint8_t> inclusive;
+  std::vector<Slices> prefixes;
+};
+
 struct Gathered {
   Buffer<int64_t> frames, writetimes;
   Buffer<uint8_t> ops, ids;
   std::vector<Slices> keys, clusterings;
   Buffer<int64_t> live, deleted;
   Times live_times, deleted_times;
+  Ranges ranges;
   std::vector<Changes> columns;
 
   size_t events() const { return ops.size(); }

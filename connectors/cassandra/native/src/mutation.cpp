@@ -15,6 +15,9 @@ constexpr uint8_t kEmpty = 1, kPartitionDeleted = 4, kHasStatic = 8, kHasEstimat
 constexpr uint8_t kEnd = 1, kMarker = 2, kHasTime = 4, kHasTtl = 8, kRowDeleted = 16, kAllColumns = 32,
                   kComplexDeleted = 64, kExtended = 128;
 constexpr uint8_t kTombstone = 1, kExpiring = 2, kNoValue = 4, kRowTime = 8, kRowTtl = 16;
+// Kinds of bounds (ClusteringPrefix.Kind). Two of them end one range and begin another.
+constexpr uint8_t kExclEnd = 0, kInclStart = 1, kExclEndInclStart = 2, kInclEndExclStart = 5, kInclEnd = 6,
+                  kExclStart = 7;
 constexpr size_t kBitmapColumns = 64;  // From so many on, columns are listed.
 
 // Deltas wrap around, as Java's integers do.
@@ -33,6 +36,7 @@ int32_t seconds(ByteReader* reader, int32_t base) {
 void Mutation::read(int64_t start, int64_t size) {
   updates.clear();
   rows.clear();
+  ranges.clear();
   changes.clear();
   cells.clear();
   slices.clear();
@@ -58,7 +62,8 @@ void Mutation::read_update(ByteReader* reader) {
   update.key = reader->vbytes();
   update.key_parts = slices.size();
   read_key(*table, update.key);
-  update.rows_begin = update.rows_end = rows.size();
+  update.rows_begin = rows.size();
+  update.ranges_begin = ranges.size();
   const uint8_t flags = reader->u8();
   if ((flags & kEmpty) == 0) {
     Base base{};
@@ -75,16 +80,44 @@ void Mutation::read_update(ByteReader* reader) {
       read_row(reader, *table, *update.static_header, base, row_flags);
     }
     if ((flags & kHasEstimate) != 0) reader->vint();
-    for (uint8_t row_flags; ((row_flags = reader->u8()) & kEnd) == 0;) {
-      if ((row_flags & kMarker) != 0) throw Odd{};
-      if ((row_flags & kExtended) != 0) reader->u8();
-      rows.push_back({false, slices.size(), {}, {}, 0, 0});
-      read_clustering(reader, *table);
-      read_row(reader, *table, *update.header, base, row_flags);
-    }
-    update.rows_end = rows.size();
+    read_rows(reader, *table, *update.header, base);
   }
+  update.rows_end = rows.size();
+  update.ranges_end = ranges.size();
   updates.push_back(update);
+}
+
+void Mutation::read_rows(ByteReader* reader, const Table& table, const Header& header, const Base& base) {
+  std::optional<Bound> begun;
+  for (uint8_t flags; ((flags = reader->u8()) & kEnd) == 0;) {
+    if ((flags & kMarker) != 0) {
+      read_marker(reader, table, base, &begun);
+      continue;
+    }
+    if ((flags & kExtended) != 0) reader->u8();
+    rows.push_back({false, slices.size(), {}, {}, 0, 0});
+    read_clustering(reader, table, table.clustering.size());
+    read_row(reader, table, header, base, flags);
+  }
+}
+
+void Mutation::read_marker(ByteReader* reader, const Table& table, const Base& base, std::optional<Bound>* begun) {
+  const uint8_t kind = reader->u8();
+  const bool is_boundary = kind == kExclEndInclStart || kind == kInclEndExclStart;
+  const bool ends = is_boundary || kind == kExclEnd || kind == kInclEnd;
+  const bool begins = is_boundary || kind == kInclStart || kind == kExclStart;
+  if (!ends && !begins) throw Odd{};
+  Bound bound{slices.size(), reader->u16(), kind == kInclEnd || kind == kInclEndExclStart};
+  if (bound.size > table.clustering.size()) throw Odd{};
+  read_clustering(reader, table, bound.size);
+  if (ends) {
+    const Written deletion = read_deletion(reader, base);
+    if (begun->has_value() && deletion.writetime != kNone) ranges.push_back({rows.size(), **begun, bound, deletion});
+  }
+  begun->reset();
+  if (!begins || read_deletion(reader, base).writetime == kNone) return;
+  bound.is_inclusive = kind == kInclStart || kind == kExclEndInclStart;
+  *begun = bound;
 }
 
 // A key of several columns: of each 2 bytes of length, the value, a zero byte.
@@ -101,9 +134,9 @@ void Mutation::read_key(const Table& table, const Slice& key) {
   if (!reader.is_at_end()) throw Odd{};
 }
 
-void Mutation::read_clustering(ByteReader* reader, const Table& table) {
+void Mutation::read_clustering(ByteReader* reader, const Table& table, size_t size) {
   uint64_t header = 0;
-  for (size_t i = 0; i < table.clustering.size(); ++i) {
+  for (size_t i = 0; i < size; ++i) {
     if (i % 32 == 0) header = reader->vint();
     const uint64_t kind = header >> 2 * (i % 32) & 3;
     if ((kind & 1) != 0) {
@@ -111,8 +144,8 @@ void Mutation::read_clustering(ByteReader* reader, const Table& table) {
     } else if (kind != 0) {
       slices.push_back({});
     } else {
-      const int64_t size = table.clustering[i];
-      slices.push_back(size == kCounted ? reader->vbytes() : reader->take(static_cast<uint64_t>(size)));
+      const int64_t fixed = table.clustering[i];
+      slices.push_back(fixed == kCounted ? reader->vbytes() : reader->take(static_cast<uint64_t>(fixed)));
     }
   }
 }

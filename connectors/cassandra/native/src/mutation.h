@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "byte_reader.h"
@@ -39,6 +40,20 @@ struct Row {
   size_t changes_begin, changes_end;
 };
 
+// One end of a deleted range: values of the first clustering columns, from `values` on, and whether rows with them are
+// in the range.
+struct Bound {
+  size_t values, size;
+  bool is_inclusive;
+};
+
+// A deleted range, in the order of the table. `row`: the row that it comes before.
+struct Range {
+  size_t row;
+  Bound start, end;
+  Written deletion;
+};
+
 struct Update {
   Table* table;
   const Header *header, *static_header;
@@ -46,6 +61,7 @@ struct Update {
   size_t key_parts;  // Where the key's columns begin.
   Written deletion;
   size_t rows_begin, rows_end;
+  size_t ranges_begin, ranges_end;
 };
 
 class Mutation {
@@ -58,9 +74,10 @@ class Mutation {
 
   std::vector<Update> updates;
   std::vector<Row> rows;
+  std::vector<Range> ranges;
   std::vector<Change> changes;
   std::vector<Cell> cells;
-  std::vector<Slice> slices;  // Of keys and clustering columns.
+  std::vector<Slice> slices;  // Of keys, clustering columns and bounds.
 
  private:
   // What the numbers of an update are counted from.
@@ -71,7 +88,11 @@ class Mutation {
 
   void read_update(ByteReader* reader);
   void read_key(const Table& table, const Slice& key);
-  void read_clustering(ByteReader* reader, const Table& table);
+  void read_rows(ByteReader* reader, const Table& table, const Header& header, const Base& base);
+  // Values of the first `size` clustering columns.
+  void read_clustering(ByteReader* reader, const Table& table, size_t size);
+  // The end of the range that was begun, the begin of the next one, or both.
+  void read_marker(ByteReader* reader, const Table& table, const Base& base, std::optional<Bound>* begun);
   void read_row(ByteReader* reader, const Table& table, const Header& header, const Base& base, uint8_t flags);
   void read_changes(ByteReader* reader, const Table& table, const Header& header, const Base& base, uint8_t flags,
                     const Written& liveness);

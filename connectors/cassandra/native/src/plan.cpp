@@ -33,6 +33,7 @@ Plan::Plan(const uint8_t* bytes, int64_t size) {
     }
     table.gathered.keys.resize(table.key_columns);
     table.gathered.clusterings.resize(table.clustering.size());
+    table.gathered.ranges.prefixes.resize(table.clustering.size());
     table.gathered.columns.resize(static_cast<size_t>(place));
   }
   if (!reader.is_at_end()) throw Odd{};
