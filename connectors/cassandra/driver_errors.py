@@ -26,8 +26,6 @@ from connectors.cassandra.errors import MissingRightError, TableGoneError, Tombs
 
 _AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, CoordinationFailure, ConnectionException,
                 ServerError)  # fmt: skip
-
-
 _REFUSED: Final = re.compile(r"User (\S+) has no (\w+) permission on <(all keyspaces|keyspace|table) ?([^>]*)>")
 _TOO_MANY_TOMBSTONES: Final = 1
 """Why a replica gave a read up (org.apache.cassandra.exceptions.RequestFailureReason)."""
@@ -43,6 +41,13 @@ def grant_of(message: str) -> str:
     return f"GRANT {permission} ON {kind.upper()} {named}".rstrip() + f' TO "{user}";'
 
 
+def _login_refused(doing: str) -> ConfigError:
+    return ConfigError(
+        f"Failed {doing}: the cluster does not take this user and password.", key="username",
+        fix="Check username and password.",
+    )  # fmt: skip
+
+
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Raise the driver's errors as ours. `doing` names the step and what it is about."""
@@ -51,17 +56,11 @@ def translated(doing: str) -> Iterator[None]:
     except NoHostAvailable as error:
         causes = list(error.errors.values()) if isinstance(error.errors, dict) else list(error.errors)
         if any(isinstance(cause, AuthenticationFailed) for cause in causes):
-            raise ConfigError(
-                f"Failed {doing}: the cluster does not take this user and password.", key="username",
-                fix="Check username and password.",
-            ) from error  # fmt: skip
+            raise _login_refused(doing) from error
         reasons = "; ".join(sorted({f"{type(cause).__name__}: {cause}" for cause in causes})) or str(error)
         raise RetriableError(f"Failed {doing}: no node answers ({reasons}).") from error
     except AuthenticationFailed as error:
-        raise ConfigError(
-            f"Failed {doing}: the cluster does not take this user and password.", key="username",
-            fix="Check username and password.",
-        ) from error  # fmt: skip
+        raise _login_refused(doing) from error
     except Unauthorized as error:
         raise MissingRightError(f"Failed {doing}: {error}", grant_of(str(error))) from error
     except InvalidRequest as error:

@@ -90,9 +90,7 @@ class Database:
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of a small answer, in the driver's Python types."""
         with translated(doing):
-            if self._rows is None:
-                self._rows = self._connected().connect()
-            return list(self._rows.execute(query, tuple(parameters)))
+            return list(self._row_session().execute(query, tuple(parameters)))
 
     def ask(self, query: Query, rows: int, state: bytes | None = None) -> PageAnswer:
         """Begin to read a page; `state` is that of the page before."""
@@ -114,14 +112,13 @@ class Database:
         """Begin to write a row, in the driver's Python types; `done` is released once it is known how it ended."""
         doing = f"writing by {text}"
         with translated(doing):
-            if self._rows is None:
-                self._rows = self._connected().connect()
+            session = self._row_session()
             if text not in self._written:
-                self._written[text] = self._rows.prepare(text)
+                self._written[text] = session.prepare(text)
             bound = self._written[text].bind(tuple(values))
             # The writetime is a part of it, so that it may be sent twice.
             bound.is_idempotent = True
-            future = self._rows.execute_async(bound)
+            future = session.execute_async(bound)
         future.add_callbacks(lambda _: done.release(), lambda _: done.release())
         return PendingWrite(future, doing)
 
@@ -169,6 +166,11 @@ class Database:
         if text not in self._statements:
             self._statements[text] = self._page_session().prepare(text)
         return self._statements[text]
+
+    def _row_session(self) -> Session:
+        if self._rows is None:
+            self._rows = self._connected().connect()
+        return self._rows
 
     def _page_session(self) -> Session:
         if self._pages is None:

@@ -35,8 +35,10 @@ LATE_S: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A sweep of a split, from a place on. `due_s`: when it may begin, on the monotonic clock. `sweep` None: the one
-    behind `done`, as the time then has it.
+    """A split that is to be read from a place on, from `due_s` (monotonic clock) on.
+
+    `sweep`: which reading of the split it is. None: the one that follows `done`, whose window of time is known only
+    once it begins.
     """
 
     split: Split
@@ -83,7 +85,6 @@ class CassandraSourceTask:
                     self._rest(split, sweep, 0.0 if self._config.is_incremental else self._interval_s)
                 else:
                     self._waiting.append(_Work(split, progress, 0.0, sweep or self._mode.first(_now_ms())))
-
         self._waiting = deque(sorted(self._waiting, key=lambda work: work.due_s))
 
     def poll(self, deadline: Deadline) -> Batch | None:

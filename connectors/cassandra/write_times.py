@@ -30,8 +30,8 @@ class WriteTimes:
     """Of the pages of one table."""
 
     def __init__(self, table: Table, columns: Collection[TableColumn], fence_us: int, *, element_times: bool) -> None:
-        """`columns`: those whose times are wanted. `fence_us`: when those values were written at the latest of which
-        the server does not tell it. `element_times`: it tells those of elements, as from Cassandra 5.0 on.
+        """`columns`: those whose times are wanted. `element_times`: the server tells when the elements of a collection
+        were written, as it does from Cassandra 5.0 on. `fence_us`: the writetime of values whose own it does not tell.
         """
         self._fence_us = fence_us
         places = {column.name: place for place, column in enumerate(table.columns)}
