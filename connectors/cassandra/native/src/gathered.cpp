@@ -6,7 +6,7 @@ namespace {
 // A tuple that grows; nothing where an exception is set.
 class Tuple {
  public:
-  explicit Tuple(size_t size) : tuple_(PyTuple_New(static_cast<Py_ssize_t>(size))) {}
+  Tuple() : items_(PyList_New(0)) {}
 
   template <typename T>
   void push(const Buffer<T>& buffer) {
@@ -22,65 +22,51 @@ class Tuple {
     push(times.ttls);
     push(times.locals);
   }
+  // Takes the item over.
   void push(PyObject* item) {
-    if (tuple_ == nullptr || item == nullptr || PyTuple_SetItem(tuple_, next_++, item) < 0) {
-      if (tuple_ == nullptr) Py_XDECREF(item);
-      Py_CLEAR(tuple_);
-    }
+    if (items_ == nullptr || item == nullptr || PyList_Append(items_, item) < 0) Py_CLEAR(items_);
+    Py_XDECREF(item);
   }
-  PyObject* finish() { return tuple_; }
+  PyObject* finish() {
+    PyObject* tuple = items_ == nullptr ? nullptr : PyList_AsTuple(items_);
+    Py_CLEAR(items_);
+    return tuple;
+  }
 
  private:
-  PyObject* tuple_;
-  Py_ssize_t next_ = 0;
+  PyObject* items_;
 };
 
+template <typename... Parts>
+PyObject* tuple_of(const Parts&... parts) {
+  Tuple tuple;
+  (tuple.push(parts), ...);
+  return tuple.finish();
+}
+
 PyObject* several(const std::vector<Slices>& columns) {
-  Tuple tuple(2 * columns.size());
+  Tuple tuple;
   for (const Slices& column : columns) tuple.push(column);
   return tuple.finish();
 }
 
-PyObject* change(const Changes& changes) {
-  Tuple tuple(10);
-  tuple.push(changes.rows);
-  tuple.push(changes.cleared);
-  tuple.push(changes.ends);
-  tuple.push(changes.paths);
-  tuple.push(changes.values);
-  tuple.push(changes.times);
-  return tuple.finish();
-}
-
-PyObject* several_ranges(const Ranges& ranges) {
-  Tuple tuple(5);
-  tuple.push(ranges.rows);
-  tuple.push(ranges.common);
-  tuple.push(ranges.sizes);
-  tuple.push(ranges.inclusive);
-  tuple.push(several(ranges.prefixes));
+PyObject* several(const std::vector<Changes>& columns) {
+  Tuple tuple;
+  for (const Changes& column : columns) {
+    tuple.push(tuple_of(column.rows, column.cleared, column.ends, column.paths, column.values, column.times));
+  }
   return tuple.finish();
 }
 
 }  // namespace
 
 PyObject* to_python(const Gathered& gathered) {
-  Tuple columns(gathered.columns.size());
-  for (const Changes& column : gathered.columns) columns.push(change(column));
-  Tuple tuple(16);
-  tuple.push(gathered.frames);
-  tuple.push(gathered.ops);
-  tuple.push(gathered.writetimes);
-  tuple.push(gathered.ids);
-  tuple.push(several(gathered.keys));
-  tuple.push(several(gathered.clusterings));
-  tuple.push(gathered.live);
-  tuple.push(gathered.live_times);
-  tuple.push(gathered.deleted);
-  tuple.push(gathered.deleted_times);
-  tuple.push(several_ranges(gathered.ranges));
-  tuple.push(columns.finish());
-  return tuple.finish();
+  const Ranges& ranges = gathered.ranges;
+  return tuple_of(gathered.frames, gathered.ops, gathered.writetimes, gathered.ids, several(gathered.keys),
+                  several(gathered.clusterings), gathered.live, gathered.live_times, gathered.deleted,
+                  gathered.deleted_times,
+                  tuple_of(ranges.rows, ranges.common, ranges.sizes, ranges.inclusive, several(ranges.prefixes)),
+                  several(gathered.columns));
 }
 
 }  // namespace native
