@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from connect.api.errors import SchemaError
 from connect.api.records import Column
 from connectors.cassandra.log.event_arrays import (
     NONE,
@@ -91,7 +92,10 @@ class Events:
         return len(self._operations)
 
     def add(self, update: PartitionUpdate, segment: int, position: int) -> None:
-        """The events of an update, in the order in which they take effect on each other."""
+        """The events of an update, in the order in which they take effect on each other.
+
+        SchemaError: its partition key is none of this table.
+        """
         key = _parts(update.key, len(self._shape.table.partition_key))
         ids = EventId(self._shape.table.id, update.key)
         before = len(self)
@@ -212,7 +216,11 @@ def _by_column(rows: Sequence[Clustering], columns: int) -> list[Cells]:
 
 
 def _parts(key: bytes, columns: int) -> Sequence[bytes]:
-    return (key,) if columns == 1 else composite(key)
+    """SchemaError: the key is of another number of columns."""
+    parts = (key,) if columns == 1 else composite(key)
+    if len(parts) != columns:
+        raise SchemaError(f"A partition key of {len(key)} bytes has {len(parts)} values instead of {columns}.")
+    return parts
 
 
 def _operation(row: Row) -> str:

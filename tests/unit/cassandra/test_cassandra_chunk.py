@@ -87,6 +87,18 @@ def test_nothing_is_sent_of_a_table_none_of_whose_mutations_can_be_read() -> Non
     assert (positions, len(kept)) == ({}, 2)
 
 
+def test_a_partition_key_of_another_number_of_columns_is_kept_too() -> None:
+    two = replace(ONE, partition_key=[TableColumn(name, CqlType("int")) for name in ("k", "l")])
+    whole = b"".join(b"\0\4" + number.to_bytes(4, "big") + b"\0" for number in (1, 2))
+    found = [replace(located(two, 0), key=key) for key in (whole[:7], whole, whole + whole[:7])]
+    positions, kept, _ = made(found, [two])
+    assert positions == {"p.ks.t1": [1]}
+    assert [text.partition("cannot be read: ")[2] for text in kept] == [
+        "A partition key of 7 bytes has 1 values instead of 2.",
+        "A partition key of 21 bytes has 3 values instead of 2.",
+    ]
+
+
 def place(*fields: str) -> Table:
     types = user_types_of("ks", {"place": (fields, ("int",) * len(fields))})
     return table(1, TableColumn("v", replace(parse_type("place", types), frozen=True)))
