@@ -76,7 +76,7 @@ class CassandraCdcTask:
         self._database = database or Database(config, only_contact_points=True)
         self._folder = CdcFolder(Path(config.cdc_raw_folder))
         self._segments = Segments(self._folder)
-        self._disk = DiskWatch(self._folder.size_bytes, None)
+        self._disk: DiskWatch | None = None
         self._ready: deque[Batch] = deque()
         self._watched: Watched | None = None
         self._node = Node("", "", "")
@@ -91,12 +91,12 @@ class CassandraCdcTask:
         )
         self._node = Node(cluster, datacenter, str(host_id))
         self._watched = Watched(lambda: read_schemas(self._database), self._config.tables, self._config.topic_prefix)
-        self._disk = DiskWatch(self._folder.size_bytes, read_limit(self._database))
+        self._disk = DiskWatch(self._folder.size_bytes, read_limit(self._database), ctx.gauge)
+        self._disk.start()
         self._segments.begin(Place.of(ctx.stored_offset(self._partition)))
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """The changes of one table out of the next mutations; the last table's batch has the position behind them."""
-        self._watch_disk()
         while not self._ready:
             if deadline.expired:
                 return None
@@ -112,20 +112,14 @@ class CassandraCdcTask:
 
     def close(self) -> None:
         """Close file and connections."""
+        if self._disk is not None:
+            self._disk.close()
         self._segments.close()
         self._database.close()
 
     @property
     def _partition(self) -> Mapping[str, object]:
         return {"protocol": PROTOCOL, "node": self._node.id}
-
-    def _watch_disk(self) -> None:
-        assert self._context is not None
-        self._disk.look()
-        self._context.gauge("cdc_raw_bytes", self._disk.size_bytes)
-        if self._disk.limit is not None:
-            self._context.gauge("cdc_raw_limit_bytes", self._disk.limit.size_bytes)
-            self._context.gauge("cdc_raw_alarm", self._disk.alarm)
 
     def _read(self) -> bool:
         """Read some mutations; False: there is nothing new."""

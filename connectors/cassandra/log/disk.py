@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-import time
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -54,14 +54,30 @@ def limit_of(settings: dict[str, str | None]) -> Limit | None:
 
 
 class DiskWatch:
-    """Says when the folder fills up, and when it does no more. Owned by the task thread."""
+    """Says when the folder fills up, and when it does no more.
 
-    def __init__(self, size_bytes: Callable[[], int], limit: Limit | None) -> None:
+    It looks once a second in a thread of its own: while Kafka takes nothing, nobody polls the task.
+    """
+
+    def __init__(self, size_bytes: Callable[[], int], limit: Limit | None, gauge: Callable[[str, float], None]) -> None:
+        """`size_bytes` measures the folder. `gauge` sets a metric of the task."""
         self._measure = size_bytes
-        self.limit = limit
-        self.size_bytes = 0
+        self._limit = limit
+        self._gauge = gauge
         self._share = 0.0
-        self._next_s = 0.0
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cdc-raw-watch", daemon=True)
+
+    def start(self) -> None:
+        """Look now, and from now on until `close`. OSError: the folder cannot be measured."""
+        self.look()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more. May be called twice, and before `start`."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
 
     @property
     def alarm(self) -> int:
@@ -69,24 +85,35 @@ class DiskWatch:
         return (self._share >= WARN_SHARE) + (self._share >= ALARM_SHARE)
 
     def look(self) -> None:
-        """Measure once a second."""
-        if time.monotonic() < self._next_s:
-            return
-        self._next_s = time.monotonic() + _LOOK_S
-        self.size_bytes = self._measure()
-        if self.limit is not None:
-            before, self._share = self._share, self.size_bytes / self.limit.size_bytes
-            self._say(before, self.limit)
+        """Measure the folder, and tell of it. OSError: it cannot be measured."""
+        size_bytes = self._measure()
+        self._gauge("cdc_raw_bytes", size_bytes)
+        if self._limit is not None:
+            before, self._share = self._share, size_bytes / self._limit.size_bytes
+            self._gauge("cdc_raw_limit_bytes", self._limit.size_bytes)
+            self._gauge("cdc_raw_alarm", self.alarm)
+            self._say(before, size_bytes, self._limit)
 
-    def _say(self, before: float, limit: Limit) -> None:
+    def _run(self) -> None:
+        failure = ""
+        while not self._ending.wait(_LOOK_S):
+            try:
+                self.look()
+                failure = ""
+            except OSError as error:
+                if str(error) != failure:
+                    log.warning("How full cdc_raw is cannot be seen: %s", error)
+                failure = str(error)
+
+    def _say(self, before: float, size_bytes: int, limit: Limit) -> None:
         for share, say in ((ALARM_SHARE, log.error), (WARN_SHARE, log.warning)):
             if before < share <= self._share:
                 then = "refuses writes to these tables" if limit.blocks_writes else "deletes what was not read"
                 say(
                     "cdc_raw holds %d of %d bytes (%d %%): when it is full the node %s. See why Kafka does not take "
                     "the changes, or raise cdc_total_space.",
-                    self.size_bytes, limit.size_bytes, 100 * self._share, then,
+                    size_bytes, limit.size_bytes, 100 * self._share, then,
                 )  # fmt: skip
                 return
         if self._share < WARN_SHARE <= before:
-            log.info("cdc_raw holds %d of %d bytes again.", self.size_bytes, limit.size_bytes)
+            log.info("cdc_raw holds %d of %d bytes again.", size_bytes, limit.size_bytes)

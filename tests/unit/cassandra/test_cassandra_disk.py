@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import pytest
 
@@ -25,20 +26,50 @@ def test_the_limit_is_read_from_the_settings_of_each_version(settings: dict, lim
     assert limit_of(settings) == limit
 
 
-def test_each_level_is_said_when_it_is_reached(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(disk, "_LOOK_S", 0.0)
+def test_each_level_is_said_when_it_is_reached(caplog: pytest.LogCaptureFixture) -> None:
     size = 0
-    watch = DiskWatch(lambda: size, Limit(100, blocks_writes=False))
+    gauges: dict[str, float] = {}
+    watch = DiskWatch(lambda: size, Limit(100, blocks_writes=False), gauges.__setitem__)
     said: list[list[str]] = []
     alarms: list[int] = []
-    for size in (10, 49, 50, 60, 80, 99, 85, 60, 40, 90):  # noqa: B007 - what the folder holds
+    for size in (10, 49, 50, 60, 80, 99, 85, 60, 40, 90):
         caplog.clear()
         with caplog.at_level(logging.INFO):
             watch.look()
+        assert gauges == {"cdc_raw_bytes": size, "cdc_raw_limit_bytes": 100, "cdc_raw_alarm": watch.alarm}
         alarms.append(watch.alarm)
         said.append([record.levelname for record in caplog.records])
     assert said == [[], [], ["WARNING"], [], ["ERROR"], [], [], [], ["INFO"], ["ERROR"]]
     assert alarms == [0, 0, 1, 1, 2, 2, 2, 1, 0, 2]
     assert "cdc_raw holds 90 of 100 bytes (90 %): when it is full the node deletes what was not read." in caplog.text
+
+
+def test_the_folder_is_watched_though_nobody_polls_and_one_that_is_gone_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(disk, "_LOOK_S", 0.001)
+    sizes: list[int | OSError] = [10, OSError("gone"), OSError("gone"), 90]
+    looked, seen = threading.Event(), threading.Event()
+
+    def measure() -> int:
+        size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
+        if isinstance(size, OSError):
+            raise size
+        looked.set()
+        return size
+
+    def gauge(name: str, value: float) -> None:
+        if (name, value) == ("cdc_raw_alarm", 2):
+            seen.set()
+
+    watch = DiskWatch(measure, Limit(100, blocks_writes=True), gauge)
+    watch.close()
+    watch = DiskWatch(measure, Limit(100, blocks_writes=True), gauge)
+    with caplog.at_level(logging.WARNING):
+        watch.start()
+        assert looked.is_set(), "the first look is the caller's"
+        assert seen.wait(60)
+    for _ in range(2):
+        watch.close()
+    assert "cdc-raw-watch" not in {thread.name for thread in threading.enumerate()}
+    assert caplog.text.count("How full cdc_raw is cannot be seen: gone") == 1
