@@ -3,7 +3,7 @@
 import random
 import socket
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -70,12 +70,18 @@ def listener_of(port: int) -> str | None:
     if not inodes:
         return None
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if any(str(fd.readlink()) in inodes for fd in (process / "fd").iterdir()):
+        with suppress(OSError):  # another user's process, or one that ended while we looked
+            if any(_target(fd) in inodes for fd in (process / "fd").iterdir()):
                 return f"{(process / 'comm').read_text().strip()} (pid {process.name})"
-        except OSError:  # another user's process, or one that ended while we looked
-            continue
     return None
+
+
+def _target(descriptor: Path) -> str:
+    """What the descriptor of a process is of; nothing where it was closed meanwhile."""
+    try:
+        return str(descriptor.readlink())
+    except FileNotFoundError:
+        return ""
 
 
 def _socket() -> socket.socket:

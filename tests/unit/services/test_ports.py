@@ -36,6 +36,14 @@ def test_the_owner_of_a_taken_port_is_named() -> None:
         assert f"(pid {os.getpid()})" in (listener_of(port) or "")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells cheaply who listens")
+def test_the_owner_of_a_taken_port_is_named_although_it_closes_a_file_meanwhile() -> None:
+    gap = os.open(os.devnull, os.O_RDONLY)
+    with listening() as port:
+        os.close(gap)  # the look itself opens and closes a folder of this number
+        assert f"(pid {os.getpid()})" in (listener_of(port) or "")
+
+
 class listening:  # noqa: N801 -- reads as a function
     def __enter__(self) -> int:
         self.socket = socket.create_server(("127.0.0.1", 0))
