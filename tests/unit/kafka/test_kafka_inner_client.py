@@ -79,7 +79,7 @@ def test_clients_take_the_plain_way_then(elsewhere):
     assert isinstance(producer._path, PlainPath)
     assert isinstance(consumer._reads, PlainReads)
     producer.close()
-    consumer.close(Deadline.after(5))
+    consumer.close(Deadline.after(60))
 
 
 def test_a_commit_without_an_answer_ends_in_time_there_too(elsewhere):

@@ -28,7 +28,7 @@ def test_partitions_that_come_while_it_closes_are_left_alone():
     reads.assigned([TopicPartition("t", 1)])
 
     assert reads.take(10, 0.0, 0.0) == ([], [])
-    consumer.close(Deadline.after(5))
+    consumer.close(Deadline.after(60))
 
 
 @pytest.mark.parametrize("path", ["columnar", "plain"])
@@ -38,7 +38,7 @@ def test_without_native_code_every_path_is_the_plain_one(monkeypatch, path):
 
     assert isinstance(consumer._reads, PlainReads)
     assert consumer.poll(10, Deadline.after(0.05)) == []
-    consumer.close(Deadline.after(5))
+    consumer.close(Deadline.after(60))
 
 
 class Read(NamedTuple):
