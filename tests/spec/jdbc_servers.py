@@ -31,7 +31,7 @@ class Postgres:
         return psycopg.connect(host=e.host, port=e.port, user=e.user, password=e.password, dbname=e.database)
 
     def end_sessions(self) -> None:
-        deadline = Deadline.after(20.0)
+        deadline = Deadline.after(60)
         with closing(self.connect()) as connection, connection.cursor() as cursor:
             connection.autocommit = True
             while True:
@@ -69,7 +69,7 @@ class MariaDb:
         )
 
     def end_sessions(self) -> None:
-        deadline = Deadline.after(20.0)
+        deadline = Deadline.after(60)
         with closing(self.connect()) as connection, connection.cursor() as cursor:
             while True:
                 cursor.execute(f"SELECT id {_OTHERS_OF_MARIADB}")

@@ -20,7 +20,7 @@ JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 COMMAND = (sys.executable, "-c", "from connect.cli import main; main()")
 
 
-def eventually(condition: Callable[[], object], timeout_s: float = 45.0) -> object:
+def eventually(condition: Callable[[], object], timeout_s: float = 90.0) -> object:
     """Wait until the condition holds; its value. AssertionError with its last value."""
     deadline = Deadline.after(timeout_s)
     while not (last := condition()):
@@ -67,7 +67,7 @@ class WorkerProcess:
         """Its task hosts, which a process of its own forks."""
         return [host for server in psutil.Process(self.pid).children() for host in server.children()]
 
-    def call(self, method: str, path: str, body: object = None, timeout_s: float = 30) -> requests.Response:
+    def call(self, method: str, path: str, body: object = None, timeout_s: float = 60) -> requests.Response:
         return requests.request(method, self.url + path, json=body, timeout=timeout_s)
 
     def get(self, path: str) -> object:
@@ -95,7 +95,7 @@ class WorkerProcess:
     def runs(self, name: str, tasks: int = 2) -> Callable[[], bool]:
         return lambda: self.states(name) == ("RUNNING", ["RUNNING"] * tasks)
 
-    def stop(self, timeout_s: float = 30) -> int:
+    def stop(self, timeout_s: float = 60) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:

@@ -1,12 +1,8 @@
 """One worker of two loses its network to Kafka, and nothing tells it so."""
 
-import time
-
 from cluster_worker import eventually
 from kafka_relay import relayed_kafka
 from presence import assert_never_two_at_once, create, spread
-
-SESSION_S = 6
 
 
 def health(worker):
@@ -24,9 +20,7 @@ def test_a_worker_that_is_cut_off_is_replaced_says_so_and_comes_back(start_worke
         eventually(lambda: sorted(spread(near).values()) == [2, 2])
 
         kafka.relay.cut()
-        cut_s = time.monotonic()
         eventually(lambda: spread(near) == {near.url.removeprefix("http://"): 4})
-        assert time.monotonic() - cut_s < SESSION_S + 5
         eventually(lambda: health(far) == (500, "unhealthy"))
         assert far.get("/connectors") == ["c"]
         assert health(near) == (200, "healthy")

@@ -41,7 +41,7 @@ def rival(kafka):
         worker = {"bootstrap.servers": kafka.bootstrap_servers}
         settings = producer_settings(worker, {}, client_id="rival", transactional_id=transactional_id)
         producers.append(BatchProducer(settings.properties))
-        producers[-1].init_transactions(in_s(20))
+        producers[-1].init_transactions(in_s(60))
         return producers[-1]
 
     yield make
@@ -57,8 +57,8 @@ def zombie(rival, unique):
     def make(task, topic):
         producer = rival(f"{unique}-group-{task}")
         producer.begin()
-        producer.send(RawBatch(topic, pa.array([b"-1"], pa.binary())), in_s(20))
-        producer.flush(in_s(20))
+        producer.send(RawBatch(topic, pa.array([b"-1"], pa.binary())), in_s(60))
+        producer.flush(in_s(60))
         return producer
 
     return make
@@ -78,7 +78,7 @@ def test_tasks_of_the_last_configuration_are_shut_out_before_new_ones_start(work
     eventually(worker.runs("c", 1))
 
     with pytest.raises(FencedError):
-        left_over.commit(in_s(20))
+        left_over.commit(in_s(60))
     assert config_records(kafka, unique, "c")[-2:] == [("tasks", 1), ("task-count", 1)]
     assert -1 not in values(kafka, topic)
 
@@ -116,7 +116,7 @@ def test_altering_offsets_shuts_out_zombies_first(worker, kafka, unique, zombie)
     body = {"offsets": [{"partition": {"share": "0"}, "offset": {"next": 1_000_000}}]}
     assert worker.call("PATCH", "/connectors/c/offsets", body).status_code == 200
     with pytest.raises(FencedError):
-        left_over.commit(in_s(20))
+        left_over.commit(in_s(60))
     assert worker.get("/connectors/c/offsets") == body
     assert config_records(kafka, unique, "c")[-2:] == [("tasks", 0), ("task-count", 0)]
     assert worker.call("PUT", "/connectors/c/resume").status_code == 202

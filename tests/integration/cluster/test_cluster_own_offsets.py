@@ -58,8 +58,8 @@ def test_offsets_are_kept_in_both_topics_and_the_connectors_own_counts(worker, k
     resume(worker)
     eventually(lambda: (last(kafka, own) or 0) > before)
     stop(worker)
-    assert admin.configs(own, Deadline.after(20))["cleanup.policy"] == "compact"
-    assert admin.partition_counts([own], Deadline.after(20)) == {own: 2}
+    assert admin.configs(own, Deadline.after(60))["cleanup.policy"] == "compact"
+    assert admin.partition_counts([own], Deadline.after(60)) == {own: 2}
     eventually(lambda: last(kafka, own) == last(kafka, workers) == offset(worker) == len(values(kafka, topic)))
 
     body = {"offsets": [{"partition": {"share": "0"}, "offset": {"next": 1_000_000}}]}
@@ -84,7 +84,7 @@ def test_offsets_are_kept_in_both_topics_and_the_connectors_own_counts(worker, k
 
 
 def test_an_offsets_topic_that_is_not_compacted_is_refused(worker, admin, unique):
-    admin.create(f"{unique}-own", partitions=1, deadline=Deadline.after(20))
+    admin.create(f"{unique}-own", partitions=1, deadline=Deadline.after(60))
     worker.create("c", **{"tasks.max": "1", "offsets.storage.topic": f"{unique}-own"})
     eventually(lambda: worker.states("c") == ("RUNNING", ["FAILED"]))
     trace = worker.get("/connectors/c/status")["tasks"][0]["trace"]

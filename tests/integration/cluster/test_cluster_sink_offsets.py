@@ -18,7 +18,7 @@ RESET = "The offsets for this connector have been reset successfully"
 def topic(kafka, unique):
     name = f"{unique}-lines"
     settings = {"bootstrap.servers": kafka.bootstrap_servers}
-    TopicAdmin(settings).create(name, partitions=2, deadline=Deadline.after(30))
+    TopicAdmin(settings).create(name, partitions=2, deadline=Deadline.after(60))
     producer = Producer(settings)
     for partition in (0, 1):
         for number in range(3):

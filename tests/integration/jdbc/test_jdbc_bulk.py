@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter
 
 import pytest
@@ -65,13 +64,13 @@ def test_what_was_read_in_bulk_and_what_is_followed_have_every_row_once(server: 
     filled(server)
     committed = Committed(versions=dict.fromkeys(range(1, ROWS + 1), 1))
     engine = sa.create_engine(server.engine.url, pool_size=WRITERS)
-    until_s = time.monotonic() + WRITING_S
-    writers = [Writer(engine, server.table, seed, until_s, committed) for seed in range(WRITERS)]
+    writing = Deadline.after(WRITING_S)
+    writers = [Writer(engine, server.table, seed, writing, committed) for seed in range(WRITERS)]
     for number, writer in enumerate(writers):
         writer.owns(dict.fromkeys(range(number + 1, ROWS, 40), 1))
         writer.start()
     planned = connector(server, mode)
-    plan = planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(30))
+    plan = planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(60))
     assert len(plan.splits) > 3
     came = read(planned, plan)
     for writer in writers:
@@ -116,7 +115,7 @@ def test_a_mark_at_the_largest_id_loses_a_row_and_ours_does_not(server: Server):
 
     planned, found = connector(server, "incrementing"), list[BulkPlan]()
     planning = threading.Thread(
-        target=lambda: found.append(planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(30)))
+        target=lambda: found.append(planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(60)))
     )
     planning.start()
     planning.join(1.0)
@@ -141,7 +140,7 @@ def test_a_table_with_another_key_is_one_split_that_goes_on_where_it_was(server:
         "INSERT INTO {t} VALUES " + ", ".join(f"('n{i:04}', '2024-01-01 00:00:00')" for i in range(50)),
     )
     planned = server.connector(mode="timestamp", timestamp__column__name="ts", settle__time__ms=None)
-    plan = planned.plan_bulk(SplitSize(10, 2**20), Deadline.after(30))
+    plan = planned.plan_bulk(SplitSize(10, 2**20), Deadline.after(60))
     assert len(plan.splits) == 1
     assert any("one lane reads the whole of it" in warning for warning in plan.warnings)
     reader = planned.bulk_reader()
@@ -155,7 +154,7 @@ def test_a_column_that_comes_between_two_splits_is_in_the_rows_of_the_second_and
 ):
     filled(server)
     planned = connector(server, "incrementing")
-    plan = planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(30))
+    plan = planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(60))
     asked: list[str] = []
     assembling = bulk.assembled
     monkeypatch.setattr(bulk, "assembled", lambda *given: asked.append("catalog") or assembling(*given))

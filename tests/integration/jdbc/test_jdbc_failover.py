@@ -135,7 +135,7 @@ def test_a_row_with_the_number_of_a_transaction_that_a_crash_forgot_comes(mode: 
             numbers.append(connection.exec_driver_sql("SELECT pg_current_xact_id()::text").scalar())
         assert numbers[0] == numbers[1]
         came: list[int] = []
-        deadline = Deadline.after(20)
+        deadline = Deadline.after(60)
         while not came:
             assert deadline.wait(0.02)
             with suppress(RetriableError):
@@ -166,7 +166,7 @@ def test_a_transaction_that_was_prepared_before_a_crash_of_mariadb_loses_no_row(
                 came += [row["id"] for row in rows(batches(task, store, at_most=1))]
         with server.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("XA COMMIT 'late'")
-        deadline = Deadline.after(20)
+        deadline = Deadline.after(60)
         while 2 not in came:
             assert deadline.wait(0.02)
             came += [row["id"] for row in rows(batches(task, store, at_most=1))]
@@ -233,7 +233,7 @@ def test_a_standby_is_read_when_the_primary_dies_and_followed_when_it_takes_over
                     _as_server("postgres", second, unique) as replica,
                     pytest.raises(ConfigError, match=r"is a standby.*targetServerType=primary"),
                 ):
-                    replica.connector(mode="log").check(Deadline.after(10))
+                    replica.connector(mode="log").check(Deadline.after(60))
             store = OffsetStore()
             e = primary.endpoint
             task = server.opened(

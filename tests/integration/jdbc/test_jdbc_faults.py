@@ -27,7 +27,7 @@ def _engine_of(server: Server, user: str) -> sa.Engine:
 
 def _until(attempt: Callable[[], list[dict]], wanted: list[dict]) -> list[str]:
     """Try until the rows are there, and what was said meanwhile."""
-    deadline, found, said = Deadline.after(20), [], []
+    deadline, found, said = Deadline.after(60), [], []
     while found != wanted:
         assert deadline.wait(0.02), (found, said)
         try:
@@ -87,7 +87,7 @@ def test_a_table_that_another_has_locked_is_waited_for(server: Server):
         locking.exec_driver_sql(lock[server.name].format(t=server.table))
         said: list[str] = []
         topics: list[str] = []
-        deadline = Deadline.after(15)
+        deadline = Deadline.after(60)
         while not said or not topics:
             assert deadline.wait(0.02)
             try:
@@ -119,7 +119,7 @@ def test_a_password_that_is_another_for_a_while_is_waited_for(server: Server):
     server.run(f"ALTER USER {user} {identified} '{wrong}'")
     _cut_off(server, user)
     said: list[str] = []
-    deadline = Deadline.after(20)
+    deadline = Deadline.after(60)
     while not any("denied" in text or "authentication failed" in text for text in said):
         assert deadline.wait(0.02), said
         try:
@@ -160,7 +160,7 @@ def test_a_value_that_no_type_fits_stops_its_table_alone_and_is_told_by_column(s
     settings = {**BY_ID, "offset__mode": "confluent", "table__poll__interval__ms": 100}
     task = server.opened(store, **settings, table__whitelist=f"{server.table},{other}")
     topics: list[str] = []
-    deadline = Deadline.after(15)
+    deadline = Deadline.after(60)
     while store.gauges.get("tables_failed") != 1 or not topics:
         assert deadline.wait(0.02)
         topics += [batch.topic for batch in batches(task, store, at_most=1)]
@@ -173,7 +173,7 @@ def test_a_value_that_no_type_fits_stops_its_table_alone_and_is_told_by_column(s
     alone.close()
     server.run(f"UPDATE {{t}} SET amount = {good}")
     found: list[dict] = []
-    deadline = Deadline.after(15)
+    deadline = Deadline.after(60)
     while not found:
         assert deadline.wait(0.02)
         found = rows(batches(task, store, at_most=1))
@@ -193,7 +193,7 @@ def test_rows_of_a_clock_that_went_back_by_less_than_the_settle_time_come_once(s
     for number, back in ((1, None), (2, "1.8"), (3, "0")):
         if back is not None:
             server.run(f"INSERT INTO {{t}} VALUES ({number}, {clock} - INTERVAL '{back}' SECOND)")
-        deadline = Deadline.after(20)
+        deadline = Deadline.after(60)
         while number not in {row["id"] for row in came}:
             assert deadline.wait(0.02), came
             came += rows(batches(task, store, at_most=1))
@@ -279,7 +279,7 @@ def test_a_log_whose_connection_is_cut_again_and_again_is_read_on_without_a_gap(
             server.run(*(f"INSERT INTO {{t}} VALUES ({i}), ({i + 1})" for i in range(first, first + 20, 2)))
             run.until(lambda first=first: len(run.events) > first)
             cuts += _cut(server)
-            deadline = Deadline.after(20)
+            deadline = Deadline.after(60)
             while len(said) < cuts:
                 assert not deadline.expired
                 said += _refusal(run)
@@ -349,7 +349,7 @@ def test_a_table_that_may_not_be_read_is_left_aside_and_the_others_follow_the_lo
         "connection__user": user, "connection__password": "canary-4711", "publication__autocreate__mode": "disabled",
     }  # fmt: skip
     with log_run(server, server.table, closed, **settings) as run:
-        (note,) = server.connector(**run._settings).check(Deadline.after(10))
+        (note,) = server.connector(**run._settings).check(Deadline.after(60))
         assert "left aside" in note
         assert closed in note
         run.open()
@@ -362,7 +362,7 @@ def test_a_table_that_may_not_be_read_is_left_aside_and_the_others_follow_the_lo
         assert "Grant SELECT" in run.store.explained
         run.close()
         with pytest.raises(ConfigError) as error:
-            server.connector(**{**run._settings, "table__whitelist": closed}).check(Deadline.after(10))
+            server.connector(**{**run._settings, "table__whitelist": closed}).check(Deadline.after(60))
         assert [(p.key, closed in p.message) for p in error.value.problems] == [("table.whitelist", True)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
@@ -135,8 +134,8 @@ def test_ranges_that_killed_tasks_read_and_the_rows_after_them_have_every_row_on
     assert [bool(config["tables"]) for config in run.configs] == [True, False, False]
     committed = Committed(versions=dict.fromkeys(range(1, ROWS + 1), 1))
     engine = sa.create_engine(server.engine.url, pool_size=4)
-    until_s = time.monotonic() + WRITING_S
-    writers = [Writer(engine, server.table, seed, until_s, committed) for seed in range(4)]
+    writing = Deadline.after(WRITING_S)
+    writers = [Writer(engine, server.table, seed, writing, committed) for seed in range(4)]
     for number, writer in enumerate(writers):
         writer.owns(dict.fromkeys(range(number + 1, ROWS, 40), 1))
     for thread in (*writers, *run.readers):

@@ -21,7 +21,7 @@ INSERT = "INSERT INTO {t} (ts, version) VALUES (CURRENT_TIMESTAMP(6), 1)"
 
 def until(task: JdbcSourceTask, store: OffsetStore, count: int) -> list[dict[str, Any]]:
     """So many rows."""
-    deadline, read = Deadline.after(5), []
+    deadline, read = Deadline.after(60), []
     while len(read) < count:
         assert deadline.wait(0.02), f"only {read} came"
         read += rows(batches(task, store))
@@ -157,7 +157,7 @@ def test_a_row_replaced_just_before_the_rows_are_read_comes(
         store, **MODES[mode], reader="generic" if reader == "generic" else "auto", timestamp__granularity="micros_long"
     )
     read: list[dict[str, Any]] = []
-    deadline = Deadline.after(5)
+    deadline = Deadline.after(60)
     while len(replaced) < 8 or {row["id"] for row in read} != set(range(1, 10)):
         assert deadline.wait(0.02), f"only {sorted(row['id'] for row in read)} came"
         batch = task.poll(Deadline.after(0.05))

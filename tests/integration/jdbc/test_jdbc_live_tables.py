@@ -20,7 +20,7 @@ BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}
 
 def until(task: JdbcSourceTask, store: OffsetStore, enough: Callable[[list[Batch]], bool]) -> list[Batch]:
     """Batches until there are enough."""
-    deadline, read = Deadline.after(10), []
+    deadline, read = Deadline.after(60), []
     while not enough(read):
         assert deadline.wait(0.02), rows(read)
         read += batches(task, store, at_most=1)
@@ -91,7 +91,7 @@ def test_the_lag_is_the_age_of_the_last_pass_whose_rows_are_stored(server: Serve
     task.stored([batch.position for batch in read])
     assert store.caught_up_s > opened_s
     stored_s = store.caught_up_s
-    deadline = Deadline.after(10)
+    deadline = Deadline.after(60)
     while store.caught_up_s < stored_s + 0.5:
         assert not deadline.expired
         assert task.poll(Deadline.after(0.1)) is None
@@ -123,7 +123,7 @@ def test_a_dropped_table_stops_itself_only(server: Server):
     until(task, store, lambda read: len(rows(read)) >= 2)
     server.run("DROP TABLE {t}", f"INSERT INTO {other} VALUES (2)")
     read = until(task, store, lambda read: len(rows(read)) >= 1)
-    deadline = Deadline.after(10)
+    deadline = Deadline.after(60)
     while store.gauges.get("tables_failed") != 1:
         assert deadline.wait(0.02)
         batches(task, store, at_most=1)

@@ -262,8 +262,8 @@ def test_rows_that_nothing_tells_apart_come_again_after_a_break_and_no_change_is
     )
     again = f"The rows of table connect.{server.table} come again where its first read is broken off"
     settings = {"mode": "log", "topic__prefix": server.table}
-    assert [note for note in server.connector(**settings).check(Deadline.after(10)) if note.startswith(again)]
-    assert not server.connector(**settings, snapshot__mode="no_data").check(Deadline.after(10))
+    assert [note for note in server.connector(**settings).check(Deadline.after(60)) if note.startswith(again)]
+    assert not server.connector(**settings, snapshot__mode="no_data").check(Deadline.after(60))
     with log_run(server, max__batch__size=7) as run:
         run.open()
         _break_off(run, 2)

@@ -111,7 +111,7 @@ def test_a_package_that_is_missing_for_a_password_without_tls_is_named(server: S
         "connection__attempts": 1,
     }
     with pytest.raises(ConfigError, match=r"sslMode=REQUIRED.*cryptography") as error:
-        server.connector(mode="bulk", **plain).check(Deadline.after(5))
+        server.connector(mode="bulk", **plain).check(Deadline.after(60))
     assert "canary-4711" not in str(error.value)
 
 

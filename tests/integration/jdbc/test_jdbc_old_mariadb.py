@@ -42,7 +42,7 @@ def test_rows_a_microsecond_apart_are_each_read_once(old: Server, kind: str, rea
     assert [r["ts"] % 1_000_000 for r in read] == [123456 + i for i in range(9)]
     task = old.opened(store, **MODE, reader=reader)
     old.run("INSERT INTO {t} VALUES (9, '2024-01-01 00:00:00.123465')")
-    deadline, new = Deadline.after(10), []
+    deadline, new = Deadline.after(60), []
     while not new and deadline.wait(0.02):
         new = rows(batches(task, store))
     task.close()

@@ -72,4 +72,4 @@ def test_what_is_no_table_is_read_when_its_kind_is_named(server):
     assert rows(batches(task, OffsetStore())) == [{"id": 7}]
     task.close()
     with pytest.raises(ConfigError, match=r"table\.types=SYNONYM"):
-        server.connector(**settings, table__types="SYNONYM").check(Deadline.after(10))
+        server.connector(**settings, table__types="SYNONYM").check(Deadline.after(60))

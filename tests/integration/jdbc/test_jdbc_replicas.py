@@ -49,7 +49,7 @@ def _replicated(unique: str, delay_s: int) -> Iterator[tuple[Server, Server, Mar
     ):  # fmt: skip
         first.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, KEY (ts, id))")
         replica.follow(second, primary.endpoint, delay_s=delay_s)
-        deadline = Deadline.after(30)
+        deadline = Deadline.after(60)
         while not sa.inspect(second.engine).has_table(unique):
             assert deadline.wait(0.05)
         yield first, second, primary
@@ -100,7 +100,7 @@ def test_rows_wait_while_replication_stands_and_come_when_the_replica_takes_over
         second.run("START SLAVE SQL_THREAD")
         _read(task, store, {2}, came)
         first.run("INSERT INTO {t} VALUES (3, now(6))")
-        deadline = Deadline.after(20)
+        deadline = Deadline.after(60)
         with second.engine.connect() as connection:
             while connection.exec_driver_sql(f"SELECT count(*) FROM {unique}").scalar() != 3:
                 connection.rollback()

@@ -18,7 +18,7 @@ TABLE = "CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMP(3) NULL)"
 
 
 def found(server: Server, aspect: Aspect, **settings: object) -> list[Finding]:
-    return [one for one in server.connector(**settings).examine(Deadline.after(20)) if one.aspect is aspect]
+    return [one for one in server.connector(**settings).examine(Deadline.after(60)) if one.aspect is aspect]
 
 
 @pytest.fixture
@@ -46,11 +46,11 @@ def test_the_statement_that_is_given_gives_the_right_to_read(server: Server, str
     assert missing[0].remedy.startswith("GRANT SELECT ON ")
     assert server.table in missing[0].remedy
     with pytest.raises(ConfigError) as refused:
-        server.connector(**BY_ID, **stranger).check(Deadline.after(20))
+        server.connector(**BY_ID, **stranger).check(Deadline.after(60))
     assert PASSWORD not in str(refused.value)
     paste(server, missing)
     assert found(server, Aspect.REACH, **BY_ID, **stranger) == []
-    server.connector(**BY_ID, **stranger).check(Deadline.after(20))
+    server.connector(**BY_ID, **stranger).check(Deadline.after(60))
 
 
 def test_the_rights_to_read_the_log_are_named(server: Server, stranger: dict[str, object]) -> None:

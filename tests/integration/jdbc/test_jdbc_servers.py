@@ -59,7 +59,7 @@ def test_only_what_is_new_is_read_later(filled, mode):
     task = filled.opened(store, **MODES[mode], **MICROS)
     assert len(rows(batches(task, store))) == 60
     filled.run("INSERT INTO {t} VALUES (61, '2024-01-02 00:00:00.000001', 'new')")
-    deadline, found = Deadline.after(5), []
+    deadline, found = Deadline.after(60), []
     while not found and deadline.wait(0.02):
         found = rows(batches(task, store))
     task.close()
@@ -128,7 +128,7 @@ def test_a_querys_types_are_the_columns_whatever_rows_there_are(server):
     assert not batches(task, OffsetStore(), at_most=1)
     server.run("INSERT INTO {t} (id) VALUES (1)")
     found: list[Batch] = []
-    deadline = Deadline.after(5)
+    deadline = Deadline.after(60)
     while not found and deadline.wait(0.02):
         found = batches(task, OffsetStore(), at_most=1)
     task.close()
@@ -190,7 +190,7 @@ def test_a_lost_connection_is_retriable_and_loses_nothing(filled, reader):
 def test_a_wrong_password_names_the_keys_and_not_the_password(server):
     with pytest.raises(ConfigError) as error:
         server.connector(mode="bulk", connection__password="canary-4711", connection__attempts=1).check(
-            Deadline.after(5)
+            Deadline.after(60)
         )
     assert error.value.key == "connection.url"
     assert "connection.password" in str(error.value)
@@ -204,14 +204,14 @@ def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_being_checked
     name = server.table
     server.run(f'CREATE TABLE "A{name}" (id INT PRIMARY KEY)', "CREATE TABLE {t} (id INT PRIMARY KEY)")
     settings = {"mode": "bulk", "table__whitelist": f"A{name},{name}", "quote__sql__identifiers": "never"}
-    (note,) = server.connector(**settings).check(Deadline.after(10))
+    (note,) = server.connector(**settings).check(Deadline.after(60))
     assert f"A{name}" in note
     assert "left aside" in note
 
 
 def test_a_missing_table_is_named(server):
     with pytest.raises(ConfigError, match=r"none_such.*table\.whitelist"):
-        server.connector(mode="bulk", table__whitelist="none_such").check(Deadline.after(5))
+        server.connector(mode="bulk", table__whitelist="none_such").check(Deadline.after(60))
 
 
 POSTGRES_TYPES = {
@@ -329,11 +329,10 @@ def test_a_first_read_takes_as_long_as_its_rows_per_second_and_comes_in_pages_of
     server.run(f"INSERT INTO {{t}} VALUES {values}")
     limits = {"max__rows__per__second": 80, "batch__max__rows": 20_000}
     with log_run(server, **limits, **({} if mode == "log" else MODES[mode])) as run:
-        run.open()
-        run.until_events(1)
         began_s = monotonic()
+        run.open()
         run.until_events(200)
         took_s = monotonic() - began_s
     assert max(len(batch) for batch in run.batches) <= 80
     # The first 80 rows come at once, and the next two times 80 a second later each.
-    assert 1.9 <= took_s < 4
+    assert 1.9 <= took_s < 20

@@ -59,7 +59,7 @@ def put(task: JdbcSinkTask, topic: str, schema: s.Schema, values: Sequence[Any])
         consumed=Consumed(TopicPartition(topic, 0), offsets, len(rows)),
     )  # fmt: skip
     try:
-        task.put(batch, Deadline.after(30))
+        task.put(batch, Deadline.after(60))
     except RejectedRowsError as error:
         return {row: str(why) for row, why in error.rows.items()}
     return {}

@@ -35,7 +35,7 @@ def problems(path: Path, **settings: object) -> dict[str, str]:
 @pytest.mark.parametrize("mode", ["bulk", "incrementing", "timestamp", "timestamp+incrementing"])
 def test_a_good_configuration_has_no_problem(file, mode):
     settings = {"timestamp__column__name": "ts"} if "timestamp" in mode else {}
-    connector(file, mode=mode, table__whitelist="good", **settings).check(Deadline.after(5))
+    connector(file, mode=mode, table__whitelist="good", **settings).check(Deadline.after(60))
     assert len(connector(file, mode=mode, table__whitelist="good", **settings).task_configs(3)) == 1
 
 
@@ -118,7 +118,7 @@ def test_all_problems_come_at_once(file):
 
 def test_a_table_that_is_not_there_yet_does_not_keep_others_from_being_read(file):
     both = connector(file, mode="bulk", table__whitelist="good,gone")
-    (note,) = both.check(Deadline.after(5))
+    (note,) = both.check(Deadline.after(60))
     assert "No table matches gone of table.whitelist" in note
     assert [config["tables"] for config in both.task_configs(2)] == ['"good"']
     run_sql(file, "CREATE TABLE gone (id INTEGER PRIMARY KEY)")
@@ -127,7 +127,7 @@ def test_a_table_that_is_not_there_yet_does_not_keep_others_from_being_read(file
 
 def test_a_nullable_cursor_is_accepted_on_request(file):
     settings = {"table__whitelist": "loose", "incrementing__column__name": "id", "validate__non__null": "false"}
-    connector(file, mode="incrementing", **settings).check(Deadline.after(5))
+    connector(file, mode="incrementing", **settings).check(Deadline.after(60))
     assert len(connector(file, mode="incrementing", **settings).task_configs(1)) == 1
 
 
@@ -140,7 +140,7 @@ def test_a_password_is_in_no_message(tmp_path):
     for url in ("postgresql://u:canary-4711@127.0.0.1:1/x", "jdbc:postgresql://127.0.0.1:1/x?password=canary-4711"):
         with pytest.raises(ConfigError) as error:
             connector(tmp_path, mode="bulk", table__whitelist="t", connection__url=url, connection__attempts=1).check(
-                Deadline.after(5)
+                Deadline.after(60)
             )
         assert "canary-4711" not in str(error.value) + repr(error.value.problems) + repr(error.value.__cause__)
 

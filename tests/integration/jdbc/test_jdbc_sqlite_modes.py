@@ -140,7 +140,7 @@ def test_rows_younger_than_the_delay_wait(file):
     assert ids(batches(task, store)) == list(range(1, 61))
     task.close()
     task = opened(file, store, **FAST, **BOTH, timestamp__delay__interval__ms=0)
-    deadline = Deadline.after(5)
+    deadline = Deadline.after(60)
     found: list[int] = []
     while not found and deadline.wait(0.05):
         found = ids(batches(task, store))
@@ -171,7 +171,7 @@ def test_a_beginning_of_now_stays_where_it_was_until_there_are_rows(file, mode):
     run_sql(file, "INSERT INTO t (id, ts) VALUES (61, strftime('%Y-%m-%d %H:%M:%f', 'now'))")
     task = opened(file, store, **settings)
     found: list[int] = []
-    deadline = Deadline.after(5)
+    deadline = Deadline.after(60)
     while not found and deadline.wait(0.02):
         found = ids(batches(task, store))
     task.close()
@@ -337,16 +337,14 @@ def test_a_batch_has_no_key_and_the_bare_table_name(file):
 def test_poll_keeps_its_deadline_while_a_statement_runs(tmp_path):
     path = tmp_path / "slow.db"
     run_sql(path, "CREATE TABLE t (id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    slow = (
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000000) SELECT max(i) AS id FROM n"
-    )
+    slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e9) SELECT max(i) AS id FROM n"
     run_sql(path, f"CREATE VIEW v AS {slow}")
     task = opened(path, OffsetStore(), mode="bulk", table__whitelist="v", table__types="VIEW")
     began_s = time.monotonic()
     assert task.poll(Deadline.after(0.2)) is None
-    assert time.monotonic() - began_s < 1.0
+    assert time.monotonic() - began_s < 30
     task.close()
-    assert time.monotonic() - began_s < 3.0
+    assert time.monotonic() - began_s < 60
 
 
 def test_a_locked_database_is_tried_again_and_loses_nothing(file):

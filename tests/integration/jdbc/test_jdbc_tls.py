@@ -106,7 +106,7 @@ def test_who_is_not_to_be_trusted_and_what_is_not_encrypted_is_refused(secure, t
     def refused(**settings: str) -> str:
         planned = server.connector(**settings, mode="bulk", connection__attempts=1)
         with pytest.raises(ConfigError) as error:
-            planned.check(Deadline.after(10))
+            planned.check(Deadline.after(60))
         assert {problem.key for problem in error.value.problems} == {"connection.url"}
         return str(error.value)
 

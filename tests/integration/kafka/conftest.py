@@ -68,7 +68,7 @@ def open_log(request):
             transactional=fenced.properties if transactional_id else None,
         )
         logs.append(log)
-        log.start(in_s(20))
+        log.start(in_s(60))
         return log, table
 
     yield build

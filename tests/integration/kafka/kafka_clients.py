@@ -23,7 +23,7 @@ class Clients:
 
     def topic(self, name: str, partitions: int = 1, **configs: str) -> str:
         dotted = {key.replace("_", "."): value for key, value in configs.items()}
-        self.admin().create(name, partitions=partitions, configs=dotted, deadline=Deadline.after(20))
+        self.admin().create(name, partitions=partitions, configs=dotted, deadline=Deadline.after(60))
         return name
 
     def producer(self, transactional_id: str | None = None, **overrides: str) -> BatchProducer:
@@ -37,10 +37,10 @@ class Clients:
         dotted = {"session.timeout.ms": "6000", **{k.replace("_", "."): v for k, v in overrides.items()}}
         settings = consumer_settings(self.worker, dotted, client_id="test", group_id=group)
         consumer = BatchConsumer(settings.properties)
-        self._stack.callback(lambda: consumer.close(Deadline.after(5)))
+        self._stack.callback(lambda: consumer.close(Deadline.after(60)))
         return consumer
 
-    def read(self, topic: str, count: int, timeout_s: float = 20, **overrides: str) -> list[RawBatch]:
+    def read(self, topic: str, count: int, timeout_s: float = 60, **overrides: str) -> list[RawBatch]:
         """Everything of a topic until `count` records are there, plus what a last short poll gives."""
         consumer = self.consumer(f"read-{topic}", **overrides)
         consumer.subscribe([topic], lambda _: None, lambda _: None, lambda _: None)
@@ -49,5 +49,5 @@ class Clients:
         while sum(map(len, batches)) < count and not deadline.expired:
             batches += consumer.poll(100_000, deadline)
         batches += consumer.poll(100_000, Deadline.after(0.5))
-        consumer.close(Deadline.after(5))
+        consumer.close(Deadline.after(60))
         return batches

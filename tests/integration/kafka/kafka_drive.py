@@ -31,7 +31,7 @@ class Member:
             self.values += batch.values.to_pylist()
             self.next_offsets[TopicPartition(batch.topic, batch.partition)] = batch.next_offset
 
-    def until(self, condition, timeout_s=20, others=()):
+    def until(self, condition, timeout_s=60, others=()):
         deadline = in_s(timeout_s)
         while not condition() and not deadline.expired:
             for member in (self, *others):
@@ -41,8 +41,8 @@ class Member:
 
 def send(clients, topic, rows, **more):
     producer = clients.producer()
-    producer.send(RawBatch(topic, pa.array(rows, pa.binary()), **more), in_s(10))
-    producer.flush(in_s(10))
+    producer.send(RawBatch(topic, pa.array(rows, pa.binary()), **more), in_s(60))
+    producer.flush(in_s(60))
 
 
 def read_values(clients, topic, count, **overrides):

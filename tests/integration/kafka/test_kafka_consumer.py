@@ -106,12 +106,12 @@ def test_a_poll_without_records_returns_by_its_deadline_or_at_stop(clients, topi
 def test_markers_of_transactions_leave_gaps_in_offsets_only(clients, topic_name, unique):
     topic = clients.topic(topic_name)
     producer = clients.producer(transactional_id=unique)
-    producer.init_transactions(in_s(20))
+    producer.init_transactions(in_s(60))
     for row, end in ((b"a", producer.commit), (b"no", producer.abort), (b"b", producer.commit)):
         producer.begin()
-        producer.send(RawBatch(topic, pa.array([row], pa.binary())), in_s(10))
-        producer.flush(in_s(10))
-        end(in_s(20))
+        producer.send(RawBatch(topic, pa.array([row], pa.binary())), in_s(60))
+        producer.flush(in_s(60))
+        end(in_s(60))
 
     batches = clients.read(topic, 2)
 
@@ -127,13 +127,13 @@ def test_committed_offsets_are_where_the_next_member_starts(clients, topic_name,
     first.until(lambda: len(first.values) == 10)
     (tp,) = tps(topic, 0)
 
-    assert first.consumer.committed([tp], in_s(10)) == {}
-    first.consumer.commit({tp: 4}, in_s(10))
+    assert first.consumer.committed([tp], in_s(60)) == {}
+    first.consumer.commit({tp: 4}, in_s(60))
 
-    assert first.consumer.committed([tp], in_s(10)) == {tp: 4}
+    assert first.consumer.committed([tp], in_s(60)) == {tp: 4}
     assert first.consumer.position([tp]) == {tp: 10}
     assert first.consumer.lag() == {tp: 0}
-    first.consumer.close(in_s(10))
+    first.consumer.close(in_s(60))
     assert first.events[-1] == ("revoked", [tp])
     second = Member(clients.consumer(unique), [topic])
     second.until(lambda: len(second.values) == 6)
@@ -146,7 +146,7 @@ def test_offsets_of_partitions_that_are_not_owned_are_not_committed(clients, top
     member.until(lambda: member.events)
 
     with pytest.raises(FencedError, match=f"{topic}-7"):
-        member.consumer.commit({TopicPartition(topic, 7): 1}, in_s(5))
+        member.consumer.commit({TopicPartition(topic, 7): 1}, in_s(60))
 
 
 def test_a_second_member_takes_half_and_leaves_the_rest_alone(clients, topic_name, unique):
@@ -156,7 +156,7 @@ def test_a_second_member_takes_half_and_leaves_the_rest_alone(clients, topic_nam
     first.until(lambda: len(first.values) == 400)
     second = Member(clients.consumer(unique), [topic])
 
-    first.consumer.commit(first.next_offsets, in_s(10))
+    first.consumer.commit(first.next_offsets, in_s(60))
     second.until(lambda: len(second.consumer.assignment()) == 2, others=[first])
 
     assert first.events[0] == ("assigned", tps(topic, 0, 1, 2, 3))
@@ -164,7 +164,7 @@ def test_a_second_member_takes_half_and_leaves_the_rest_alone(clients, topic_nam
     assert revoked == [sorted(second.consumer.assignment())], "only what moved was revoked"
     assert first.consumer.assignment() | second.consumer.assignment() == set(tps(topic, 0, 1, 2, 3))
 
-    second.consumer.close(in_s(10))
+    second.consumer.close(in_s(60))
     first.until(lambda: len(first.consumer.assignment()) == 4)
     send(clients, topic, [b"new"] * 40)
     first.until(lambda: len(first.values) == 440)
@@ -179,15 +179,15 @@ def test_offsets_can_be_committed_while_partitions_are_revoked(clients, topic_na
     read = {}
 
     def commit(partitions):
-        consumer.commit({tp: read[tp] for tp in partitions if tp in read}, in_s(10))
+        consumer.commit({tp: read[tp] for tp in partitions if tp in read}, in_s(60))
 
     consumer.subscribe([topic], ignore, commit, ignore)
-    deadline = in_s(20)
+    deadline = in_s(60)
     while len(read) < 2 and not deadline.expired:
         read |= {TopicPartition(b.topic, b.partition): b.next_offset for b in consumer.poll(100, in_s(1))}
-    consumer.close(in_s(10))
+    consumer.close(in_s(60))
 
-    other = clients.admin().group_offsets(unique, in_s(10))
+    other = clients.admin().group_offsets(unique, in_s(60))
     assert other == {TopicPartition(topic, 0): 10, TopicPartition(topic, 1): 10}
 
 
@@ -201,7 +201,7 @@ def test_what_a_callback_raises_is_raised_by_poll(clients, topic_name, unique):
     consumer.subscribe([topic], fail, ignore, ignore)
 
     def poll_for_a_while():
-        deadline = in_s(20)
+        deadline = in_s(60)
         while not deadline.expired:
             consumer.poll(100, in_s(1))
 
@@ -216,7 +216,7 @@ def test_a_seek_inside_on_assigned_beats_the_committed_offset(clients, topic_nam
     consumer.subscribe([topic], lambda tps: [consumer.seek(tp, 7) for tp in tps], ignore, ignore)
 
     got = []
-    deadline = in_s(20)
+    deadline = in_s(60)
     while len(got) < 3 and not deadline.expired:
         got += [v for b in consumer.poll(100, in_s(1)) for v in b.values.to_pylist()]
 
@@ -265,7 +265,7 @@ def test_a_paused_member_stays_in_its_group(clients, topic_name, unique):
     member.until(lambda: member.values)
     consumer.pause(consumer.assignment())
 
-    deadline = in_s(10)
+    deadline = in_s(60)
     while deadline.wait(0.2):
         consumer.poll(0, in_s(0))
 
@@ -305,7 +305,7 @@ def test_offsets_beyond_the_log_are_an_error_where_the_reset_is_none(clients, to
     consumer.subscribe([topic], lambda tps: [consumer.seek(tp, 900) for tp in tps], ignore, ignore)
 
     def poll_for_a_while():
-        deadline = in_s(20)
+        deadline = in_s(60)
         while not deadline.expired:
             consumer.poll(100, in_s(1))
 

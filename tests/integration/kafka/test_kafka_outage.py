@@ -13,15 +13,15 @@ def test_producers_lose_no_row_and_repeat_none(own_kafka, own_clients, topic_nam
         topic = own_clients.topic(f"{topic_name}-{path}", 3)
         producers[topic] = own_clients.producer(path=path, socket_timeout_ms="3000")
     for topic, producer in producers.items():
-        producer.send(values(topic, rows[:2000]), in_s(10))
-        producer.flush(in_s(20))
-        producer.send(values(topic, rows[2000:4000]), in_s(10))
+        producer.send(values(topic, rows[:2000]), in_s(60))
+        producer.flush(in_s(60))
+        producer.send(values(topic, rows[2000:4000]), in_s(60))
 
     own_kafka.kill()
     for topic, producer in producers.items():
-        producer.send(values(topic, rows[4000:]), in_s(10))
+        producer.send(values(topic, rows[4000:]), in_s(60))
         with pytest.raises(RetriableError, match="acknowledgement"):
-            producer.flush(in_s(5))
+            producer.flush(in_s(1))
     own_kafka.start()
     for topic, producer in producers.items():
         producer.flush(in_s(60))
@@ -35,17 +35,17 @@ def test_a_member_of_a_group_commits_by_its_deadline_and_reads_on(own_kafka, own
     member.until(lambda: member.values == [b"1"])
     leaving = Member(own_clients.consumer(f"{unique}-leaving"), [topic])
     leaving.until(lambda: leaving.values == [b"1"])
-    member.consumer.commit(member.next_offsets, in_s(10))
+    member.consumer.commit(member.next_offsets, in_s(60))
 
     own_kafka.kill()
     with pytest.raises(RetriableError, match="committing offsets"):
         member.consumer.commit(member.next_offsets, in_s(2))
-    closing = in_s(5)
+    closing = in_s(30)
     leaving.consumer.close(closing)
     assert not closing.expired
     own_kafka.start()
     send(own_clients, topic, [b"2"])
-    member.until(lambda: len(member.values) == 2, timeout_s=40)
+    member.until(lambda: len(member.values) == 2, timeout_s=60)
 
     assert member.values == [b"1", b"2"]
 
@@ -55,7 +55,7 @@ def test_an_outage_is_survived_and_nothing_that_was_put_is_lost(own_kafka, own_c
     topic = own_clients.topic(topic_name, cleanup_policy="compact")
     errors = []
     log, table = open_log(own_clients, topic, on_error=errors.append)
-    log.put(b"before", b"1").result(10)
+    log.put(b"before", b"1").result(60)
 
     own_kafka.kill()
     during = log.put(b"during", b"2")
@@ -64,7 +64,7 @@ def test_an_outage_is_survived_and_nothing_that_was_put_is_lost(own_kafka, own_c
     assert not log.healthy
     own_kafka.start()
     during.result(60)
-    log.read_to_end(in_s(30))
+    log.read_to_end(in_s(60))
 
     assert table.now == {b"before": b"1", b"during": b"2"}
     assert log.healthy

@@ -85,8 +85,8 @@ def test_records_come_back_as_they_were_sent(clients, topic_name, new_owner):
     )
     owner = new_owner()
 
-    owner.send(batch, in_s(10))
-    owner.flush(in_s(10))
+    owner.send(batch, in_s(60))
+    owner.flush(in_s(60))
 
     (got,) = clients.read(topic, 4)
     assert (got.values, got.keys) == (batch.values, batch.keys)
@@ -100,9 +100,9 @@ def test_many_that_send_little_need_one_client(clients, topic_name, new_owner, v
     before = len(serving_threads())
     owners = [new_owner(f"owner-{i}") for i in range(20)]
     for number, owner in enumerate(owners):
-        owner.send(values(topic, [b"%d" % number] * 3), in_s(10))
+        owner.send(values(topic, [b"%d" % number] * 3), in_s(60))
     for owner in owners:
-        owner.flush(in_s(10))
+        owner.flush(in_s(60))
 
     assert sorted(sent(clients, topic, 60)) == sorted(b"%d" % i for i in range(20) for _ in range(3))
     assert len(serving_threads()) == before + 1
@@ -114,10 +114,10 @@ def test_many_that_send_little_need_one_client(clients, topic_name, new_owner, v
 def test_nobody_waits_for_rows_of_another(clients, topic_name, new_owner, values):
     stuck_topic, topic = f"{topic_name}-later", clients.topic(topic_name)
     stuck, well = new_owner(), new_owner()
-    stuck.send(values(stuck_topic, [b"never"] * 5), in_s(10))
-    well.send(values(topic, [b"1", b"2"]), in_s(10))
+    stuck.send(values(stuck_topic, [b"never"] * 5), in_s(60))
+    well.send(values(topic, [b"1", b"2"]), in_s(60))
 
-    well.flush(in_s(10))
+    well.flush(in_s(60))
     with pytest.raises(RetriableError, match="5 rows wait"):
         stuck.flush(in_s(0.2))
 
@@ -127,37 +127,37 @@ def test_nobody_waits_for_rows_of_another(clients, topic_name, new_owner, values
 def test_who_leaves_before_its_rows_are_acknowledged_takes_them_along(clients, topic_name, new_owner, values):
     stuck_topic, topic = f"{topic_name}-later", clients.topic(topic_name)
     leaves, waits_too, well = new_owner(), new_owner(), new_owner()
-    leaves.send(values(stuck_topic, [b"never"]), in_s(10))
-    waits_too.send(values(stuck_topic, [b"read again"]), in_s(10))
-    well.send(values(topic, [b"1"]), in_s(10))
-    well.flush(in_s(10))
+    leaves.send(values(stuck_topic, [b"never"]), in_s(60))
+    waits_too.send(values(stuck_topic, [b"read again"]), in_s(60))
+    well.send(values(topic, [b"1"]), in_s(60))
+    well.flush(in_s(60))
 
     leaves.close(0.1)
-    well.send(values(topic, [b"2"]), in_s(10))
-    well.flush(in_s(10))
+    well.send(values(topic, [b"2"]), in_s(60))
+    well.flush(in_s(60))
 
     with pytest.raises(FatalProducerError, match="shares with other tasks"):
-        waits_too.flush(in_s(10))
+        waits_too.flush(in_s(60))
     assert sent(clients, topic, 2) == [b"1", b"2"]
     waits_too.close()
     clients.topic(stuck_topic)
     again = new_owner()
-    again.send(values(stuck_topic, [b"read again"]), in_s(10))
-    again.flush(in_s(20))
+    again.send(values(stuck_topic, [b"read again"]), in_s(60))
+    again.flush(in_s(60))
     assert sent(clients, stuck_topic, 1) == [b"read again"]
 
 
 def test_a_row_that_is_refused_fails_its_owner_alone(clients, topic_name, new_owner, values):
     small, topic = clients.topic(f"{topic_name}-small", max_message_bytes="1000"), clients.topic(topic_name)
     bad, well = new_owner(), new_owner()
-    well.send(values(topic, [b"1"]), in_s(10))
-    bad.send(values(small, [bytes(5000)]), in_s(10))
+    well.send(values(topic, [b"1"]), in_s(60))
+    bad.send(values(small, [bytes(5000)]), in_s(60))
 
     with pytest.raises(ConnectError, match=f"topic {small} .*5000 bytes"):
-        bad.flush(in_s(10))
+        bad.flush(in_s(60))
     bad.close()
-    well.send(values(topic, [b"2"]), in_s(10))
-    well.flush(in_s(10))
+    well.send(values(topic, [b"2"]), in_s(60))
+    well.flush(in_s(60))
 
     assert sent(clients, topic, 2) == [b"1", b"2"]
 
@@ -165,15 +165,15 @@ def test_a_row_that_is_refused_fails_its_owner_alone(clients, topic_name, new_ow
 def test_a_client_that_ends_for_good_is_replaced(clients, topic_name, new_owner, values, pool):
     stuck_topic, topic = f"{topic_name}-later", clients.topic(topic_name)
     waits, well = new_owner(), new_owner()
-    waits.send(values(stuck_topic, [b"x"]), in_s(10))
+    waits.send(values(stuck_topic, [b"x"]), in_s(60))
     writer = RecordWriter(topic, waits._shared)
     end_for_good(waits._shared)
 
     with pytest.raises(FatalProducerError):
-        waits.flush(in_s(10))
+        waits.flush(in_s(60))
     assert writer.put(b"k", b"1").result(10) is None
-    well.send(values(topic, [b"2"]), in_s(10))
-    well.flush(in_s(10))
+    well.send(values(topic, [b"2"]), in_s(60))
+    well.flush(in_s(60))
 
     assert sent(clients, topic, 2) == [b"1", b"2"]
 
@@ -184,19 +184,19 @@ def test_who_sends_much_gets_a_client_alone_and_gives_it_back(clients, topic_nam
     owner = new_owner()
     before = len(serving_threads())
 
-    owner.send(values(topic, rows[:10]), in_s(10))
+    owner.send(values(topic, rows[:10]), in_s(60))
     assert not owner.is_alone
-    owner.send(values(topic, rows[10:]), in_s(10))
+    owner.send(values(topic, rows[10:]), in_s(60))
     assert owner.is_alone
     assert len(serving_threads()) == before - 1
-    owner.flush(in_s(10))
+    owner.flush(in_s(60))
     owner.check()
     assert owner.is_alone
     monkeypatch.setattr(pooled_producer, "ALONE_S", 0.0)
     owner.check()
     assert not owner.is_alone
-    owner.send(values(topic, [b"last"]), in_s(10))
-    owner.flush(in_s(10))
+    owner.send(values(topic, [b"last"]), in_s(60))
+    owner.flush(in_s(60))
 
     assert sent(clients, topic, len(rows) + 1) == [*rows, b"last"]
 
@@ -204,7 +204,7 @@ def test_who_sends_much_gets_a_client_alone_and_gives_it_back(clients, topic_nam
 def test_small_batches_in_quick_succession_are_much(clients, topic_name, new_owner, values):
     owner, topic = new_owner(), clients.topic(topic_name)
     for _ in range(11):
-        owner.send(values(topic, [b"x"] * (LITTLE_ROWS // 10)), in_s(10))
+        owner.send(values(topic, [b"x"] * (LITTLE_ROWS // 10)), in_s(60))
     assert owner.is_alone
 
 
@@ -212,13 +212,13 @@ def test_much_waits_until_little_is_acknowledged(clients, topic_name, new_owner,
     topic = topic_name
     batch = values(topic, [b"%d" % i for i in range(2 * LITTLE_ROWS)])
     owner = new_owner()
-    owner.send(values(topic, [b"first"]), in_s(10))
+    owner.send(values(topic, [b"first"]), in_s(60))
 
     with pytest.raises(PartlySentError, match="No row for topic") as caught:
         owner.send(batch, in_s(0.2))
     assert caught.value.sent == 0
     clients.topic(topic)
-    owner.send(batch, in_s(20))
-    owner.flush(in_s(20))
+    owner.send(batch, in_s(60))
+    owner.flush(in_s(60))
 
     assert sent(clients, topic, 1 + len(batch)) == [b"first", *batch.values.to_pylist()]

@@ -16,64 +16,64 @@ def internal(name, **more):
 
 
 def test_the_cluster_has_an_id(clients):
-    assert len(clients.admin().cluster_id(in_s(10))) == 22
+    assert len(clients.admin().cluster_id(in_s(60))) == 22
 
 
 def test_a_topic_is_created_once_and_described(clients, topic_name):
     admin = clients.admin()
 
     assert admin.create(
-        topic_name, partitions=3, replication_factor=-1, configs={"retention.ms": "1234"}, deadline=in_s(10)
+        topic_name, partitions=3, replication_factor=-1, configs={"retention.ms": "1234"}, deadline=in_s(60)
     )
-    assert not admin.create(topic_name, partitions=9, deadline=in_s(10))
+    assert not admin.create(topic_name, partitions=9, deadline=in_s(60))
 
-    assert admin.partition_counts([topic_name, "no-such-topic"], in_s(10)) == {topic_name: 3}
-    assert admin.describe([topic_name], in_s(10))[topic_name].replication_factor == 1
-    assert admin.topics(in_s(10))[topic_name] == 3
-    assert admin.configs(topic_name, in_s(10))["retention.ms"] == "1234"
+    assert admin.partition_counts([topic_name, "no-such-topic"], in_s(60)) == {topic_name: 3}
+    assert admin.describe([topic_name], in_s(60))[topic_name].replication_factor == 1
+    assert admin.topics(in_s(60))[topic_name] == 3
+    assert admin.configs(topic_name, in_s(60))["retention.ms"] == "1234"
 
 
 def test_a_deleted_topic_is_gone_and_deleting_it_again_is_no_error(clients, topic_name):
     admin = clients.admin()
-    admin.create(topic_name, deadline=in_s(10))
+    admin.create(topic_name, deadline=in_s(60))
 
-    admin.delete([topic_name], in_s(10))
-    admin.delete([topic_name], in_s(10))
+    admin.delete([topic_name], in_s(60))
+    admin.delete([topic_name], in_s(60))
 
-    deadline = in_s(10)
+    deadline = in_s(60)
     while topic_name in admin.topics(deadline) and deadline.wait(0.1):
         pass
-    assert topic_name not in admin.topics(in_s(10))
+    assert topic_name not in admin.topics(in_s(60))
 
 
 def test_a_topic_that_is_made_anew_has_another_id(clients, topic_name):
     admin = clients.admin()
-    admin.create(topic_name, deadline=in_s(10))
-    first = admin.topic_id(topic_name, in_s(10))
+    admin.create(topic_name, deadline=in_s(60))
+    first = admin.topic_id(topic_name, in_s(60))
     assert first is not None
     assert len(first) == 22
-    assert clients.admin().topic_id(topic_name, in_s(10)) == first
+    assert clients.admin().topic_id(topic_name, in_s(60)) == first
 
-    admin.delete([topic_name], in_s(10))
-    deadline = in_s(20)
+    admin.delete([topic_name], in_s(60))
+    deadline = in_s(60)
     while topic_name in admin.topics(deadline) and deadline.wait(0.1):
         pass
-    admin.create(topic_name, deadline=in_s(10))
-    assert admin.topic_id(topic_name, in_s(10)) not in {first, None}
+    admin.create(topic_name, deadline=in_s(60))
+    assert admin.topic_id(topic_name, in_s(60)) not in {first, None}
 
 
 def test_a_topic_that_is_not_there_has_no_id(clients, topic_name):
     with pytest.raises(ConnectError, match=f"asking for the id of topic {topic_name}"):
-        clients.admin().topic_id(topic_name, in_s(5))
+        clients.admin().topic_id(topic_name, in_s(60))
 
 
 def test_internal_topics_are_made_compacted_and_accepted_when_they_are_there(clients, topic_name):
     admin = clients.admin()
 
-    admin.ensure_internal([internal(topic_name, single_partition=True)], in_s(20))
-    admin.ensure_internal([internal(topic_name, single_partition=True)], in_s(20))
+    admin.ensure_internal([internal(topic_name, single_partition=True)], in_s(60))
+    admin.ensure_internal([internal(topic_name, single_partition=True)], in_s(60))
 
-    assert admin.configs(topic_name, in_s(10))["cleanup.policy"] == "compact"
+    assert admin.configs(topic_name, in_s(60))["cleanup.policy"] == "compact"
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete"])
@@ -81,7 +81,7 @@ def test_an_internal_topic_with_another_policy_is_refused_in_kafka_connects_word
     clients.topic(topic_name, cleanup_policy=policy)
 
     with pytest.raises(ConfigError) as caught:
-        clients.admin().ensure_internal([internal(topic_name)], in_s(20))
+        clients.admin().ensure_internal([internal(topic_name)], in_s(60))
 
     assert str(caught.value) == (
         f"Topic '{topic_name}' supplied via the 'config.storage.topic' property is required to have"
@@ -97,39 +97,39 @@ def test_a_config_topic_with_several_partitions_is_refused(clients, topic_name):
     clients.topic(topic_name, 2, cleanup_policy="compact")
 
     with pytest.raises(ConfigError, match=r"single partition .* but found 2 partitions"):
-        clients.admin().ensure_internal([internal(topic_name, single_partition=True)], in_s(20))
+        clients.admin().ensure_internal([internal(topic_name, single_partition=True)], in_s(60))
 
 
 def test_too_high_a_replication_factor_names_its_key(clients, topic_name):
     with pytest.raises(ConfigError, match="replication factor of 3") as caught:
-        clients.admin().ensure_internal([internal(topic_name, replication_factor=3)], in_s(20))
+        clients.admin().ensure_internal([internal(topic_name, replication_factor=3)], in_s(60))
 
     assert caught.value.key == "config.storage.replication.factor"
 
 
 def test_a_name_that_kafka_forbids_is_an_error(clients):
     with pytest.raises(ConnectError, match="creating topic a b"):
-        clients.admin().create("a b", deadline=in_s(10))
+        clients.admin().create("a b", deadline=in_s(60))
 
 
 def test_offsets_of_topics(clients, topic_name, unique):
     topic = clients.topic(topic_name, 2)
     producer = clients.producer(transactional_id=unique)
-    producer.init_transactions(in_s(20))
+    producer.init_transactions(in_s(60))
     producer.begin()
-    producer.send(RawBatch(topic, pa.array([b"x"] * 3, pa.binary()), partition=1), in_s(10))
-    producer.flush(in_s(10))
+    producer.send(RawBatch(topic, pa.array([b"x"] * 3, pa.binary()), partition=1), in_s(60))
+    producer.flush(in_s(60))
     zero, one = TopicPartition(topic, 0), TopicPartition(topic, 1)
 
-    assert clients.admin().end_offsets([zero, one], in_s(10)) == {zero: 0, one: 3}
-    assert clients.admin().end_offsets([one], in_s(10), committed_only=True) == {one: 0}
-    producer.commit(in_s(20))
-    deadline = in_s(10)
+    assert clients.admin().end_offsets([zero, one], in_s(60)) == {zero: 0, one: 3}
+    assert clients.admin().end_offsets([one], in_s(60), committed_only=True) == {one: 0}
+    producer.commit(in_s(60))
+    deadline = in_s(60)
     while clients.admin().end_offsets([one], deadline, committed_only=True) != {one: 4} and deadline.wait(0.1):
         pass  # the marker of a committed transaction is written a little later
-    assert clients.admin().end_offsets([one], in_s(10), committed_only=True) == {one: 4}
-    assert clients.admin().beginning_offsets([one], in_s(10)) == {one: 0}
-    assert clients.admin().end_offsets([], in_s(10)) == {}
+    assert clients.admin().end_offsets([one], in_s(60), committed_only=True) == {one: 4}
+    assert clients.admin().beginning_offsets([one], in_s(60)) == {one: 0}
+    assert clients.admin().end_offsets([], in_s(60)) == {}
 
 
 def test_group_offsets_are_altered_and_deleted_while_the_group_is_empty(clients, topic_name, unique):
@@ -137,55 +137,55 @@ def test_group_offsets_are_altered_and_deleted_while_the_group_is_empty(clients,
     admin = clients.admin()
     tp = TopicPartition(topic, 0)
 
-    assert admin.group_offsets(unique, in_s(10)) == {}
-    admin.alter_group_offsets(unique, {tp: 7}, in_s(10))
-    assert admin.group_offsets(unique, in_s(10)) == {tp: 7}
-    admin.delete_group(unique, in_s(10))
-    assert admin.group_offsets(unique, in_s(10)) == {}
-    admin.delete_group(unique, in_s(10))
+    assert admin.group_offsets(unique, in_s(60)) == {}
+    admin.alter_group_offsets(unique, {tp: 7}, in_s(60))
+    assert admin.group_offsets(unique, in_s(60)) == {tp: 7}
+    admin.delete_group(unique, in_s(60))
+    assert admin.group_offsets(unique, in_s(60)) == {}
+    admin.delete_group(unique, in_s(60))
 
 
 def test_one_offset_of_a_group_is_forgotten_and_the_others_stay(clients, topic_name, unique):
     topic = clients.topic(topic_name, partitions=3)
     admin = clients.admin()
     first, second, third = (TopicPartition(topic, partition) for partition in range(3))
-    admin.alter_group_offsets(unique, {first: 1, second: 2, third: 3}, in_s(10))
+    admin.alter_group_offsets(unique, {first: 1, second: 2, third: 3}, in_s(60))
     nowhere = TopicPartition(f"{topic}-gone", 0)
-    admin.alter_group_offsets(unique, {first: None, second: 5, nowhere: None}, in_s(10))
-    assert admin.group_offsets(unique, in_s(10)) == {second: 5, third: 3}
-    admin.alter_group_offsets(f"{unique}-unknown", {first: None}, in_s(10))
-    admin.alter_group_offsets(unique, {}, in_s(10))
+    admin.alter_group_offsets(unique, {first: None, second: 5, nowhere: None}, in_s(60))
+    assert admin.group_offsets(unique, in_s(60)) == {second: 5, third: 3}
+    admin.alter_group_offsets(f"{unique}-unknown", {first: None}, in_s(60))
+    admin.alter_group_offsets(unique, {}, in_s(60))
 
 
 def test_group_offsets_are_left_alone_while_the_group_has_members(clients, topic_name, unique):
     topic = clients.topic(topic_name)
     consumer = clients.consumer(unique)
     consumer.subscribe([topic], lambda _: None, lambda _: None, lambda _: None)
-    deadline = in_s(20)
+    deadline = in_s(60)
     while not consumer.assignment() and not deadline.expired:
         consumer.poll(1, in_s(0.5))
 
     with pytest.raises(RetriableError, match="still has members"):
-        clients.admin().alter_group_offsets(unique, {TopicPartition(topic, 0): 7}, in_s(5))
+        clients.admin().alter_group_offsets(unique, {TopicPartition(topic, 0): 7}, in_s(60))
     with pytest.raises(RetriableError, match="still has members"):
-        clients.admin().alter_group_offsets(unique, {TopicPartition(topic, 0): None}, in_s(5))
+        clients.admin().alter_group_offsets(unique, {TopicPartition(topic, 0): None}, in_s(60))
     with pytest.raises(RetriableError, match="still has members"):
-        clients.admin().delete_group(unique, in_s(5))
+        clients.admin().delete_group(unique, in_s(60))
 
 
 def test_fencing_shuts_a_producer_out(clients, topic_name, unique):
     topic = clients.topic(topic_name)
     producer = clients.producer(transactional_id=unique)
-    producer.init_transactions(in_s(20))
+    producer.init_transactions(in_s(60))
     producer.begin()
-    producer.send(RawBatch(topic, pa.array([b"x"], pa.binary())), in_s(10))
-    producer.flush(in_s(10))
+    producer.send(RawBatch(topic, pa.array([b"x"], pa.binary())), in_s(60))
+    producer.flush(in_s(60))
     settings = producer_settings(clients.worker, {}, client_id="fence", transactional_id=unique).properties
 
-    clients.admin().fence([settings], in_s(20))
+    clients.admin().fence([settings], in_s(60))
 
     with pytest.raises(FencedError):
-        producer.commit(in_s(20))
+        producer.commit(in_s(60))
 
 
 def test_without_a_broker_every_question_ends_by_its_deadline(clients, topic_name):

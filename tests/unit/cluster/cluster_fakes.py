@@ -29,7 +29,7 @@ WORKER = {
 }
 
 
-def eventually(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+def eventually(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
     """Wait until the condition holds; AssertionError with its last value."""
     deadline = Deadline.after(timeout_s)
     while not (last := condition()):
@@ -269,6 +269,6 @@ class World:
                 set_log_level=lambda logger, level: self.levels.append((logger, level)),
             ),
         )
-        herder.read(Deadline.after(5))
+        herder.read(Deadline.after(60))
         herder.start(worker_id, f"http://{worker_id}", "cluster")
         return herder

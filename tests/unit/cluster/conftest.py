@@ -21,7 +21,7 @@ def start(world):
 
     yield build
     for herder in herders:
-        herder.stop(Deadline.after(5))
+        herder.stop(Deadline.after(60))
 
 
 @pytest.fixture

@@ -250,7 +250,7 @@ class SteppedWorker:
                 clock_s=cluster.clock,
             ),
         )
-        self.settler.read(Deadline.after(5))
+        self.settler.read(Deadline.after(60))
         self.settler.start(self.id, f"http://{self.id}")
         self.logs = cluster.logs()[self._first_log :]
         self.requests = Requests(self.settler.parts)

@@ -99,7 +99,7 @@ def test_a_herder_keeps_versions_over_restarts_and_drops_them_with_the_connector
     herder.create("c-1", config(1), None, "alice").result(5)
     herder.save("c-1", config(2), "bob").result(5)
     herder.save("c-1", config(2), "carol").result(5)
-    herder.stop(Deadline.after(5))
+    herder.stop(Deadline.after(60))
 
     herder = world.herder()
     assert [(v.version, v.config["v"], v.author.who) for v in herder.config_versions("c-1")] == [
@@ -109,6 +109,6 @@ def test_a_herder_keeps_versions_over_restarts_and_drops_them_with_the_connector
     herder.delete("c-1").result(5)
     with pytest.raises(NotFoundError, match="Connector c-1 not found"):
         herder.config_versions("c-1")
-    herder.stop(Deadline.after(5))
+    herder.stop(Deadline.after(60))
     last = dict(world.configs.records)
     assert [key for key, value in last.items() if key.startswith(b"history-config-") and value] == []

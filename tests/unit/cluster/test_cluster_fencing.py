@@ -20,7 +20,7 @@ def world():
 def herder(world):
     started = world.herder()
     yield started
-    started.stop(Deadline.after(5))
+    started.stop(Deadline.after(60))
 
 
 def states(herder, name="s"):
@@ -173,7 +173,7 @@ def test_a_run_that_its_successor_shut_out_is_no_failure(world, herder):
 def preparing(world):
     started = world.herder(**{"exactly.once.source.support": "preparing"})
     yield started
-    started.stop(Deadline.after(5))
+    started.stop(Deadline.after(60))
 
 
 def test_a_leader_that_was_shut_out_writes_nothing_until_it_has_seen_that_it_leads(world, preparing):

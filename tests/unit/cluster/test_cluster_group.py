@@ -67,7 +67,7 @@ def cluster():
     built = Cluster()
     yield built
     for herder in built.herders.values():
-        herder.stop(Deadline.after(5))
+        herder.stop(Deadline.after(60))
 
 
 @pytest.fixture
@@ -281,7 +281,7 @@ def test_a_leaving_worker_leaves_the_group_after_its_tasks_stopped(cluster, pair
     first, second = pair
     create(first)
     eventually(lambda: len(workers(second)) == 4)
-    second.stop(Deadline.after(5))
+    second.stop(Deadline.after(60))
     assert cluster.members["b"].left
     statuses = {n: s for n, s in first.status("c").tasks.items() if s.worker_id == "b:1"}
     assert {s.state.value for s in statuses.values()} == {"UNASSIGNED"}

@@ -49,7 +49,7 @@ def test_the_config_topic_gets_javas_records_in_javas_order(world, herder):
 def test_a_leader_writes_a_session_key_and_keeps_it(world, start):
     first = start()
     eventually(lambda: world.configs.keys().count("session-key") == 1)
-    first.stop(Deadline.after(5))
+    first.stop(Deadline.after(60))
     start().ping().result(5)
     assert world.configs.keys().count("session-key") == 1
 
@@ -183,7 +183,7 @@ def test_a_restarted_worker_goes_on_with_the_same_connectors_and_publishes_nothi
     first = start()
     create(first)
     eventually(is_running(first))
-    first.stop(Deadline.after(5))
+    first.stop(Deadline.after(60))
     eventually(lambda: world.statuses.keys()[-1:] != [])
     written = len(world.configs.records)
 
@@ -198,7 +198,7 @@ def test_a_stopping_worker_reports_everything_unassigned(world, start):
     herder = start()
     create(herder)
     eventually(is_running(herder))
-    herder.stop(Deadline.after(5))
+    herder.stop(Deadline.after(60))
     last = dict(decoded(world.statuses))
     for key in ("status-connector-s", "status-task-s-0", "status-task-s-1"):
         assert b"UNASSIGNED" in last[key], key
@@ -209,7 +209,7 @@ def test_a_question_under_way_does_not_keep_a_worker_from_its_end(world, start):
     world.silent_on.add(Call)
     planned = herder.plan("c", {"connector.class": "Source"}, 60.0)
     eventually(lambda: any(isinstance(m, Call) for host in world.hosts for m in host.heard))
-    herder.stop(Deadline.after(5))
+    herder.stop(Deadline.after(60))
     assert planned.exception(10) is not None
 
 
@@ -343,7 +343,7 @@ def test_a_log_level_reaches_every_worker(world, herder):
 
 def test_requests_after_the_end_are_refused(start):
     herder = start()
-    herder.stop(Deadline.after(5))
+    herder.stop(Deadline.after(60))
     with pytest.raises(RuntimeError, match="shutting down"):
         herder.ping().result(5)
 

@@ -25,7 +25,8 @@ def lease(heard):
     lease.close()
 
 
-def test_it_is_good_from_the_word_of_the_group_on(lease):
+def test_it_is_good_from_the_word_of_the_group_on():
+    lease = Lease(valid_s=60)
     assert not lease.is_good
     lease.hold()
     assert lease.is_good
@@ -33,13 +34,14 @@ def test_it_is_good_from_the_word_of_the_group_on(lease):
     assert not lease.is_good
     lease.hold()
     assert lease.is_good
+    lease.close()
 
 
 def test_after_silence_it_counts_again_only_when_it_was_good_for_a_while(lease, heard):
     lease.hold()
     heard[0] = False
     eventually(lambda: not lease.is_good)
-    heard[0] = True
     again_s = time.monotonic()
+    heard[0] = True
     eventually(lambda: lease.is_good)
     assert time.monotonic() - again_s >= RESUME_S

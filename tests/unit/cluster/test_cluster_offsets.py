@@ -21,7 +21,7 @@ def world():
 def herder(world):
     started = world.herder()
     yield started
-    started.stop(Deadline.after(5))
+    started.stop(Deadline.after(60))
 
 
 def create(herder, kind="Source", target=TargetState.STOPPED):

@@ -22,7 +22,7 @@ def world():
 def herder(world):
     started = world.herder()
     yield started
-    started.stop(Deadline.after(5))
+    started.stop(Deadline.after(60))
 
 
 def run(herder, config):

@@ -126,4 +126,4 @@ def test_a_herder_tells_how_a_connector_fared():
     assert [rebalance.workers for rebalance in herder.rebalances()] == [("me:1",)]
     with pytest.raises(NotFoundError, match="Connector x not found"):
         herder.state_changes("x")
-    herder.stop(Deadline.after(5))
+    herder.stop(Deadline.after(60))

@@ -44,7 +44,7 @@ def batch(
 def put(task: SinkTask, given: Batch) -> dict[int, str]:
     """The rows that the task rejects, with the reasons."""
     try:
-        task.put(given, Deadline.after(30))
+        task.put(given, Deadline.after(60))
     except RejectedRowsError as error:
         return {row: str(why) for row, why in error.rows.items()}
     return {}

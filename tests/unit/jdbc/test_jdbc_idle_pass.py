@@ -31,14 +31,14 @@ def test_a_writer_gets_its_lock_while_a_pass_waits_for_polls(tmp_path: Path, mon
     task, context = planned.task(config), FakeSourceContext()
     task.open(context)
     try:
-        first = task.poll(Deadline.after(5))
+        first = task.poll(Deadline.after(60))
         assert first is not None
         ids = [row["id"] for row in first.values.rows()]
         with closing(sqlite3.connect(path, timeout=10)) as writer:
             writer.execute("BEGIN EXCLUSIVE")
             writer.execute("INSERT INTO t VALUES (5001, 'new')")
             writer.commit()
-        deadline = Deadline.after(10)
+        deadline = Deadline.after(60)
         while len(ids) < 5001 and not deadline.expired:
             batch = task.poll(Deadline.after(1))
             ids += [] if batch is None else [row["id"] for row in batch.values.rows()]

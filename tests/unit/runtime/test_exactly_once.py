@@ -239,7 +239,7 @@ def test_a_batch_that_is_sent_in_part_is_not_sent_again_into_its_transaction(kaf
 
 
 def wait_until(condition):
-    deadline = in_s(10)
+    deadline = in_s(60)
     while not condition():
         assert deadline.wait(0.002)
 

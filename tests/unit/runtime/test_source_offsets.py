@@ -78,7 +78,7 @@ def test_the_connectors_topic_counts_and_the_workers_fills_its_gaps(offsets, log
 
 
 def test_offsets_are_copied_and_removed_from_the_copy_first(offsets, writes):
-    offsets.store([SourcePosition(A, {"n": 3}), SourcePosition(B, None)], Deadline.after(5))
+    offsets.store([SourcePosition(A, {"n": 3}), SourcePosition(B, None)], Deadline.after(60))
     assert writes == [
         ("workers", KEY_B, None),
         ("own", KEY_A, b'{"n":3}'),
@@ -90,11 +90,11 @@ def test_offsets_are_copied_and_removed_from_the_copy_first(offsets, writes):
 def test_a_copy_that_fails_costs_nothing_but_a_removal_that_fails_does(offsets, logs, caplog):
     own, workers = logs
     workers.error = ConnectError("not allowed")
-    offsets.store([SourcePosition(A, {"n": 3})], Deadline.after(5))
+    offsets.store([SourcePosition(A, {"n": 3})], Deadline.after(60))
     assert own.table.get("c", A) == {"n": 3}
     assert "not allowed" in caplog.text
     with pytest.raises(ConnectError, match="not allowed"):
-        offsets.store([SourcePosition(A, None)], Deadline.after(5))
+        offsets.store([SourcePosition(A, None)], Deadline.after(60))
     assert own.table.get("c", A) == {"n": 3}
 
 

@@ -91,7 +91,7 @@ def test_a_topic_is_looked_for_once_and_made_when_it_is_missing():
     admin.there = {"old"}
     made = topics(admin)
     for topic in ("old", "new", "old", "new"):
-        made.ensure(topic, Deadline.after(5))
+        made.ensure(topic, Deadline.after(60))
     assert admin.asked == ["old", "new"]
     assert admin.created == [("new", 5, 2, {})]
 
@@ -99,7 +99,7 @@ def test_a_topic_is_looked_for_once_and_made_when_it_is_missing():
 def test_brokers_that_are_away_are_waited_for():
     admin = Admin()
     admin.answers = [RetriableError("away"), RetriableError("away")]
-    topics(admin).ensure("t", Deadline.after(5))
+    topics(admin).ensure("t", Deadline.after(60))
     assert [name for name, *_ in admin.created] == ["t"]
 
     admin.answers = [RetriableError("away")]
@@ -109,5 +109,5 @@ def test_brokers_that_are_away_are_waited_for():
 
 def test_a_refusal_names_the_topic_its_group_and_its_settings():
     with pytest.raises(ConnectError, match=r"new topic t .*group g \(partitions=5, replication\.factor=99") as failed:
-        topics(Admin(), groups="g", **{"g.include": "t", "g.replication.factor": "99"}).ensure("t", Deadline.after(5))
+        topics(Admin(), groups="g", **{"g.include": "t", "g.replication.factor": "99"}).ensure("t", Deadline.after(60))
     assert "topic.creation.g.*" in str(failed.value)
