@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 import shared_services
 from hypothesis import settings
-from scheduling import pytest_xdist_make_scheduler  # noqa: F401 - a hook of this run
+from scheduling import (  # noqa: F401 - hooks of this run
+    longest_first,
+    pytest_addoption,
+    pytest_configure,
+    pytest_xdist_make_scheduler,
+)
 from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
 
 from connect.services import (
@@ -36,30 +41,6 @@ collect_ignore = ["conformance"]
 
 _INTEGRATION = Path(__file__).parent / "integration"
 _QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")
-_LONG = (
-    "test_cassandra_restore",
-    "test_cassandra_source",
-    "test_backfill_spark",
-    "test_conformance",
-    "test_poc_sinks",
-    "test_backfill_local",
-    "test_e2e_demo",
-    "test_e2e_outage",
-    "test_kit_source",
-    "test_kit_sink",
-    "test_jdbc_servers",
-    "test_spec_s3",
-    "test_bigquery_sink",
-    "test_spec_bigquery",
-    "test_bigquery_backfill",
-    "test_poc_source",
-    "test_poc_url",
-    "test_cli_import",
-    "test_backfill_takeover",
-    "test_bigquery_killed",
-    "test_rest_schema",
-)
-"""Files that take minutes: begun first, as what is begun last is waited for with idle cores."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.integration)
         elif item.get_closest_marker("thorough") is None and any(f in item.path.parents for f in _QUICK):
             item.add_marker(pytest.mark.quick)
-    items.sort(key=lambda item: _LONG.index(item.path.stem) if item.path.stem in _LONG else len(_LONG))
+    longest_first(items)
 
 
 @pytest.fixture(scope="session")

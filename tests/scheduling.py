@@ -1,11 +1,14 @@
-"""Which tests of a parallel run share a process: those of a file, and files that would each start a costly service.
+"""Which tests of a parallel run share a process, and in which order their files begin: those that take longest first.
 
-`conftest.py` takes the hook from here.
+`conftest.py` takes the hooks from here.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -17,16 +20,56 @@ _TOGETHER = {
 }
 """What is shared -> the files; the first that fits counts. A node takes 15 s of a core to start, a JVM of Spark 10."""
 
+_FILE = Path(__file__).with_name("seconds.json")
+_SECONDS: dict[str, int] = json.loads(_FILE.read_text()) if _FILE.exists() else {}
+"""What is run by one process -> how long that took, as `pytest --note-seconds` found."""
+_UNKNOWN_S = 20
+"""Of a file that was never measured: begun early, as what is begun last is waited for with idle cores."""
+
 
 class ByService(LoadScopeScheduling):
     """Hands whole files, or the files of a service, to whichever process is free."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return next((scope for scope, files in _TOGETHER.items() if files.match(file)), file)
+        return _scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByService:
     """Instead of what `--dist` names."""
     return ByService(config, log)
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Sort; tests of a file keep their order."""
+    items.sort(key=lambda item: -_SECONDS.get(_scope(item.nodeid), _UNKNOWN_S))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How the times are measured anew, of all files or of some."""
+    parser.addoption("--note-seconds", action="store_true", help=f"write into {_FILE.name} how long the files took")
+
+
+class NoteSeconds:
+    """Adds up how long tests take, with what they set up and tear down."""
+
+    def __init__(self) -> None:
+        self._took = Counter[str]()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._took[_scope(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        seconds = _SECONDS | {scope: round(took) for scope, took in self._took.items()}
+        _FILE.write_text(json.dumps({scope: seconds[scope] for scope in sorted(seconds)}, indent=1) + "\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In the directing process, which hears of every test."""
+    if config.getoption("--note-seconds") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(NoteSeconds())
+
+
+def _scope(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    return next((scope for scope, files in _TOGETHER.items() if files.match(file)), file)

@@ -15,7 +15,7 @@ def test_each_reads_what_the_other_wrote(clients, topic_name, open_log):
     two, second = open_log(clients, topic)
 
     for i in range(50):
-        (one if i % 2 else two).put(b"k%d" % i, b"v%d" % i).result(10)
+        (one if i % 2 else two).put(b"k%d" % i, b"v%d" % i).result(60)
     one.read_to_end(in_s(60))
     two.read_to_end(in_s(60))
 
@@ -26,7 +26,7 @@ def test_each_reads_what_the_other_wrote(clients, topic_name, open_log):
 def test_a_new_reader_starts_at_the_beginning(clients, topic_name, open_log):
     topic = clients.topic(topic_name, cleanup_policy="compact")
     one, _ = open_log(clients, topic)
-    one.put_all([(b"a", b"1"), (b"b", b"2"), (b"a", None), (b"c", b"")]).result(10)
+    one.put_all([(b"a", b"1"), (b"b", b"2"), (b"a", None), (b"c", b"")]).result(60)
 
     _, later = open_log(clients, topic)
 
@@ -47,7 +47,7 @@ def test_reading_to_the_end_is_quick(clients, topic_name, open_log):
 
     started = in_s(60)
     for i in range(10):
-        log.put(b"k", b"%d" % i).result(10)
+        log.put(b"k", b"%d" % i).result(60)
         log.read_to_end(in_s(60))
         assert table.now == {b"k": b"%d" % i}
 
@@ -59,9 +59,9 @@ def test_transactions_are_read_whole_and_their_markers_are_no_obstacle(clients, 
     log, table = open_log(clients, topic, transactional_id=unique)
     log.claim(in_s(60))
 
-    log.put_all([(b"a", b"1"), (b"b", b"2")], True).result(20)
+    log.put_all([(b"a", b"1"), (b"b", b"2")], True).result(60)
     log.read_to_end(in_s(60))
-    log.put_all([(b"a", None)], transactional=True).result(20)
+    log.put_all([(b"a", None)], transactional=True).result(60)
     log.read_to_end(in_s(60))
 
     assert table.now == {b"b": b"2"}
@@ -72,19 +72,19 @@ def test_the_last_to_claim_writes_and_the_one_before_is_fenced(clients, topic_na
     old, _ = open_log(clients, topic, transactional_id=unique)
     new, table = open_log(clients, topic, transactional_id=unique)
     old.claim(in_s(60))
-    old.put_all([(b"k", b"old")], True).result(20)
+    old.put_all([(b"k", b"old")], True).result(60)
     new.claim(in_s(60))
 
     with pytest.raises(FencedError):
-        old.put_all([(b"k", b"stale")], True).result(20)
+        old.put_all([(b"k", b"stale")], True).result(60)
     with pytest.raises(FencedError, match="not claimed"):
-        old.put_all([(b"k", b"stale")], True).result(20)
-    new.put_all([(b"k", b"new")], True).result(20)
+        old.put_all([(b"k", b"stale")], True).result(60)
+    new.put_all([(b"k", b"new")], True).result(60)
     new.read_to_end(in_s(60))
     assert table.now == {b"k": b"new"}
 
     old.claim(in_s(60))
-    old.put_all([(b"k", b"again")], True).result(20)
+    old.put_all([(b"k", b"again")], True).result(60)
     new.read_to_end(in_s(60))
     assert table.now == {b"k": b"again"}
 
@@ -99,7 +99,7 @@ def test_a_record_that_the_callback_refuses_is_told_and_the_log_goes_on(clients,
         taken.append(key)
 
     log, _ = open_log(clients, topic, take=take, on_error=errors.append)
-    log.put_all([(b"1", b"ok"), (b"2", b"bad"), (b"3", b"ok")]).result(10)
+    log.put_all([(b"1", b"ok"), (b"2", b"bad"), (b"3", b"ok")]).result(60)
     log.read_to_end(in_s(60))
 
     assert taken == [b"1", b"3"]
@@ -131,7 +131,7 @@ def test_a_log_opened_for_reading_writes_nothing(clients, topic_name):
 def test_closed_logs_leave_no_thread(clients, topic_name, open_log, unique):
     topic = clients.topic(topic_name)
     log, _ = open_log(clients, topic, transactional_id=unique)
-    log.put(b"k", b"v").result(10)
+    log.put(b"k", b"v").result(60)
 
     log.close()
     log.close()

@@ -171,7 +171,7 @@ def test_a_client_that_ends_for_good_is_replaced(clients, topic_name, new_owner,
 
     with pytest.raises(FatalProducerError):
         waits.flush(in_s(60))
-    assert writer.put(b"k", b"1").result(10) is None
+    assert writer.put(b"k", b"1").result(60) is None
     well.send(values(topic, [b"2"]), in_s(60))
     well.flush(in_s(60))
 

@@ -91,7 +91,7 @@ def test_a_file_cut_anywhere_gives_a_beginning_of_its_frames(tmp_path: Path) -> 
     whole = segment(BODIES)
     bodies = [body for section in BODIES for body in section]
     path = tmp_path / "CommitLog-8-7.log"
-    for size in range(0, len(whole), 7):
+    for size in range(0, len(whole), 23):
         path.write_bytes(whole[:size])
         file = SegmentFile(path)
         found = [frame.body for frame in read(file, Progress(10**9, completed=False))]

@@ -14,7 +14,7 @@ def states(herder, name="s"):
 
 
 def create(herder, name="s", initial=None, **keys):
-    return herder.create(name, {**SOURCE, "name": name, **keys}, initial).result(5)
+    return herder.create(name, {**SOURCE, "name": name, **keys}, initial).result(60)
 
 
 def is_running(herder, name="s", tasks=2):

@@ -20,6 +20,7 @@ def start(world):
         return herders[-1]
 
     yield build
+    world.let_stop()
     for herder in herders:
         herder.stop(Deadline.after(60))
 

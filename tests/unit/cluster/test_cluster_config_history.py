@@ -96,9 +96,9 @@ def test_a_snapshot_keeps_the_versions_it_had():
 def test_a_herder_keeps_versions_over_restarts_and_drops_them_with_the_connector():
     world = World()
     herder = world.herder()
-    herder.create("c-1", config(1), None, "alice").result(5)
-    herder.save("c-1", config(2), "bob").result(5)
-    herder.save("c-1", config(2), "carol").result(5)
+    herder.create("c-1", config(1), None, "alice").result(60)
+    herder.save("c-1", config(2), "bob").result(60)
+    herder.save("c-1", config(2), "carol").result(60)
     herder.stop(Deadline.after(60))
 
     herder = world.herder()
@@ -106,7 +106,7 @@ def test_a_herder_keeps_versions_over_restarts_and_drops_them_with_the_connector
         (1, "1", "alice"),
         (2, "2", "bob"),
     ]
-    herder.delete("c-1").result(5)
+    herder.delete("c-1").result(60)
     with pytest.raises(NotFoundError, match="Connector c-1 not found"):
         herder.config_versions("c-1")
     herder.stop(Deadline.after(60))

@@ -66,6 +66,7 @@ class Cluster:
 def cluster():
     built = Cluster()
     yield built
+    built.world.let_stop()
     for herder in built.herders.values():
         herder.stop(Deadline.after(60))
 
@@ -81,7 +82,7 @@ def pair(cluster):
 
 def create(herder, tasks=4):
     config = {"connector.class": "Source", "tasks.max": str(tasks)}
-    return herder.create("c", config, None).result(5)
+    return herder.create("c", config, None).result(60)
 
 
 def workers(herder):
@@ -96,7 +97,7 @@ def test_who_owns_slot_0_leads_and_the_others_know_its_url(pair):
     first, second = pair
     first.require_leader()
     with pytest.raises(NotLeaderError) as refused:
-        second.create("c", {}, None).result(5)
+        second.create("c", {}, None).result(60)
     assert refused.value.leader_url == "http://a:1"
 
 
@@ -104,7 +105,7 @@ def test_before_any_slot_is_dealt_nobody_leads(cluster):
     herder = cluster.start("a")
     assert not herder.started
     with pytest.raises(NotLeaderError) as refused:
-        herder.create("c", {}, None).result(5)
+        herder.create("c", {}, None).result(60)
     assert refused.value.leader_url is None
 
 
@@ -145,11 +146,11 @@ def test_offsets_are_set_when_another_workers_tasks_must_have_ended(pair, monkey
     first, _ = pair
     create(first)
     eventually(lambda: len(workers(first)) == 4)
-    first.set_target("c", TargetState.STOPPED).result(5)
+    first.set_target("c", TargetState.STOPPED).result(60)
     altering = first.alter_offsets("c", [PartitionOffset({"file": "a"}, {"position": 7})])
     assert not wait([altering], timeout=0.3).done
     clock.now_s += 60
-    assert altering.result(5)
+    assert altering.result(60)
 
 
 def test_a_restart_of_anothers_task_is_sent_to_its_worker(pair):
@@ -159,9 +160,9 @@ def test_a_restart_of_anothers_task_is_sent_to_its_worker(pair):
     there = next(n for n, status in first.status("c").tasks.items() if status.worker_id == "b:1")
     task = next(t for t in first.info("c").tasks if t.task == there)
     with pytest.raises(NotLeaderError) as refused:
-        first.restart_task(task).result(5)
+        first.restart_task(task).result(60)
     assert refused.value.leader_url == "http://b:1"
-    second.restart_task(task).result(5)
+    second.restart_task(task).result(60)
 
 
 def test_revoked_slots_are_kept_until_the_last_of_their_tasks_has_stopped(cluster, pair):
@@ -172,7 +173,7 @@ def test_revoked_slots_are_kept_until_the_last_of_their_tasks_has_stopped(cluste
     cluster.deal("b", "revoked", {3, 4, 5})
     eventually(lambda: len(stopping(cluster.world)) == 2)
     for left in (2, 1):
-        second.ping().result(5)
+        second.ping().result(60)
         eventually(lambda left=left: len([s for s in workers(first) if s == "b:1"]) == left)
         assert "revoked" not in cluster.members["b"].told
         host, message = stopping(cluster.world)[left - 1]
@@ -272,7 +273,7 @@ def test_brokers_away_for_a_moment_change_nothing(cluster, pair):
     eventually(lambda: len(workers(second)) == 4)
     cluster.deal("a", "fail", ())
     cluster.deal("b", "fail", ())
-    create_second = first.create("d", {"connector.class": "Source"}, None).result(5)
+    create_second = first.create("d", {"connector.class": "Source"}, None).result(60)
     assert create_second.created
     assert len(workers(second)) == 4
 

@@ -78,7 +78,7 @@ def test_a_failure_that_a_person_must_mend_stays_until_a_restart(world, herder):
     fail(world, retriable=False)
     eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
     assert herder.status("s").tasks[0].trace == "Trace: boom"
-    herder.restart_task(TaskId("s", 0)).result(5)
+    herder.restart_task(TaskId("s", 0)).result(60)
     eventually(is_running(herder))
     assert len(world.started()) == 3
 
@@ -88,7 +88,7 @@ def test_a_restart_of_a_task_that_cannot_be_built_says_so_and_one_that_fails_lat
     eventually(is_running(herder))
     world.build_error = "Trace: no such converter"
     with pytest.raises(RequestError, match=r"^Failed to start task: s-1$") as failed:
-        herder.restart_task(TaskId("s", 1)).result(5)
+        herder.restart_task(TaskId("s", 1)).result(60)
     assert failed.value.status == 500
     eventually(lambda: states(herder) == ("RUNNING", ["RUNNING", "FAILED"]))
     world.build_error = None
@@ -99,7 +99,7 @@ def test_a_restart_of_a_task_that_cannot_be_built_says_so_and_one_that_fails_lat
     (host,) = (host for host in world.task_hosts() if start in host.heard)
     assert not again.done()
     host.say(TaskBuilt("s", 1, start.run))
-    assert again.result(5) is None
+    assert again.result(60) is None
     host.say(TaskState("s", 1, start.run, State.FAILED, "Trace: no such table"))
     eventually(lambda: states(herder) == ("RUNNING", ["RUNNING", "FAILED"]))
 
@@ -109,9 +109,9 @@ def test_a_restart_of_a_task_that_is_deleted_meanwhile_is_a_conflict(world, herd
     eventually(is_running(herder))
     world.silent_on = {StopTask}
     restarting = herder.restart_task(TaskId("s", 0))
-    herder.delete("s").result(5)
+    herder.delete("s").result(60)
     with pytest.raises(RequestError, match="conflicting operation") as failed:
-        restarting.result(5)
+        restarting.result(60)
     assert failed.value.status == 409
 
 
@@ -143,7 +143,7 @@ def test_a_restart_touches_exactly_what_its_flags_select(
     fail(world, retriable=False)
     eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
 
-    answer = herder.restart("s", include_tasks=include_tasks, only_failed=only_failed).result(5)
+    answer = herder.restart("s", include_tasks=include_tasks, only_failed=only_failed).result(60)
 
     assert (answer.connector.state is State.RESTARTING) == bool(connector_calls)
     restarting = [n for n, task in answer.tasks.items() if task.state is State.RESTARTING]
@@ -154,7 +154,7 @@ def test_a_restart_touches_exactly_what_its_flags_select(
 def test_a_plain_restart_of_a_connector_leaves_its_tasks_alone(world, herder):
     create(herder)
     eventually(is_running(herder))
-    herder.restart_connector("s").result(5)
+    herder.restart_connector("s").result(60)
     assert len(world.calls) == 2
     assert len(world.started()) == 2
 
@@ -164,7 +164,7 @@ def test_a_plain_restart_that_fails_says_so(world, herder):
     eventually(is_running(herder))
     world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="no", trace="Trace: no")
     with pytest.raises(RequestError, match="Failed to start connector: s") as failed:
-        herder.restart_connector("s").result(5)
+        herder.restart_connector("s").result(60)
     assert failed.value.status == 500
 
 
@@ -186,7 +186,7 @@ def test_a_task_that_does_not_stop_costs_its_host_and_the_neighbours_restart(wor
     hanging, neighbour = (m.connector for m in host.heard if isinstance(m, StartTask))
     world.silent_on = {StopTask}
 
-    herder.set_target(hanging, TargetState.STOPPED).result(5)
+    herder.set_target(hanging, TargetState.STOPPED).result(60)
 
     eventually(lambda: host.killed is not None)
     eventually(lambda: states(herder, hanging) == ("STOPPED", []) and is_running(herder, neighbour, 1)())

@@ -50,7 +50,7 @@ def test_a_leader_writes_a_session_key_and_keeps_it(world, start):
     first = start()
     eventually(lambda: world.configs.keys().count("session-key") == 1)
     first.stop(Deadline.after(60))
-    start().ping().result(5)
+    start().ping().result(60)
     assert world.configs.keys().count("session-key") == 1
 
 
@@ -64,8 +64,8 @@ def test_a_name_is_taken_once(herder):
 def test_saving_the_same_configuration_again_disturbs_nothing(world, herder):
     create(herder)
     eventually(is_running(herder))
-    assert not herder.save("s", SOURCE).result(5).created
-    herder.ping().result(5)
+    assert not herder.save("s", SOURCE).result(60).created
+    herder.ping().result(60)
     assert len(world.started()) == 2
 
 
@@ -74,7 +74,7 @@ def test_a_changed_configuration_restarts_tasks_once_even_if_their_own_is_the_sa
     create(herder)
     eventually(is_running(herder, tasks=1))
 
-    herder.save("s", {**SOURCE, "x": "2"}).result(5)
+    herder.save("s", {**SOURCE, "x": "2"}).result(60)
 
     eventually(lambda: len(world.started()) == 2 and states(herder) == ("RUNNING", ["RUNNING"]))
     assert world.started()[-1].connector_config["x"] == "2"
@@ -84,7 +84,7 @@ def test_a_changed_configuration_restarts_tasks_once_even_if_their_own_is_the_sa
 def test_fewer_tasks_leave_no_status_behind(world, herder):
     create(herder)
     eventually(is_running(herder))
-    herder.save("s", {**SOURCE, "tasks.max": "1"}).result(5)
+    herder.save("s", {**SOURCE, "tasks.max": "1"}).result(60)
     eventually(is_running(herder, tasks=1))
     eventually(lambda: ("status-task-s-1", None) in decoded(world.statuses))
 
@@ -97,9 +97,9 @@ def test_pause_keeps_runs_and_resume_wakes_them(world, herder):
     create(herder)
     eventually(is_running(herder))
 
-    herder.set_target("s", TargetState.PAUSED).result(5)
+    herder.set_target("s", TargetState.PAUSED).result(60)
     eventually(lambda: states(herder) == ("PAUSED", ["PAUSED", "PAUSED"]))
-    herder.set_target("s", TargetState.STARTED).result(5)
+    herder.set_target("s", TargetState.STARTED).result(60)
     eventually(is_running(herder))
 
     heard = [m for h in world.hosts for m in h.heard]
@@ -110,10 +110,10 @@ def test_pause_keeps_runs_and_resume_wakes_them(world, herder):
 def test_stop_takes_the_tasks_away_and_resume_brings_them_back(world, herder):
     create(herder)
     eventually(is_running(herder))
-    herder.set_target("s", TargetState.STOPPED).result(5)
+    herder.set_target("s", TargetState.STOPPED).result(60)
     eventually(lambda: states(herder) == ("STOPPED", []))
     assert herder.task_configs("s") == {}
-    herder.set_target("s", TargetState.STARTED).result(5)
+    herder.set_target("s", TargetState.STARTED).result(60)
     eventually(is_running(herder))
 
 
@@ -125,7 +125,7 @@ def test_a_stop_and_a_resume_between_two_looks_bring_the_tasks_back(world, herde
         herder._parts.configs.put_target("s", TargetState.STOPPED)
         herder._parts.configs.put_target("s", TargetState.STARTED)
 
-    herder._parts.loop.submit("stopping and resuming", stop_and_resume).result(5)
+    herder._parts.loop.submit("stopping and resuming", stop_and_resume).result(60)
     eventually(lambda: len(world.started()) == 4 and is_running(herder)())
 
 
@@ -134,14 +134,14 @@ def test_a_connector_created_at_rest_has_no_tasks_until_it_is_resumed(world, her
     create(herder, initial=initial)
     eventually(lambda: states(herder) == (initial.value, []))
     assert world.calls == []
-    herder.set_target("s", TargetState.STARTED).result(5)
+    herder.set_target("s", TargetState.STARTED).result(60)
     eventually(is_running(herder))
 
 
 def test_a_deleted_connector_is_gone_with_its_statuses(world, herder):
     create(herder)
     eventually(is_running(herder))
-    herder.delete("s").result(5)
+    herder.delete("s").result(60)
     assert herder.connectors() == []
     eventually(lambda: len([m for h in world.hosts for m in h.heard if isinstance(m, StopTask)]) == 2)
     with pytest.raises(NotFoundError, match="No status found for connector s"):
@@ -153,17 +153,17 @@ def test_a_deleted_connector_is_gone_with_its_statuses(world, herder):
 
 def test_what_is_not_there_is_named_as_java_does(herder):
     for request, text in (
-        (lambda: herder.delete("x").result(5), "Connector x not found"),
-        (lambda: herder.set_target("x", TargetState.PAUSED).result(5), "Unknown connector x"),
-        (lambda: herder.restart("x", include_tasks=True, only_failed=False).result(5), "Unknown connector: x"),
-        (lambda: herder.restart_connector("x").result(5), "Unknown connector: x"),
-        (lambda: herder.restart_task(TaskId("x", 0)).result(5), "Unknown connector: x"),
+        (lambda: herder.delete("x").result(60), "Connector x not found"),
+        (lambda: herder.set_target("x", TargetState.PAUSED).result(60), "Unknown connector x"),
+        (lambda: herder.restart("x", include_tasks=True, only_failed=False).result(60), "Unknown connector: x"),
+        (lambda: herder.restart_connector("x").result(60), "Unknown connector: x"),
+        (lambda: herder.restart_task(TaskId("x", 0)).result(60), "Unknown connector: x"),
     ):
         with pytest.raises(NotFoundError, match=text):
             request()
     create(herder)
     with pytest.raises(NotFoundError, match="Unknown task: s-9"):
-        herder.restart_task(TaskId("s", 9)).result(5)
+        herder.restart_task(TaskId("s", 9)).result(60)
 
 
 def test_a_failure_that_only_other_workers_have_read_yet_is_restarted_too(world, herder):
@@ -173,7 +173,7 @@ def test_a_failure_that_only_other_workers_have_read_yet_is_restarted_too(world,
     failed = Status(State.FAILED, "me:1", trace="Trace: no", generation=1)
     world.statuses.arrive_unread(*encode_status(TaskStatusRecord(task, failed)))
 
-    said = herder.restart("s", include_tasks=True, only_failed=True).result(5)
+    said = herder.restart("s", include_tasks=True, only_failed=True).result(60)
 
     assert [status.state for status in said.tasks.values()] == [State.RUNNING, State.RESTARTING]
     eventually(lambda: [(m.task, m.run) for m in world.started()] == [(0, 1), (1, 2), (1, 3)])
@@ -235,7 +235,7 @@ def test_too_many_tasks_fail_the_connector_and_old_tasks_run_on(world, herder):
     create(herder)
     eventually(is_running(herder))
     world.plan_tasks = lambda config: [config] * 3
-    herder.save("s", {**SOURCE, "x": "1"}).result(5)
+    herder.save("s", {**SOURCE, "x": "1"}).result(60)
     eventually(lambda: states(herder) == ("FAILED", ["RUNNING", "RUNNING"]))
     assert "generated 3 tasks" in herder.status("s").connector.trace
 
@@ -299,19 +299,19 @@ def test_topics_that_tasks_used_are_remembered_until_reset(world, herder):
     world.task_hosts()[0].say(TopicsUsed("s", 0, ["t2", "t1"]))
     eventually(lambda: herder.topics("s") == ["t1", "t2"])
     assert "status-topic-t1:connector-s" in world.statuses.keys()  # noqa: SIM118 - a list of keys
-    herder.reset_topics("s").result(5)
+    herder.reset_topics("s").result(60)
     assert herder.topics("s") == []
 
 
 def test_a_check_tells_broken_keys_and_errors(world, herder):
     world.answer = lambda call: CallResult(call.id, problems=(ConfigProblem("url", "not reached"),))
-    assert herder.check(SOURCE, 5).result(5) == Checked({"url": ["not reached"]})
+    assert herder.check(SOURCE, 5).result(60) == Checked({"url": ["not reached"]})
     world.answer = lambda call: CallResult(call.id, error="boom")
-    assert herder.check(SOURCE, 5).result(5) == Checked({"": ["boom"]})
+    assert herder.check(SOURCE, 5).result(60) == Checked({"": ["boom"]})
     world.answer = lambda call: CallResult(call.id)
-    assert herder.check(SOURCE, 5).result(5) == Checked({})
+    assert herder.check(SOURCE, 5).result(60) == Checked({})
     world.answer = lambda call: CallResult(call.id, value=["Table a is left aside."])
-    assert herder.check(SOURCE, 5).result(5) == Checked({}, ("Table a is left aside.",))
+    assert herder.check(SOURCE, 5).result(60) == Checked({}, ("Table a is left aside.",))
 
 
 def test_an_isolated_connector_has_a_host_of_its_own(world, herder):
@@ -337,7 +337,7 @@ def test_a_connector_of_an_unknown_class_is_failed_not_forgotten(world, herder):
 
 
 def test_a_log_level_reaches_every_worker(world, herder):
-    herder.set_cluster_log_level("connect.rest", "DEBUG").result(5)
+    herder.set_cluster_log_level("connect.rest", "DEBUG").result(60)
     assert world.levels == [("connect.rest", "DEBUG")]
 
 
@@ -345,11 +345,11 @@ def test_requests_after_the_end_are_refused(start):
     herder = start()
     herder.stop(Deadline.after(60))
     with pytest.raises(RuntimeError, match="shutting down"):
-        herder.ping().result(5)
+        herder.ping().result(60)
 
 
 def test_the_stage_names_what_the_herder_did_last(herder):
-    herder.ping().result(5)
+    herder.ping().result(60)
     assert herder.stage.started_ms > 0
     assert herder.stage.description
 
@@ -358,18 +358,18 @@ def test_odd_names_live_and_die(world, herder):
     for name in ("a-0", "task-1-2", "x;y {z} ü😀", "%2F"):
         create(herder, name)
         eventually(is_running(herder, name))
-        herder.delete(name).result(5)
+        herder.delete(name).result(60)
         with pytest.raises(NotFoundError):
             herder.info(name)
 
 
 def test_a_configuration_that_kafka_could_not_hold_is_refused_before_anything_is_written(world, herder):
-    herder.create("c", {"connector.class": "Source", "x": "y" * 1_000_000}, None).result(5)
+    herder.create("c", {"connector.class": "Source", "x": "y" * 1_000_000}, None).result(60)
     written = len(world.configs.records)
     for text in ("y" * 1_048_000, "\N{GRINNING FACE}" * 90_000):  # twelve bytes each in the record
         for change in (partial(herder.create, "d", initial_state=None), partial(herder.save, "c")):
             with pytest.raises(RequestError, match="bytes as a record of the config topic") as failed:
-                change(config={"connector.class": "Source", "x": text}).result(5)
+                change(config={"connector.class": "Source", "x": text}).result(60)
             assert failed.value.status == 400
     assert len([key for key in world.configs.keys()[written:] if key.startswith(("connector-", "history-"))]) == 0
     assert list(herder.connectors()) == ["c"]

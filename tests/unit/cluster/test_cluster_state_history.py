@@ -113,7 +113,7 @@ def test_rebalances_are_remembered_once_each(store):
 def test_a_herder_tells_how_a_connector_fared():
     world = World()
     herder = world.herder(**{"auto.restart.enabled": "false"})
-    herder.create("s", {"connector.class": "Source", "name": "s"}, None).result(5)
+    herder.create("s", {"connector.class": "Source", "name": "s"}, None).result(60)
     eventually(world.started)
     run = world.started()[0].run
     world.task_hosts()[0].say(TaskState("s", 0, run, State.FAILED, "Trace: boom", False))

@@ -6,7 +6,7 @@ import json
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.jdbc.log.binlog_values import JSON, LoggedColumn, reader
@@ -76,6 +76,7 @@ _VALUES = st.recursive(
 )  # fmt: skip
 
 
+@settings(max_examples=40)
 @given(_VALUES, st.booleans())
 def test_a_document_comes_back_from_its_binary_form(value, large):
     assert json.loads(_read(_document(value, large=large))) == value

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import psycopg
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.jdbc.log.pg_copy import NotPlainError, SocketCopy
@@ -40,6 +40,7 @@ def _nothing() -> None:
     """Nobody asks the task to stop."""
 
 
+@settings(max_examples=40)
 @given(st.lists(st.binary(max_size=40), max_size=12), st.data())
 def test_messages_come_whole_however_the_stream_is_cut(bodies, data):
     server, client, copy = _pair()

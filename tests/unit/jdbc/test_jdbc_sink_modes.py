@@ -44,7 +44,7 @@ def test_update_changes_rows_that_are_there_and_adds_none(table: SqliteTable):
     assert table.rows() == [(1, "new")]
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.none() | st.text("ab", max_size=2)), min_size=1, max_size=12),
     st.integers(1, 12),

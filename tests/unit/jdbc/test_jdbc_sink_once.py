@@ -61,7 +61,7 @@ def test_a_late_owner_of_a_partition_writes_nothing_that_is_there(table: SqliteT
     assert table.rows("id") == [(n,) for n in range(9)]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_batches_of_one_read_whose_offsets_lie_among_each_others_survive_a_crash_between_them(tmp_path_factory, data):
     table = SqliteTable(tmp_path_factory.mktemp("t"))
