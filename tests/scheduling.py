@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 _TOGETHER = {
     "cassandra, log": re.compile(r".*/integration/cassandra/test_cassandra_(agent|handover|restore)"),
@@ -23,6 +24,8 @@ _TOGETHER = {
 _FILE = Path(__file__).with_name("seconds.json")
 _SECONDS: dict[str, int] = json.loads(_FILE.read_text()) if _FILE.exists() else {}
 """What is run by one process -> how long that took, as `pytest --note-seconds` found."""
+_AHEAD = 1
+"""Tests that a process holds beyond the one it runs; it begins one when it knows the next."""
 _UNKNOWN_S = 20
 """Of a file that was never measured: begun early, as what is begun last is waited for with idle cores."""
 
@@ -32,6 +35,17 @@ class ByService(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return _scope(nodeid)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """Hand out until the process has tests to run.
+
+        After a crash, units come back of which nothing is left to run, or one test, with which a process waits for the
+        next: with one unit handed out at a time the whole run would wait for ever.
+        """
+        while self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) <= _AHEAD:
+            self._assign_work_unit(node)
+        if not self.workqueue:
+            super()._reschedule(node)
 
 
 @pytest.hookimpl(optionalhook=True)
