@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from connect.api.codec import AvroValues
 from connect.api.deadline import Deadline
@@ -46,13 +46,15 @@ class BulkPlan:
 
     following: the positions that the connector's tasks go on from once every split is in Kafka: with these stored, its
     tasks read every row that no split has, and none that a split has. statements: what a person sees of how it is read.
-    warnings: what is not exact, with its remedy.
+    warnings: what is not exact, with its remedy. is_fenced: `following` is empty, as a `FencedSource` tells it when the
+    splits were read.
     """
 
     splits: Sequence[Split]
     following: Sequence[SourcePosition]
     statements: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    is_fenced: bool = False
 
 
 class BulkReader(Protocol):
@@ -65,8 +67,8 @@ class BulkReader(Protocol):
         batch's `position.offset` goes there when reading goes on behind it. RetriableError: the source is away.
         """
 
-    def count(self, split: Split) -> int:
-        """How many rows the source has in a split now."""
+    def count(self, split: Split) -> int | None:
+        """How many rows the source has in a split now; None: that says nothing of those that were read."""
 
     def close(self) -> None:
         """Release everything. May be called twice."""
@@ -110,6 +112,35 @@ class BulkSource(Protocol):
 
     def bulk_reader(self) -> BulkReader:
         """A reader of splits of any plan of this configuration. It connects with the first call."""
+
+
+class ReadSplit(NamedTuple):
+    """A split that is in Kafka to its end, and the offset of its last batch."""
+
+    split: Split
+    offset: Mapping[str, object]
+
+
+@runtime_checkable
+class FencedSource(BulkSource, Protocol):
+    """A bulk source that logs its changes while its splits are read, each at another moment. Optional.
+
+    The offset of a batch tells at which moments the rows of its split were read up to there.
+    """
+
+    def begin_bulk(self, plan: BulkPlan, deadline: Deadline) -> Sequence[SourcePosition]:
+        """Let the source keep its changes from now on; the positions at which they begin.
+
+        Called for a plan that `is_fenced`, before any split is read, and again where the driver died behind it.
+        RetriableError: the source cannot begin by the deadline.
+        """
+
+    def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
+        """The positions that the connector's tasks go on from: `begun`, and what tells which changes the splits hold.
+
+        Called for every plan. read: all splits of the job, those that were cut again as they are now. ConnectError:
+        nothing can tell.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final, Self, assert_never
 
-from connect.api.bulk import BulkPlan, Split, SplitSize
+from connect.api.bulk import BulkPlan, FencedSource, ReadSplit, Split, SplitSize
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
+from connect.api.records import SourcePosition
 from connect.backfill.chunk import LaneLimits, LaneReport, LaneWork, Wish
 from connect.backfill.division import placed_chunks
 from connect.backfill.engines import Engine, engine_of
@@ -23,7 +24,7 @@ from connect.backfill.job import Job, JobPace, JobState, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
 from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask
-from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_records
+from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_records, stored_positions
 from connect.backfill.spec import BackfillSpec
 from connect.kafka.errors import FencedError
 from connect.kafka.producer import BatchProducer
@@ -101,7 +102,15 @@ class Driver:
         self.connectors.check()
         source = self.connectors.open_source()
         size = SplitSize(self.spec.chunking.rows, self.spec.chunking.max_bytes)
-        return source.plan_bulk(size, Deadline.after(self.spec.handover.settle))
+        plan = source.plan_bulk(size, Deadline.after(self.spec.handover.settle))
+        if plan.is_fenced and self.connectors.sink is not None:
+            raise ConfigError(
+                f"The rows of connector {self.spec.source.connector} change while they are read, and a sink may keep "
+                "those of an earlier try at a chunk: nothing would tell which changes they hold.",
+                key="kind",
+                fix="Move them by kind: source, or let the connector follow the table by another mode than log.",
+            )
+        return plan
 
     def take_over(self) -> Job | None:
         """Become the driver of the job, whoever was it before; the job, None: it was never planned."""
@@ -179,6 +188,7 @@ class Driver:
 
     def _planned(self) -> tuple[Job, Sequence[Split]]:
         plan = self.plan()
+        following = self._begun(plan)
         now_ms = time.time_ns() // 1_000_000
         job = Job(
             spec=self.spec.model_dump(mode="json", by_alias=True),
@@ -187,7 +197,7 @@ class Driver:
             chunks=len(plan.splits),
             rows=sum(split.rows for split in plan.splits),
             size_bytes=sum(split.size_bytes for split in plan.splits),
-            following=[{"partition": dict(p.partition), "offset": dict(p.offset or {})} for p in plan.following],
+            following=stored_positions(following),
             statements=plan.statements,
             warnings=plan.warnings,
             created_ms=now_ms,
@@ -199,6 +209,23 @@ class Driver:
             self.write([self.store.driver_batch([record])])
         self.write([self.store.job_batch(job)])
         return job, plan.splits
+
+    def _begun(self, plan: BulkPlan) -> Sequence[SourcePosition]:
+        """Where following begins, as far as that is known before anything was read."""
+        source = self.connectors.open_source()
+        if not plan.is_fenced or not isinstance(source, FencedSource):
+            return plan.following
+        return source.begin_bulk(plan, Deadline.after(self.spec.handover.settle))
+
+    def _behind(self, job: Job) -> Sequence[SourcePosition]:
+        """Where following begins, now that every chunk was read."""
+        source = self.connectors.open_source()
+        if not isinstance(source, FencedSource):
+            return job.positions
+        found = self.store.all_markers(Deadline.after(_KAFKA_S))
+        states = chunk_states(found)
+        splits = [chunk.split for chunk in placed_chunks(self._splits, found, self.spec.chunking.lanes)]
+        return source.following_behind(job.positions, [ReadSplit(s, states[s.id].after or {}) for s in splits])
 
     def _resumed(self, job: Job) -> tuple[Job, Sequence[Split]]:
         if job.state is JobState.CANCELLED:
@@ -290,4 +317,9 @@ class Driver:
             return self._say(job, JobState.CANCELLED)
         if Wish.PAUSE in wishes:
             return self._say(job, JobState.PAUSED)
-        return self._say(job, JobState.COPIED)
+        try:
+            following = stored_positions(self._behind(job))
+        except ConnectError as error:
+            self._say(job, JobState.FAILED, str(error))
+            raise
+        return self._say(replace(job, following=following), JobState.COPIED)

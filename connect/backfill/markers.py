@@ -72,8 +72,13 @@ class HandoverMarker:
     @property
     def record(self) -> tuple[bytes, bytes]:
         """Key and value."""
-        positions = [{"partition": dict(p.partition), "offset": dict(p.offset or {})} for p in self.following]
-        return compact({"handover": True}), compact({"following": positions, "written_ms": self.written_ms})
+        told = {"following": stored_positions(self.following), "written_ms": self.written_ms}
+        return compact({"handover": True}), compact(told)
+
+
+def stored_positions(positions: Iterable[SourcePosition]) -> list[dict[str, Any]]:
+    """Positions as JSON."""
+    return [{"partition": dict(one.partition), "offset": dict(one.offset or {})} for one in positions]
 
 
 def plan_records(splits: Sequence[Split]) -> Iterator[tuple[bytes, bytes]]:

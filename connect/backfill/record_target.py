@@ -64,6 +64,8 @@ class RecordTarget:
         return {topic: self._partitions[topic] for topic in topics if topic in self._partitions}
 
     def _encode(self, batch: Batch) -> Encoded:
+        if not len(batch):
+            return Encoded([])
         self._tolerance.saw(len(batch))
         made = self._pipeline.encode(batch)
         for raw in made.rows:

@@ -63,16 +63,16 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
     it, and what is not exact. Runs and writes nothing.
     """
     from connect.backfill.estimate import estimated
+    from connect.backfill.markers import stored_positions
 
     driver = _driver(job, worker, jobs_topic)
     found = driver.plan()
     estimate = estimated(driver, found)
     rows = sum(split.rows for split in found.splits)
     if as_json:
-        following = [{"partition": dict(p.partition), "offset": dict(p.offset or {})} for p in found.following]
         told = {
             "rows": rows,
-            "following": following,
+            "following": stored_positions(found.following),
             "statements": list(found.statements),
             "estimate": asdict(estimate),
         }

@@ -81,8 +81,8 @@ class BulkPlanning:
                 raise ConnectError(f"Table {table.full} cannot be read in bulk: {why}.", key="mode") from None
             return BulkPlan((), (), warnings=[f"Table {table.full} is empty: its connector begins at its first row."])
         # After the mark, so that every row before it is in the span.
-        keys = key_span(assembly, database) if has_integer_key(assembly) else None
-        size_now = table_size(database, assembly)
+        keys = _span(assembly, database) if has_integer_key(assembly) else None
+        size_now = table_size(database, assembly.table, assembly.source.relation)
         splits = cut(table, mark, keys, size_now, size)
         return BulkPlan(
             [split.as_split for split in splits],
@@ -110,6 +110,10 @@ def _unordered(database: Database, assembly: Assembly, config: JdbcSourceConfig)
     column = assembly.shape.columns[assembly.ids().places[0]].name
     why = out_of_order(database, assembly.table, column)
     return [] if why is None else [f"Table {assembly.table.full}: ids do not come in order, so no mark is safe: {why}"]
+
+
+def _span(assembly: Assembly, database: Database) -> range | None:
+    return key_span(database, assembly.source.relation, assembly.key().expressions[0])
 
 
 def _unsplit(table: TableName, keys: range | None) -> list[str]:
@@ -183,7 +187,7 @@ class JdbcBulkReader:
         self._connections.close()
 
     def _keys_end(self, database: Database, wanted: TableSplit) -> int:
-        keys = key_span(assembled(database, wanted.table, self._config), database)
+        keys = _span(assembled(database, wanted.table, self._config), database)
         return 0 if keys is None else keys.stop
 
     def _reader(self, wanted: TableSplit, after: Offset | None) -> TableReader:

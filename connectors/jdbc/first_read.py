@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -130,16 +131,15 @@ class Beginning:
         if mark is None:
             return None
         # After the mark was found every row before it can be seen.
-        span = key_span(self._assembly, database)
+        span = key_span(database, self._assembly.source.relation, self._assembly.key().expressions[0])
         if span is None:
             raise NotSplit("it is empty")
         return FirstRead(mark, bounds(span.start, span.stop - 1, self._parallelism))
 
 
-def key_span(assembly: Assembly, database: Database) -> range | None:
+def key_span(database: Database, relation: sa.FromClause, key: sa.ColumnElement[Any]) -> range | None:
     """From the least to the largest integer key that there is now; None: the table is empty."""
-    key = assembly.key().expressions[0]
-    span = sa.select(sa.func.min(key), sa.func.max(key)).select_from(assembly.source.relation)
+    span = sa.select(sa.func.min(key), sa.func.max(key)).select_from(relation)
     least, most = database.rows(span, "looking at the keys of a table")[0]
     database.end_transaction()
     return None if least is None else range(int(least), int(most) + 1)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from connect.api.bulk import BulkPlan, SplitSize
+from connect.api.bulk import BulkPlan, BulkReader, ReadSplit, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
 from connect.api.findings import Finding
+from connect.api.records import SourcePosition
 from connectors.jdbc.bulk import BulkPlanning, JdbcBulkReader
 from connectors.jdbc.catalog import choose_tables, list_tables
 from connectors.jdbc.check import check
@@ -20,6 +21,7 @@ from connectors.jdbc.task import JdbcSourceTask
 from connectors.jdbc.url import family
 
 if TYPE_CHECKING:
+    from connectors.jdbc.log.bulk import LogBulk
     from connectors.jdbc.log.task import JdbcLogTask
 
 
@@ -63,12 +65,32 @@ class JdbcSourceConnector:
         return None if is_fixed else self._config.table_poll_interval_ms / 1000
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """The rows before the safe mark of each table, in ranges of its key."""
+        """Ranges of each table's key: of the rows before a safe mark, with mode=log of all rows."""
+        if self._config.mode == "log":
+            return self._log_bulk.plan(size, deadline)
         return BulkPlanning(self._config).plan(size, deadline)
 
-    def bulk_reader(self) -> JdbcBulkReader:
+    def begin_bulk(self, plan: BulkPlan, deadline: Deadline) -> Sequence[SourcePosition]:
+        """Where the log begins, which the server keeps from now on."""
+        return self._log_bulk.begin(plan, deadline)
+
+    def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
+        """The marks, with mode=log the log's beginning and the snapshots in which the ranges were read."""
+        return begun if self._config.mode != "log" else self._log_bulk.behind(begun, read)
+
+    def bulk_reader(self) -> BulkReader:
         """Reads those ranges."""
-        return JdbcBulkReader(self._config)
+        if self._config.mode != "log":
+            return JdbcBulkReader(self._config)
+        from connectors.jdbc.log.bulk import LogBulkReader  # of drivers that the other modes do without
+
+        return LogBulkReader(self._config)
+
+    @property
+    def _log_bulk(self) -> LogBulk:
+        from connectors.jdbc.log.bulk import LogBulk  # as above
+
+        return LogBulk(self._config)
 
     @property
     def kept_at_source(self) -> str | None:

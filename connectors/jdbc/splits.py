@@ -132,11 +132,11 @@ def len_of(keys: range) -> int:
     return keys.stop - keys.start
 
 
-def table_size(database: Database, assembly: Assembly) -> TableSize:
+def table_size(database: Database, table: TableName | None, relation: sa.FromClause) -> TableSize:
     """As the catalog estimates it; rows are counted where it cannot say."""
-    size = _estimate(database, assembly.table)
+    size = _estimate(database, table)
     if size.rows <= 0:
-        counted = sa.select(sa.func.count()).select_from(assembly.source.relation)
+        counted = sa.select(sa.func.count()).select_from(relation)
         size = TableSize(int(database.scalar(counted, _DOING)), size.size_bytes)
     database.end_transaction()
     return size

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from connectors.jdbc.log.segments import Key
+from connectors.jdbc.log.segments import EVERY_KEY, Key, KeyRange
 from connectors.jdbc.query import Edge, Source, select
 from connectors.jdbc.types import Raw
 from connectors.jdbc.zone_columns import DAY_US
@@ -91,8 +91,11 @@ class RowOrder:
         told = tuple(" ".join((column.name, column.kind, column.collation)).strip() for column in self.columns)
         return (_DIGEST, *told) if self.is_digest and told else told
 
-    def statement(self, source: Source, after: Key) -> sa.Select[Any]:
-        """All rows behind a key (empty: all rows) in this order. With a digest that is one more column at the end."""
+    def statement(self, source: Source, after: Key, keys: KeyRange = EVERY_KEY) -> sa.Select[Any]:
+        """All rows behind a key (empty: all rows) in this order. With a digest that is one more column at the end.
+
+        `keys`: of the one column of the order.
+        """
         if not self.columns:
             return select(source)
         if self.is_digest:
@@ -101,7 +104,9 @@ class RowOrder:
             return select(source, (digest,), after=last, extra=(digest.label(_DIGEST),))
         order = [source.column(column.name) for column in self.columns]
         last = [Edge.at(_literal(column, text)) for column, text in zip(self.columns, after, strict=False)]
-        return select(source, order, after=last)
+        limits = [] if keys.begin is None else [order[0] >= sa.literal(keys.begin)]
+        limits += [] if keys.end is None else [order[0] < sa.literal(keys.end)]
+        return select(source, order, after=last, conditions=limits)
 
     def keys(self, values: Mapping[str, Sequence[Any] | pa.Array]) -> list[Key]:
         """Where rows are in this order, from the values of its columns as a driver or the log gives them."""

@@ -13,27 +13,23 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from connect.api.errors import ConfigProblem, ConnectError, RetriableError
+from connect.api.errors import ConfigProblem
 from connect.api.records import Batch
 from connectors.jdbc.audit import CutOffs
-from connectors.jdbc.catalog import NoTableError, describe
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
 from connectors.jdbc.log.binlog_position import (
-    BinlogPosition,
     Seen,
     ahead_of,
     file_number,
-    gtids_of,
     read_binlog_offset,
 )
 from connectors.jdbc.log.log_end import LogEnd
 from connectors.jdbc.log.mysql_segments import SegmentFilter
-from connectors.jdbc.log.mysql_snapshot import SnapshotPage, fence_of, snapshot_pages
+from connectors.jdbc.log.mysql_snapshot import begin_snapshot, fence_of, planned_pages, status_statement
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
 from connectors.jdbc.log.repeats import of_order
-from connectors.jdbc.log.segments import Key
 from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
 from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.tables import TableName
@@ -102,7 +98,7 @@ class MySqlLog:
         for name, table in tables.items():
             self._cuts.tell(name, table.format.columns)
         if self.position is None or self.position.snapshot_done is not None:
-            yield from self._tables(tables, connector, mariadb=mariadb)
+            yield from self._tables(tables, connector)
         while config.snapshot_mode == "initial_only":
             yield None
         assert self.position is not None
@@ -124,13 +120,11 @@ class MySqlLog:
         is_listed = name in self._session.tables
         return is_listed or (name.schema == self._database.schema_of_connection and self._session.chooses(name))
 
-    def _tables(
-        self, tables: Mapping[TableName, BinlogTable], connector: str, *, mariadb: bool
-    ) -> Iterator[Batch | BadRows | None]:
+    def _tables(self, tables: Mapping[TableName, BinlogTable], connector: str) -> Iterator[Batch | BadRows | None]:
         """The rows of the tables. After a break they go on behind the last one, in a snapshot of now, and the position
         tells which rows are of which snapshot: a change in between comes from the log where its row was read before it.
         """
-        here = self._begin_snapshot(mariadb=mariadb)
+        here = begin_snapshot(self._database)
         # Behind the first snapshot the log begins: no change of it is in there.
         seen = None if self.position is None else Seen(here.file, here.pos, here.gtids)
         if self.position is None:
@@ -155,7 +149,7 @@ class MySqlLog:
             last = self.position.snapshot_key if fence.bounds else ()
             fences = {**self.position.fences, name.full: fence}
             self.position = replace(self.position, snapshot_key=last, fences=fences)
-            for page in self._pages(table, last):
+            for page in planned_pages(self._database, self._config, table, last):
                 if page.bad:
                     yield events.bad_rows(table, page.bad)
                 self.position = replace(self.position, snapshot_table=name.full, snapshot_key=page.last_key)
@@ -175,53 +169,6 @@ class MySqlLog:
         self._session.end_tables()
         self.position = replace(self.position, snapshot_done=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
-
-    def _pages(self, table: BinlogTable, after: Key) -> Iterator[SnapshotPage]:
-        """The table's rows behind a key. RetriableError: it was altered or dropped since it was planned."""
-        quote = self._config.quotes_identifiers
-        try:
-            yield from snapshot_pages(self._database, table, after, self._session.page_rows, quote=quote)
-        except RetriableError:
-            raise
-        except ConnectError as error:
-            self._database.close()
-            if self._is_as_planned(table):
-                raise
-            raise RetriableError(f"{error.message} It was altered while others were read: reading it anew.") from error
-
-    def _is_as_planned(self, table: BinlogTable) -> bool:
-        try:
-            now = describe(self._database, table.name, self._config)
-        except NoTableError:
-            return False
-        return now.columns == table.format.columns
-
-    def _begin_snapshot(self, *, mariadb: bool) -> BinlogPosition:
-        """A transaction that sees the tables as they are at one place of the log, and the place."""
-        database = self._database
-        fix = "Grant the user RELOAD, REPLICATION CLIENT (BINLOG MONITOR) and SELECT."
-        connection = database.connection
-        with database.border.translated("beginning the snapshot", fix):
-            connection.exec_driver_sql("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            if not mariadb:
-                connection.exec_driver_sql("FLUSH TABLES WITH READ LOCK")
-            connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-            if mariadb:
-                # What MariaDB knows without a lock (documentation, "Enhancements for START TRANSACTION …").
-                status = connection.exec_driver_sql("SHOW STATUS LIKE 'binlog_snapshot_%%'").all()
-                found = {str(row[0]).lower(): row[1] for row in status}
-                file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
-                gtid = str(connection.execute(sa.select(sa.func.binlog_gtid_pos(file, pos))).scalar() or "")
-            else:
-                row = connection.exec_driver_sql(_status_statement(connection)).first()
-                assert row is not None
-                file, pos, gtid = str(row[0]), int(row[1]), str(row[4] or "") if len(row) > 4 else ""
-                connection.exec_driver_sql("UNLOCK TABLES")
-        if not file:
-            raise ConnectError(
-                "The server writes no binary log.", key="mode", fix="Set log_bin and restart the server."
-            )
-        return BinlogPosition(file, pos, gtids_of(gtid))
 
     def _log(self, events: BinlogEvents) -> Iterator[Batch | BadRows | None]:
         limit = self._config.max_batch_size
@@ -260,7 +207,7 @@ class MySqlLog:
                 found = {str(row[0]).lower(): row[1] for row in rows}
                 file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
             else:
-                row = connection.exec_driver_sql(_status_statement(connection)).first()
+                row = connection.exec_driver_sql(status_statement(connection)).first()
                 assert row is not None
                 file, pos = str(row[0]), int(row[1])
         database.end_transaction()
@@ -277,8 +224,3 @@ class MySqlLog:
         """Leave the server."""
         self._stream.close()
         self._database.close()
-
-
-def _status_statement(connection: sa.Connection) -> str:
-    version = connection.dialect.server_version_info or (0,)
-    return "SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS"

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import sqlalchemy as sa
 
+from connect.api.errors import ConnectError, RetriableError
+from connectors.jdbc.catalog import NoTableError, describe
+from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.log.binlog_position import BinlogPosition, Seen
+from connectors.jdbc.log.binlog_position import BinlogPosition, Seen, gtids_of
 from connectors.jdbc.log.mysql_tables import BinlogTable
-from connectors.jdbc.log.segments import Fence, Key
+from connectors.jdbc.log.segments import EVERY_KEY, Fence, Key, KeyRange
 from connectors.jdbc.misfits import BadRow
 from connectors.jdbc.pages import Page, PageRules, Pages
 from connectors.jdbc.query import table_source
@@ -35,6 +39,38 @@ class SnapshotPage:
     bad: Sequence[BadRow] = ()
 
 
+def begin_snapshot(database: Database) -> BinlogPosition:
+    """Begin a transaction that sees the tables as they are at one place of the log, and tell the place."""
+    fix = "Grant the user RELOAD, REPLICATION CLIENT (BINLOG MONITOR) and SELECT."
+    mariadb, connection = database.is_mariadb, database.connection
+    database.end_transaction()
+    with database.border.translated("beginning the snapshot", fix):
+        connection.exec_driver_sql("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        if not mariadb:
+            connection.exec_driver_sql("FLUSH TABLES WITH READ LOCK")
+        connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        if mariadb:
+            # What MariaDB knows without a lock (documentation, "Enhancements for START TRANSACTION …").
+            status = connection.exec_driver_sql("SHOW STATUS LIKE 'binlog_snapshot_%%'").all()
+            found = {str(row[0]).lower(): row[1] for row in status}
+            file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
+            gtid = str(connection.execute(sa.select(sa.func.binlog_gtid_pos(file, pos))).scalar() or "")
+        else:
+            row = connection.exec_driver_sql(status_statement(connection)).first()
+            assert row is not None
+            file, pos, gtid = str(row[0]), int(row[1]), str(row[4] or "") if len(row) > 4 else ""
+            connection.exec_driver_sql("UNLOCK TABLES")
+    if not file:
+        raise ConnectError("The server writes no binary log.", key="mode", fix="Set log_bin and restart the server.")
+    return BinlogPosition(file, pos, gtids_of(gtid))
+
+
+def status_statement(connection: sa.Connection) -> str:
+    """Asks for the end of the binary log."""
+    version = connection.dialect.server_version_info or (0,)
+    return "SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS"
+
+
 def fence_of(position: BinlogPosition, table: BinlogTable, seen: Seen | None) -> Fence[Seen]:
     """The table's segments when it is read, or read on, in a snapshot of now."""
     fence = position.fences.get(table.name.full, Fence())
@@ -51,15 +87,39 @@ def fence_of(position: BinlogPosition, table: BinlogTable, seen: Seen | None) ->
     return fence.goes_on(table.order.by, (), seen)
 
 
-def snapshot_pages(
-    database: Database, table: BinlogTable, after: Key, page_rows: int, *, quote: bool
+def planned_pages(
+    database: Database, config: JdbcSourceConfig, table: BinlogTable, after: Key, keys: KeyRange = EVERY_KEY
 ) -> Iterator[SnapshotPage]:
-    """The rows behind a key (empty: all rows), in the table's order."""
+    """As `snapshot_pages`. RetriableError: the table was altered or dropped since it was planned."""
+    rows = config.paced(config.max_batch_size)
+    try:
+        yield from snapshot_pages(database, table, after, rows, quote=config.quotes_identifiers, keys=keys)
+    except RetriableError:
+        raise
+    except ConnectError as error:
+        database.close()
+        if _is_as_planned(database, config, table):
+            raise
+        raise RetriableError(f"{error.message} It was altered while others were read: reading it anew.") from error
+
+
+def _is_as_planned(database: Database, config: JdbcSourceConfig, table: BinlogTable) -> bool:
+    try:
+        now = describe(database, table.name, config)
+    except NoTableError:
+        return False
+    return now.columns == table.format.columns
+
+
+def snapshot_pages(
+    database: Database, table: BinlogTable, after: Key, page_rows: int, *, quote: bool, keys: KeyRange = EVERY_KEY
+) -> Iterator[SnapshotPage]:
+    """The rows behind a key (empty: all rows), in the table's order. `keys`: of the one column of the key."""
     columns = table.format.columns
     places = [i for name in _names(table) for i, plan in enumerate(columns) if plan.name == name]
     if table.order.is_digest:
         places = [len(columns)]
-    statement = table.order.statement(table_source(table.name, columns, quote=quote), after)
+    statement = table.order.statement(table_source(table.name, columns, quote=quote), after, keys)
     rules = PageRules(page_rows, table.format, tuple(places) if table.order.columns else (), sets_bad_aside=True)
     pages = database.pages(statement, rules, f"reading table {table.name.full}")
     yield from _by_digest(pages, len(columns), after) if table.order.is_digest else _by_key(pages, table)

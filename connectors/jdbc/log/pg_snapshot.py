@@ -19,6 +19,7 @@ from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells, Mask
 from connectors.jdbc.log.fences import Seen
 from connectors.jdbc.log.pg_tables import LogTable
 from connectors.jdbc.log.position import lsn_of_text
+from connectors.jdbc.log.segments import EVERY_KEY, KeyRange
 from connectors.jdbc.postgres_types import BPCHAR, INET
 from connectors.jdbc.tables import TableName
 from connectors.jdbc.unchecked_text import as_stored
@@ -90,12 +91,17 @@ class TableSnapshot:
         if moved is not None and moved[0]:
             raise RetriableError(f"Table {name.full} was written anew while others were read: reading it as it is now.")
 
-    def rows(self, table: LogTable, after: Sequence[str], limit: int) -> Iterator[SnapshotRows]:
-        """The rows in the order of the key, behind a key. Where there is none, in the order of a digest of the row."""
+    def rows(
+        self, table: LogTable, after: Sequence[str], limit: int, keys: KeyRange = EVERY_KEY
+    ) -> Iterator[SnapshotRows]:
+        """The rows in the order of the key, behind a key. Where there is none, in the order of a digest of the row.
+
+        `keys`: of the one column of the key.
+        """
         connection = self._connection
         assert connection is not None
         doing = f"reading table {table.name.full}"
-        statement = _statement(table, after).as_bytes(connection)
+        statement = _statement(table, after, keys).as_bytes(connection)
         page = _Page(table, tuple(after), limit)
         with (
             self._border.translated(doing),
@@ -177,7 +183,7 @@ def _digest(row: bytes) -> bytes:
     return row[-_DIGEST_BYTES:]
 
 
-def _statement(table: LogTable, after: Sequence[str]) -> sql.Composed:
+def _statement(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Composed:
     columns = [
         _TEXTS.get(base, sql.SQL("{}::text")).format(sql.Identifier(column.name))
         for column, base in zip(table.relation.columns, table.bases, strict=True)
@@ -189,9 +195,15 @@ def _statement(table: LogTable, after: Sequence[str]) -> sql.Composed:
         key = _digest_of(table)
         columns.append(key)
     query = sql.SQL("SELECT {} FROM {} AS t").format(sql.SQL(", ").join(columns), source)
+    conditions = []
     if after:
         values = sql.SQL(", ").join(map(sql.Literal, after))
-        query += sql.SQL(" WHERE ROW({}) > ROW({})").format(key, values)
+        conditions.append(sql.SQL("ROW({}) > ROW({})").format(key, values))
+    for compared, limit in ((">=", keys.begin), ("<", keys.end)):
+        if limit is not None:
+            conditions.append(sql.SQL("{} " + compared + " {}").format(key, sql.Literal(limit)))
+    if conditions:
+        query += sql.SQL(" WHERE ") + sql.SQL(" AND ").join(conditions)
     query += sql.SQL(" ORDER BY {}").format(key)
     return sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(query)
 

@@ -9,11 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from itertools import zip_longest
+from typing import Generic, NamedTuple, TypeVar
+
+from connect.api.errors import ConnectError
 
 Key = tuple[str, ...]
 S = TypeVar("S")
 """What tells which changes of a log a snapshot holds, by the kind of the log."""
+
+
+class KeyRange(NamedTuple):
+    """Whole-number keys from `begin` on and before `end`; None: no limit on that side."""
+
+    begin: int | None = None
+    end: int | None = None
+
+
+EVERY_KEY = KeyRange()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,20 @@ class Fence(Generic[S]):
     by: tuple[str, ...] = ()
     segments: tuple[Segment[S], ...] = (Segment(),)
 
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Fence[S], Key | None]]) -> Fence[S]:
+        """The fence of a table that was read in parts of one order.
+
+        parts: at least one, in that order, each with the last key it may have; None: it has all that are left.
+        """
+        found: list[Segment[S]] = []
+        for fence, upto in parts:
+            *before, last = fence.segments
+            found += [*before, replace(last, upto=upto)]
+        # Neighbours that were read in one snapshot are one segment.
+        kept = [one for one, behind in zip_longest(found, found[1:]) if behind is None or behind.seen != one.seen]
+        return cls(parts[0][0].by, tuple(kept))
+
     def goes_on(self, by: tuple[str, ...], last: Key, seen: S | None) -> Fence[S]:
         """The fence when rows behind `last` (empty: all rows) are read in a snapshot from now on."""
         if not last:
@@ -42,6 +69,12 @@ class Fence(Generic[S]):
             return self.begun_again(by)
         *before, open_ = self.segments
         return Fence(by, (*before, replace(open_, upto=last), Segment(seen)))
+
+    def goes_on_within(self, by: tuple[str, ...], last: Key, seen: S, table: str) -> Fence[S]:
+        """As `goes_on`, for rows that cannot be read again. ConnectError: the table has another order than before."""
+        if last and by != self.by:
+            raise other_order(table)
+        return self.goes_on(by, last, seen)
 
     def begun_again(self, by: tuple[str, ...]) -> Fence[S]:
         """The fence when all rows are read again, as the table has another order than before.
@@ -59,6 +92,15 @@ class Fence(Generic[S]):
     def seen(self) -> tuple[S, ...]:
         """The snapshots of its segments that hold changes of the log."""
         return tuple(segment.seen for segment in self.segments if segment.seen is not None)
+
+
+def other_order(table: str) -> ConnectError:
+    """Why a bulk read cannot go on."""
+    return ConnectError(
+        f"The key of table {table} was changed while its rows were read, so that nothing tells which changes of the "
+        "log they hold.",
+        fix="Begin again under another name, into a new topic.",
+    )
 
 
 def as_json(fences: Mapping[str, Fence[S]], snapshot: Callable[[S], object]) -> dict[str, object]:

@@ -29,7 +29,7 @@ class LogRun:
         self.name = server.table
         self.batches: list[Batch] = []
         self.events: list[tuple[str, Any, Any]] = []
-        self._settings = {
+        self.settings: dict[str, object] = {
             "mode": "log", "topic__prefix": self.name, "slot__name": self.name, "publication__name": self.name,
             "table__whitelist": ",".join(tables or (server.table,)), "timestamp__granularity": "micros_long",
             **settings,
@@ -37,7 +37,7 @@ class LogRun:
         self.task: JdbcLogTask | JdbcSourceTask | None = None
 
     def open(self, **settings: object) -> None:
-        self.task = self.server.opened(self.store, **{**self._settings, **settings})
+        self.task = self.server.opened(self.store, **{**self.settings, **settings})
 
     def poll(self, timeout_s: float = 0.2) -> Batch | None:
         """The next batch, stored as a flush would."""

@@ -305,7 +305,7 @@ def test_a_table_that_is_dropped_leaves_the_log_of_the_others(server: Server, ca
     for name in (server.table, other):
         server.run(f"CREATE TABLE {name} (id INT PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
     with log_run(server, server.table, other) as run:
-        planned = server.connector(**run._settings)
+        planned = server.connector(**run.settings)
         (config,) = planned.task_configs(1)
 
         def start() -> None:
@@ -349,7 +349,7 @@ def test_a_table_that_may_not_be_read_is_left_aside_and_the_others_follow_the_lo
         "connection__user": user, "connection__password": "canary-4711", "publication__autocreate__mode": "disabled",
     }  # fmt: skip
     with log_run(server, server.table, closed, **settings) as run:
-        (note,) = server.connector(**run._settings).check(Deadline.after(60))
+        (note,) = server.connector(**run.settings).check(Deadline.after(60))
         assert "left aside" in note
         assert closed in note
         run.open()
@@ -362,7 +362,7 @@ def test_a_table_that_may_not_be_read_is_left_aside_and_the_others_follow_the_lo
         assert "Grant SELECT" in run.store.explained
         run.close()
         with pytest.raises(ConfigError) as error:
-            server.connector(**{**run._settings, "table__whitelist": closed}).check(Deadline.after(60))
+            server.connector(**{**run.settings, "table__whitelist": closed}).check(Deadline.after(60))
         assert [(p.key, closed in p.message) for p in error.value.problems] == [("table.whitelist", True)]
 
 

@@ -369,7 +369,7 @@ def test_errors_name_the_setting_and_the_fix(server):
         run.open()
         run.until(lambda: run.batches)
         # A slot that another reads is waited for: it may be this connector's own from before a crash.
-        other = server.opened(run.store, **run._settings)
+        other = server.opened(run.store, **run.settings)
         told = ""
         while not told:
             try:

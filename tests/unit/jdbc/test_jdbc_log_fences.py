@@ -5,9 +5,11 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pytest
 from jdbc_answers import Answers
 from jdbc_pgoutput import Log, rows_of
 
+from connect.api.errors import ConnectError
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.log.envelope import EventFormat
 from connectors.jdbc.log.fences import Seen, ahead_of, hidden, is_passed, restored, stored
@@ -50,6 +52,22 @@ def test_rows_in_another_order_are_all_read_again_and_no_change_since_the_first_
     begun = Fence(BY, (Segment(EARLY, ("30",)), Segment(LATE)))
     assert begun.goes_on(("other",), ("30",), LATE) == Fence(("other",), (Segment(EARLY),))
     assert begun.goes_on(BY, (), LATE) == Fence(BY, (Segment(LATE),)), "nothing of it was read"
+
+
+def test_parts_of_a_table_that_were_read_by_many_are_its_segments_and_neighbours_of_one_snapshot_are_one():
+    broken_off = Fence().goes_on(BY, (), EARLY).goes_on(BY, ("3",), LATE)
+    parts = [(Fence(BY, (Segment(EARLY),)), ("9",)), (Fence(BY, (Segment(EARLY),)), ("19",)), (broken_off, None)]
+    joined = Fence.joined(parts)
+    assert joined == Fence(BY, (Segment(EARLY, ("3",)), Segment(LATE)))
+    assert Fence.joined([(joined, ("29",)), (Fence(BY, (Segment(EARLY),)), None)]).bounds == (("3",), ("29",))
+
+
+def test_rows_in_another_order_cannot_go_on_where_rows_cannot_be_read_again():
+    begun = Fence(BY, (Segment(EARLY),))
+    assert begun.goes_on_within(BY, ("30",), LATE, "a").bounds == (("30",),)
+    assert begun.goes_on_within(("other",), (), LATE, "a") == Fence(("other",), (Segment(LATE),)), "nothing was read"
+    with pytest.raises(ConnectError, match="key of table a was changed"):
+        begun.goes_on_within(("other",), ("30",), LATE, "a")
 
 
 def test_fences_come_back_from_their_json_and_end_behind_their_last_snapshot():

@@ -1,0 +1,219 @@
+"""Tables in bulk under mode=log: each split is read in a snapshot of its own, and the log is followed behind them.
+
+The log is kept from before the first split on. A split's offset tells the snapshots in which it was read, and the
+offset from which the connector goes on has them all, as fences (`segments`): a change is left out where its row was
+read behind it. So the tables are written to meanwhile, no snapshot is older than one split, and whoever reads them may
+die and be replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, Final, NamedTuple, Protocol
+
+from connect.api.bulk import BulkPlan, ReadSplit, Split, SplitSize
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, SourcePosition
+from connectors.jdbc.catalog import choose_tables, list_tables
+from connectors.jdbc.check import check
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.first_read import key_span
+from connectors.jdbc.log.position import partition_of
+from connectors.jdbc.log.segments import Fence, Key, KeyRange, other_order
+from connectors.jdbc.misfits import BadRows
+from connectors.jdbc.query import table_source
+from connectors.jdbc.splits import TableSize, TableSplit, cut, divided, table_size
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import ColumnPlan
+from connectors.jdbc.url import family
+
+Offset = Mapping[str, Any]
+Rows = Generator[Batch | BadRows, None, None]
+SPLITS_AT_MOST: Final = 500
+"""Of all tables: each may have a snapshot of its own, and the connector's offset has all of them for a while."""
+
+
+class Keyed(NamedTuple):
+    """A table's columns, and the one whole-number column that orders its rows; None: another order."""
+
+    columns: Sequence[ColumnPlan]
+    key: str | None
+
+
+class FencedPosition(Protocol):
+    """A place in a log with the fences of tables: a `LogPosition` or a `BinlogPosition`."""
+
+    @property
+    def fences(self) -> Mapping[str, Fence[Any]]:
+        """By the table's full name."""
+
+    def offset(self) -> dict[str, object]:
+        """As it is stored."""
+
+
+class LoggedServer(Protocol):
+    """A server with a log: `PostgresBulk` or `MySqlBulk`. Owned by one thread."""
+
+    @property
+    def database(self) -> Database:
+        """A connection for questions."""
+
+    def keyed(self, table: TableName) -> Keyed:
+        """Asks the catalog. ConnectError: a read of it that is broken off could not go on."""
+
+    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> Offset:
+        """Let the server keep the changes of the tables from now on; the offset at which they begin."""
+
+    def read(self, table: TableName, keys: KeyRange, after: Offset | None) -> Rows:
+        """Rows of a table in a snapshot of now, behind those that an offset of an earlier reading had.
+
+        The last batch may have no rows. Each has an offset with the snapshots up to there, its table's fence.
+        """
+
+    def position(self, offset: Offset) -> FencedPosition:
+        """Of an offset of `begin` or `read`."""
+
+    def last_key(self, offset: Offset) -> Key:
+        """Behind which reading goes on; empty: at the beginning."""
+
+    @property
+    def keeps(self) -> str:
+        """What the server keeps for the job, for its plan."""
+
+    def close(self) -> None:
+        """Release everything. May be called twice."""
+
+
+def server_of(config: JdbcSourceConfig) -> LoggedServer:
+    """The server of a configuration. Connects to nothing."""
+    # Each needs the driver of its own database alone.
+    if family(config.connection_url) == "postgresql":
+        from connectors.jdbc.log.pg_bulk import PostgresBulk
+
+        return PostgresBulk(config)
+    from connectors.jdbc.log.mysql_bulk import MySqlBulk
+
+    return MySqlBulk(config)
+
+
+class LogBulk:
+    """Plans, begins and ends a bulk read of one configuration. Used by one thread."""
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        """Connects to nothing."""
+        self._config = config
+
+    def plan(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
+        """Splits of all tables that the connector selects; every key is in one. ConfigError: mode=log cannot work."""
+        notes = check(self._config, deadline)
+        with closing(server_of(self._config)) as server:
+            tables = choose_tables(server.database, self._config, list_tables(server.database, self._config))
+            server.database.end_transaction()
+            sizes = {table: self._size(server, table) for table in tables}
+            wanted = split_size(size, list(sizes.values()))
+            plans = [self._table(server, table, sizes[table], wanted) for table in tables]
+            return BulkPlan(
+                [split for splits, _ in plans for split in splits],
+                (),
+                statements=[f"each chunk in a snapshot of its own; the log is followed behind it: {server.keeps}"],
+                warnings=[*notes, *(text for _, texts in plans for text in texts)],
+                is_fenced=True,
+            )
+
+    def begin(self, plan: BulkPlan, deadline: Deadline) -> list[SourcePosition]:
+        """Let the server keep the changes from now on; where they begin."""
+        tables = list(dict.fromkeys(TableSplit.of(split).table for split in plan.splits))
+        with closing(server_of(self._config)) as server:
+            return [SourcePosition(partition_of(self._config.topic_prefix), server.begin(tables, deadline))]
+
+    def behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> list[SourcePosition]:
+        """Where the log is followed from, with the snapshots of all splits. Connects to nothing."""
+        with closing(server_of(self._config)) as server:
+            (begin,) = begun
+            assert begin.offset is not None
+            position: Any = server.position(begin.offset)
+            return [SourcePosition(begin.partition, replace(position, fences=_fences(server, read)).offset())]
+
+    def _size(self, server: LoggedServer, table: TableName) -> TableSize:
+        source = table_source(table, (), quote=self._config.quotes_identifiers)
+        return table_size(server.database, table, source.relation)
+
+    def _table(
+        self, server: LoggedServer, table: TableName, size: TableSize, wanted: SplitSize
+    ) -> tuple[list[Split], list[str]]:
+        columns, key = server.keyed(table)
+        if key is None:
+            text = f"Table {table.full} has no primary key of one whole-number column: one lane reads the whole of it."
+            return [one.as_split for one in cut(table, {}, None, size, wanted)], [text]
+        keys = _span(server.database, self._config, table, columns, key)
+        return [one.as_split for one in cut(table, {}, keys, size, wanted)], []
+
+
+def _span(
+    database: Database, config: JdbcSourceConfig, table: TableName, columns: Sequence[ColumnPlan], key: str
+) -> range | None:
+    source = table_source(table, columns, quote=config.quotes_identifiers)
+    return key_span(database, source.relation, source.column(key))
+
+
+def split_size(size: SplitSize, tables: Sequence[TableSize]) -> SplitSize:
+    """Splits of at least this size are so few that their snapshots fit in an offset."""
+    rows, size_bytes = sum(table.rows for table in tables), sum(table.size_bytes for table in tables)
+    return SplitSize(max(size.rows, rows // SPLITS_AT_MOST + 1), max(size.size_bytes, size_bytes // SPLITS_AT_MOST + 1))
+
+
+def _fences(server: LoggedServer, read: Sequence[ReadSplit]) -> dict[str, Fence[Any]]:
+    parts = [(TableSplit.of(split), offset) for split, offset in read]
+    # The first of a table has no begin; no other one lacks it.
+    parts.sort(key=lambda part: (part[0].table.full, part[0].begin is not None, part[0].begin or 0))
+    return {
+        table: _joined(table, [(server.position(offset).fences[table], one.end) for one, offset in of_table])
+        for table, of_table in groupby(parts, key=lambda part: part[0].table.full)
+    }
+
+
+def _joined(table: str, parts: Sequence[tuple[Fence[Any], int | None]]) -> Fence[Any]:
+    if len({fence.by for fence, _ in parts}) > 1:
+        raise other_order(table)
+    return Fence.joined([(fence, None if end is None else (str(end - 1),)) for fence, end in parts])
+
+
+class LogBulkReader:
+    """Reads splits of tables, each in a snapshot of its own. Owned by one thread."""
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        """Connects to nothing."""
+        self._config = config
+        self._server = server_of(config)
+
+    def read(self, split: Split, after: Offset | None) -> Iterator[Batch]:
+        """Pages of the split; the last may have no rows. SchemaError: a row that no record can hold."""
+        wanted = TableSplit.of(split)
+        with closing(self._server.read(wanted.table, KeyRange(wanted.begin, wanted.end), after)) as pages:
+            for page in pages:
+                if isinstance(page, BadRows):
+                    raise next(iter(page.reasons.values()))
+                yield page
+
+    def divide(self, split: Split, offset: Offset, parts: int) -> Sequence[Split]:
+        """Ranges of equal width of the keys behind the offset. Empty: its key is no integer, or no key is left."""
+        wanted, last = TableSplit.of(split), self._server.last_key(offset)
+        columns, key = self._server.keyed(wanted.table)
+        if key is None or not last:
+            return ()
+        end = wanted.end
+        if end is None:
+            keys = _span(self._server.database, self._config, wanted.table, columns, key)
+            end = 0 if keys is None else keys.stop
+        return divided(split, int(last[0]), end, parts)
+
+    def count(self, split: Split) -> None:
+        """Not told: the table has other rows by now than those that were read, and its log tells of them."""
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._server.close()

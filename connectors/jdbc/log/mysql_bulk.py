@@ -1,0 +1,100 @@
+"""Tables of MariaDB or MySQL in bulk under mode=log: each split is read in a snapshot. Owned by one thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.log.binlog_events import BinlogEvents
+from connectors.jdbc.log.binlog_position import BinlogPosition, Seen, read_binlog_offset
+from connectors.jdbc.log.bulk import Keyed, Rows
+from connectors.jdbc.log.heartbeat import Heartbeat
+from connectors.jdbc.log.mysql_snapshot import begin_snapshot, planned_pages
+from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table
+from connectors.jdbc.log.segments import Fence, Key, KeyRange
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import Raw
+
+
+class MySqlBulk:
+    """One server. Implements LoggedServer."""
+
+    keeps = (
+        "the server must keep its binary log (binlog_expire_logs_seconds) from when the job begins until the connector "
+        "has read it"
+    )
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        """Connects to nothing."""
+        self._config = config
+        self.database = Database(config, waits=True)
+
+    def keyed(self, table: TableName) -> Keyed:
+        """The column that orders rows, where that is one whole number."""
+        planned = self._planned(table)
+        columns = planned.order.columns
+        if not columns:
+            raise ConnectError(
+                f"Table {table.full} has neither a key nor columns that tell its rows apart, so that a read that is "
+                "broken off could not go on.",
+                key="table.whitelist",
+                fix="Add a primary key.",
+            )
+        is_whole = len(columns) == 1 and columns[0].raw is Raw.INTEGER and not planned.order.is_digest
+        return Keyed(planned.format.columns, columns[0].name if is_whole else None)
+
+    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> Mapping[str, Any]:
+        """The place in the log as it is now."""
+        del tables, deadline
+        here = begin_snapshot(self.database)
+        self.database.end_transaction()
+        return here.offset()
+
+    def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None) -> Rows:
+        """In pages, as the connector's own first read."""
+        before = None if after is None else read_binlog_offset(after)
+        planned = self._planned(table)
+        here = begin_snapshot(self.database)
+        seen = Seen(here.file, here.pos, here.gtids)
+        last = () if before is None else before.snapshot_key
+        fence: Fence[Seen] = Fence() if before is None else before.fences[table.full]
+        fences = {table.full: fence.goes_on_within(planned.order.by, last, seen, table.full)}
+        here = replace(here, snapshot_done=(), snapshot_table=table.full, snapshot_key=last, fences=fences)
+        events = BinlogEvents(
+            self._config, self._connector, here, tables={table: planned}, plan=self._planned, chosen=lambda _: True
+        )
+        ms = time.time_ns() // 1_000_000
+        for page in planned_pages(self.database, self._config, planned, last, keys):
+            if page.bad:
+                yield events.bad_rows(planned, page.bad)
+            here = replace(here, snapshot_key=page.last_key)
+            batch = events.of_snapshot(planned, page.values, here, ms)
+            if batch is not None:
+                yield replace(batch, position=events.source_position(here))
+        self.database.end_transaction()
+        yield replace(Heartbeat(self._config).nothing(), position=events.source_position(here))
+
+    def position(self, offset: Mapping[str, Any]) -> BinlogPosition:
+        """As the connector reads it."""
+        return read_binlog_offset(offset)
+
+    def last_key(self, offset: Mapping[str, Any]) -> Key:
+        """Of the last row that was read."""
+        return read_binlog_offset(offset).snapshot_key
+
+    def close(self) -> None:
+        """Leave the server."""
+        self.database.close()
+
+    @property
+    def _connector(self) -> str:
+        return "mariadb" if self.database.is_mariadb else "mysql"
+
+    def _planned(self, table: TableName) -> BinlogTable:
+        return plan_table(self.database, table, self._config, self._connector)

@@ -1,0 +1,150 @@
+"""Tables of PostgreSQL in bulk under mode=log: a slot keeps the log, and each split is read in a snapshot by COPY.
+
+Owned by one thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.log import pg_slot
+from connectors.jdbc.log.bulk import Keyed, Rows
+from connectors.jdbc.log.heartbeat import Heartbeat
+from connectors.jdbc.log.pg_changes import ChangeEvents
+from connectors.jdbc.log.pg_segments import order_of
+from connectors.jdbc.log.pg_snapshot import TableSnapshot
+from connectors.jdbc.log.pg_stream import ReplicationStream
+from connectors.jdbc.log.pg_tables import LogTables
+from connectors.jdbc.log.pg_text import SESSION
+from connectors.jdbc.log.pg_unlogged import without_log
+from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, read_offset
+from connectors.jdbc.log.segments import Fence, Key, KeyRange
+from connectors.jdbc.tables import TableName
+from connectors.jdbc.types import Raw
+
+
+class PostgresBulk:
+    """One server. Implements LoggedServer."""
+
+    def __init__(self, config: JdbcSourceConfig) -> None:
+        """Connects to nothing."""
+        self._config = config
+        self.database = Database(config, waits=True)
+        self._arguments = {**self.database.driver_arguments, **SESSION}
+        self._tables = LogTables(self.database, config)
+        self._snapshot = TableSnapshot(self._arguments, self.database.border)
+        self._name = ""
+
+    @property
+    def keeps(self) -> str:
+        """The slot."""
+        return (
+            f"slot {self._config.slot_name} is made when the job begins, and keeps the server's log until the "
+            "connector has read it; whoever cancels the job has to drop it"
+        )
+
+    def keyed(self, table: TableName) -> Keyed:
+        """The column by which the log names rows, where that is one whole number."""
+        planned = self._tables.plan(self._tables.describe(table))
+        whole = [plan.name for plan in planned.format.columns if plan.raw is Raw.INTEGER]
+        key = planned.events.key
+        return Keyed(planned.format.columns, key[0] if len(key) == 1 and key[0] in whole else None)
+
+    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> Mapping[str, Any]:
+        """Make publication and slot, or take the slot that is there.
+
+        RetriableError: transactions that were open are not over by the deadline. ConnectError: somebody reads the slot.
+        """
+        if aside := without_log(self.database, tables):
+            reasons = " ".join(f"{table.full}: {reason}" for table, reason in aside.items())
+            raise ConnectError(f"Tables have no log to follow. {reasons}", key="table.whitelist")
+        pg_slot.ensure_publication(self.database, self._config, tables)
+        name = self._config.slot_name
+        slot = pg_slot.look_at_slot(self.database, name)
+        if slot is None:
+            return LogPosition(self._made(name, deadline)).offset()
+        pg_slot.require_whole(slot, name, self.database)
+        if slot.is_active:
+            raise ConnectError(
+                f"Slot {name} is read by somebody, who moves it on.",
+                key="slot.name",
+                fix="Stop the connector that reads it, or name another slot.",
+            )
+        return LogPosition(slot.confirmed_lsn).offset()
+
+    def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None) -> Rows:
+        """By COPY, as the connector's own first read."""
+        before = None if after is None else read_offset(after)
+        slot = pg_slot.look_at_slot(self.database, self._config.slot_name)
+        seen, clock_us = self._snapshot.begin(None)
+        try:
+            self._snapshot.hold(table)
+            planned = self._tables.plan(self._tables.describe(table))
+            last = () if before is None or before.snapshot is None else before.snapshot.key
+            fence = Fence() if before is None else before.fence_of(table.full)
+            fence = fence.goes_on_within(order_of(planned), last, seen, table.full)
+            # No change that follows has a place before the slot's.
+            place = seen.lsn if slot is None else slot.confirmed_lsn
+            here = LogPosition(place, snapshot=SnapshotPlace((), table.full, last), fences={table.full: fence})
+            events = ChangeEvents(self._tables, self._config, self._database_name(), lambda _: True)
+            xid = int(seen.snapshot.partition(":")[0])
+            for rows in self._snapshot.rows(planned, last, self._config.paced(self._config.max_batch_size), keys):
+                here = replace(here, snapshot=SnapshotPlace((), table.full, rows.last_key))
+                batch, bad, planned = events.of_snapshot(planned, rows, here, xid, clock_us)
+                if bad is not None:
+                    yield bad
+                if batch is not None:
+                    yield replace(batch, position=events.source_position(here))
+            yield replace(Heartbeat(self._config).nothing(), position=events.source_position(here))
+        finally:
+            self._snapshot.close()
+
+    def position(self, offset: Mapping[str, Any]) -> LogPosition:
+        """As the connector reads it."""
+        return read_offset(offset)
+
+    def last_key(self, offset: Mapping[str, Any]) -> Key:
+        """Of the last row that was read."""
+        snapshot = read_offset(offset).snapshot
+        return () if snapshot is None else snapshot.key
+
+    def close(self) -> None:
+        """Leave the server; the slot stays."""
+        self._snapshot.close()
+        self.database.close()
+
+    def _database_name(self) -> str:
+        if not self._name:
+            self._name = str(
+                self.database.scalar(sa.text("SELECT current_database()"), "asking for the database's name")
+            )
+            self.database.end_transaction()
+        return self._name
+
+    def _made(self, name: str, deadline: Deadline) -> int:
+        """Make the slot; where its log begins. The server waits for the transactions that are open."""
+        late = threading.Event()
+        timer = threading.Timer(deadline.remaining_s, late.set)
+        timer.start()
+        stream = ReplicationStream(self._arguments, self.database.border, late)
+        try:
+            return lsn_of_text(stream.create_slot(name, failover=self._config.slot_failover).lsn_text)
+        except RetriableError as error:
+            if not late.is_set():
+                raise
+            raise RetriableError(
+                f"Slot {name} was not made by then: it waits for every transaction that was open.",
+                fix="End the transactions, or wait longer by handover.settle.",
+            ) from error
+        finally:
+            timer.cancel()
+            stream.close()

@@ -1,0 +1,118 @@
+"""A backfill under mode=log while six writers commit, on a real worker: behind the handover each change comes once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from backfill_job import KillEachStepOnce, Table
+from e2e_worker import WorkerProcess, wait_for
+from table_writers import TableWriters, require_order
+from test_backfill_local import DriverDiedError, InThisProcess
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
+from connect.backfill.chunk import Step
+from connect.backfill.driver import Driver
+from connect.backfill.engines.local import LocalEngine
+from connect.backfill.handover import ConnectorsByRest, hand_over
+from connect.backfill.job import JobState
+from connect.backfill.lane import LaneTask, run_lane
+from connect.backfill.verify import verify
+from connect.client.rest import Access, ConnectClient
+from connect.runtime.worker_config import WorkerConfig
+from connect.services import KafkaEndpoint
+
+ROWS = 1200
+
+
+@pytest.fixture(scope="module")
+def process(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    started = WorkerProcess(tmp_path_factory.mktemp("worker"), kafka.bootstrap_servers, "backfill-log")
+    started.start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def logged(table: Table) -> Iterator[dict[str, str]]:
+    """The connector's settings; its slot is gone at the end, for which the server would keep its log."""
+    table.run(
+        "CREATE TABLE {t} (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)",
+        f"INSERT INTO {{t}} SELECT s, 0 FROM generate_series(1, {ROWS}) s",
+    )
+    given = {"mode": "log", "slot.name": table.name, "publication.name": table.name, "exactly.once.support": "required"}
+    settings = {**table.connector(), **given, "topic.name.format": "bf-${table}", "max.batch.size": "100"}
+    yield {key: value for key, value in settings.items() if key != "incrementing.column.name"}
+    slot = f"FROM pg_replication_slots WHERE slot_name = '{table.name}'"
+    table.run(f"SELECT pg_terminate_backend(active_pid) {slot}")
+    wait_for(lambda: not asked(table, f"SELECT slot_name {slot} AND active"), 60, "the end of the slot's reader")
+    table.run(f"SELECT pg_drop_replication_slot(slot_name) {slot}")
+
+
+def asked(table: Table, statement: str) -> list[Any]:
+    with table.engine.connect() as connection:
+        return list(connection.exec_driver_sql(statement))
+
+
+def events(table: Table) -> list[tuple[Any, str, int | None]]:
+    found = []
+    for message in table.records():
+        value = None if message.value() is None else json.loads(message.value())["payload"]
+        if value is not None:
+            after = value["after"]
+            found.append((json.loads(message.key())["payload"]["id"], value["op"], after and after["version"]))
+    return found
+
+
+def rebuilt(found: list[tuple[Any, str, int | None]]) -> dict[int, int]:
+    rows: dict[int, int] = {}
+    for key, operation, version in found:
+        if operation == "d":
+            rows.pop(key, None)
+        elif version is not None:
+            rows[key] = version
+    return rows
+
+
+def die_behind_one_lane(tasks: list[LaneTask]) -> None:
+    assert run_lane(tasks[0]).rows > 0
+    raise DriverDiedError
+
+
+@pytest.mark.parametrize("steps", [(Step.MARKER_SENT,), pytest.param(tuple(Step), marks=pytest.mark.chaos)])
+def test_a_table_that_is_written_to_is_in_its_topic_with_each_change_once_whoever_is_killed(
+    table: Table, logged: dict[str, str], process: WorkerProcess, tmp_path: Path, steps: tuple[Step, ...]
+):
+    worker, client = WorkerConfig.parse(dict(process.properties)), ConnectClient(Access(process.url))
+    client.create(table.name, logged, "STOPPED")
+    kills = KillEachStepOnce(tmp_path, steps)
+    parts = {"chunking": {"rows": 100, "lanes": 3}, "limits": {"max_chunk_retries": 8}}
+    with TableWriters(table.engine.url, table.name, ROWS) as writers:
+        with Driver(table.spec(**parts), worker, logged) as first, pytest.raises(DriverDiedError):
+            first.run(InThisProcess(die_behind_one_lane))
+        writers.wait_for(10)
+        with Driver(table.spec(**parts), worker, logged) as second:
+            assert second.run(LocalEngine(2, 8, kills)).state is JobState.COPIED
+            assert kills.killed_at == {step.name for step in steps}
+            assert verify(second).is_good
+            writers.wait_for(20)
+            hand_over(second, ConnectorsByRest(client), Deadline.after(60))
+        writers.wait_for(20)
+    wanted = {row[0]: row[1] for row in asked(table, f"SELECT id, version FROM {table.name}")}
+    wait_for(lambda: rebuilt(events(table)) == wanted, 60, "the table in its topic")
+    require_order(events(table))
+    client.delete(table.name)
+
+
+def test_a_copy_of_a_log_is_refused_before_anything_is_written(table: Table, logged: dict[str, str]):
+    sink = {"connector.class": "JdbcSink", "connection.url": logged["connection.url"], "topics": "none"}
+    spec = table.spec(kind="copy", target={"connector": "sink"})
+    with (
+        Driver(spec, table.worker(), logged, sink) as driver,
+        pytest.raises(ConfigError, match="change while they are"),
+    ):
+        driver.begin()

@@ -1,0 +1,196 @@
+"""A bulk read under mode=log while six writers commit: with the log behind it, each row and change comes once."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jdbc_log import LogRun, log_run
+from jdbc_server import Server
+from table_writers import TableWriters, require_order
+
+from connect.api.bulk import BulkPlan, ReadSplit, Split, SplitSize
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import Batch, Column, SourcePosition
+from connectors.jdbc.source import JdbcSourceConnector
+
+ROWS = 600
+SERIES = {"postgres": "generate_series(1, {}) AS s(i)", "mariadb": "(SELECT seq AS i FROM seq_1_to_{}) s"}
+"""Numbers from 1 as `i`."""
+
+
+def connector(run: LogRun) -> JdbcSourceConnector:
+    return run.server.connector(**run.settings)
+
+
+def read(planned: JdbcSourceConnector, split: Split, after: Any = None, at_most: int = 1000) -> Iterator[Batch]:
+    """A split, after its way through JSON, by a reader of its own, as another machine would."""
+    reader = planned.bulk_reader()
+    try:
+        sent = Split(split.id, json.loads(json.dumps(split.bounds)), split.rows)
+        for number, batch in enumerate(reader.read(sent, after), 1):
+            yield batch
+            if number == at_most:
+                return
+    finally:
+        reader.close()
+
+
+def fill(server: Server, rows: int = ROWS) -> None:
+    server.run(
+        "CREATE TABLE {t} (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)",
+        f"INSERT INTO {{t}} SELECT i, 0 FROM {SERIES[server.name].format(rows)}",
+    )
+
+
+def read_all(run: LogRun, planned: JdbcSourceConnector, plan: BulkPlan, writers: TableWriters) -> list[ReadSplit]:
+    """Every split while its table changes; each second one is broken off behind its first batch."""
+    done = []
+    for number, split in enumerate(random.Random(7).sample(plan.splits, len(plan.splits))):
+        last: Any = None
+        for at_most in (1, 1000) if number % 2 else (1000,):
+            for batch in read(planned, split, last, at_most):
+                last = json.loads(json.dumps(dict(batch.position.offset)))  # type: ignore[union-attr]
+                take(run, batch)
+            writers.wait_for(3)
+        done.append(ReadSplit(split, last))
+    return done
+
+
+def take(run: LogRun, batch: Batch) -> None:
+    if len(batch):
+        assert batch.keys is not None
+        run.events += [(batch.topic, k, v) for k, v in zip(batch.keys.rows(), batch.values.rows(), strict=True)]
+
+
+def follow(run: LogRun, positions: list[SourcePosition], **changed: object) -> None:
+    for position in positions:
+        offset = {name: value for name, value in {**position.offset, **changed}.items() if value}  # type: ignore[dict-item]
+        run.store.store(Batch("", Column.from_rows([], None), position=SourcePosition(position.partition, offset)))
+    run.open()
+    run.until(lambda: run.poll() is None and content(run) == rebuilt(run))
+
+
+def content(run: LogRun) -> dict[int, int]:
+    with run.server.engine.connect() as connection:
+        return {row[0]: row[1] for row in connection.exec_driver_sql(f"SELECT id, version FROM {run.server.table}")}
+
+
+def changes(run: LogRun) -> Iterator[tuple[Any, str, int | None]]:
+    for _, key, value in run.events:
+        if value is not None:
+            yield key["id"], value["op"], value["after"] and value["after"]["version"]
+
+
+def rebuilt(run: LogRun) -> dict[int, int]:
+    return {row["id"]: row["version"] for row in run.rebuilt(run.topic()).values()}
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_what_was_read_in_bulk_and_the_log_behind_it_are_the_table_with_each_change_once(server: Server, fenced: bool):
+    fill(server)
+    with log_run(server, max__batch__size=40) as run, TableWriters(server.engine.url, server.table, ROWS) as writers:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(60, 2**20), Deadline.after(60))
+        assert len(plan.splits) > 5
+        begun = planned.begin_bulk(plan, Deadline.after(60))
+        with server.engine.connect() as late, server.engine.connect() as undone:
+            for session, row in ((late, ROWS * 2), (undone, ROWS * 2 + 1)):
+                session.exec_driver_sql(f"INSERT INTO {server.table} VALUES ({row}, 0)")
+            done = read_all(run, planned, plan, writers)
+            late.commit()
+            undone.rollback()
+        writers.wait_for(10)
+        writers.end()
+        following = planned.following_behind(begun, done)
+        if fenced:
+            follow(run, list(following))
+            require_order(changes(run))
+            assert ROWS * 2 in content(run)
+        else:
+            # Without the snapshots of the splits changes come that the rows hold already.
+            follow(run, list(following), fences=None)
+            with pytest.raises(AssertionError):
+                require_order(changes(run))
+
+
+def test_a_table_with_another_key_is_one_split_that_goes_on_where_it_was(server: Server):
+    server.run("CREATE TABLE {t} (id VARCHAR(10) PRIMARY KEY, version BIGINT NOT NULL)")
+    server.run("INSERT INTO {t} VALUES " + ", ".join(f"('n{i:04}', 0)" for i in range(50)))
+    with log_run(server, max__batch__size=20) as run:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(10, 2**20), Deadline.after(60))
+        (split,) = plan.splits
+        assert any("one lane reads the whole of it" in warning for warning in plan.warnings)
+        begun = planned.begin_bulk(plan, Deadline.after(60))
+        (first,) = read(planned, split, at_most=1)
+        take(run, first)
+        server.run("UPDATE {t} SET version = 1", "UPDATE {t} SET id = 'z' WHERE id = 'n0003'")
+        for batch in read(planned, split, first.position.offset):  # type: ignore[union-attr]
+            take(run, batch)
+        assert len(run.events) == 51, "the row that moved was read at both places"
+        done = ReadSplit(split, batch.position.offset)  # type: ignore[union-attr, arg-type]
+        follow(run, list(planned.following_behind(begun, [done])))
+        require_order(changes(run))
+
+
+def test_a_chunk_with_more_rows_than_planned_is_cut_and_an_empty_table_is_followed_from_its_first_row(server: Server):
+    server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)")
+    with log_run(server, max__batch__size=20) as run:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(10, 2**20), Deadline.after(60))
+        (split,) = plan.splits
+        server.run(f"INSERT INTO {{t}} SELECT i, 0 FROM {SERIES[server.name].format(100)}")
+        begun = planned.begin_bulk(plan, Deadline.after(60))
+        (first,) = read(planned, split, at_most=1)
+        take(run, first)
+        offset = dict(first.position.offset)  # type: ignore[union-attr, arg-type]
+        reader = planned.bulk_reader()
+        kept, *rest = reader.divide(split, offset, 4)  # type: ignore[attr-defined]
+        reader.close()
+        assert (kept.bounds["to"], len(rest)) == (21, 4)
+        done = [ReadSplit(kept, offset)]
+        server.run("UPDATE {t} SET version = 1 WHERE id > 10")
+        for piece in reversed(rest):
+            for batch in read(planned, piece):
+                take(run, batch)
+            done.append(ReadSplit(piece, batch.position.offset))  # type: ignore[union-attr, arg-type]
+        assert len(run.events) == 100
+        follow(run, list(planned.following_behind(begun, done)))
+        assert len(run.events) == 110, "the changes of rows that were read before them"
+        require_order(changes(run))
+
+
+def test_a_key_that_is_changed_while_its_table_is_read_stops_the_job(server: Server):
+    fill(server, 60)
+    with log_run(server, max__batch__size=20) as run:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(1000, 2**20), Deadline.after(60))
+        planned.begin_bulk(plan, Deadline.after(60))
+        (first,) = read(planned, plan.splits[0], at_most=1)
+        drop = "DROP PRIMARY KEY" if server.name == "mariadb" else "DROP CONSTRAINT {t}_pkey"
+        server.run(f"ALTER TABLE {{t}} {drop}", "ALTER TABLE {t} ADD PRIMARY KEY (id, version)")
+        with pytest.raises(ConnectError, match=r"key of table .* was changed while its rows were read"):
+            list(read(planned, plan.splits[0], first.position.offset))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+def test_a_slot_that_cannot_be_made_or_is_read_by_somebody_is_said_with_what_to_do(server: Server):
+    fill(server, 10)
+    with log_run(server) as run:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(1000, 2**20), Deadline.after(60))
+        with server.engine.connect() as open_:
+            open_.exec_driver_sql(f"INSERT INTO {server.table} VALUES (11, 0)")
+            with pytest.raises(ConnectError, match="waits for every transaction that was open"):
+                planned.begin_bulk(plan, Deadline.after(0.5))
+        (begun,) = planned.begin_bulk(plan, Deadline.after(60))
+        assert planned.begin_bulk(plan, Deadline.after(60)) == [begun], "a driver that died is followed by another one"
+        run.open()
+        run.until_events(10)
+        with pytest.raises(ConnectError, match="is read by somebody"):
+            planned.begin_bulk(plan, Deadline.after(60))

@@ -1,0 +1,61 @@
+"""What a bulk read under mode=log leaves to its connector: how large splits are, and their snapshots in one offset."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from connect.api.bulk import ReadSplit, SplitSize
+from connect.api.errors import ConnectError
+from connect.api.records import SourcePosition
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.log.bulk import SPLITS_AT_MOST, LogBulk, split_size
+from connectors.jdbc.log.fences import Seen
+from connectors.jdbc.log.position import LogPosition, SnapshotPlace, partition_of, read_offset
+from connectors.jdbc.log.segments import Fence, Segment
+from connectors.jdbc.splits import TableSize, split_at
+from connectors.jdbc.tables import TableName
+
+TABLES = [TableName("public", name) for name in ("a", "b")]
+CONFIG = JdbcSourceConfig.parse(
+    {"connection.url": "jdbc:postgresql://localhost/db", "mode": "log", "topic.prefix": "p", "table.whitelist": "a,b"}
+)
+BEGUN = [SourcePosition(partition_of("p"), LogPosition(77).offset())]
+
+
+def read(table: TableName, cuts: list[int], by: tuple[str, ...] = ("id",)) -> list[ReadSplit]:
+    """Splits of a table, each read in a snapshot of its own."""
+    done = []
+    for number, split in enumerate(split_at(table, {}, cuts)):
+        fence = Fence(by, (Segment(Seen(f"{number}:{number}:", number)),))
+        position = LogPosition(77, snapshot=SnapshotPlace((), table.full, ("1",)), fences={table.full: fence})
+        done.append(ReadSplit(split.as_split, json.loads(json.dumps(position.offset()))))
+    return done
+
+
+def test_the_snapshots_of_all_splits_are_in_the_offset_in_the_order_of_their_keys():
+    done = read(TABLES[0], [-5, 10]) + read(TABLES[1], [])
+    random.Random(1).shuffle(done)
+    (following,) = LogBulk(CONFIG).behind(BEGUN, done)
+    assert following.partition == {"server": "p"}
+    position = read_offset(following.offset or {})
+    assert (position.commit_lsn, position.snapshot) == (77, None)
+    assert position.fences["public.a"].bounds == (("-6",), ("9",))
+    assert [seen.lsn for seen in position.fences["public.a"].seen] == [0, 1, 2]
+    assert position.fences["public.b"].bounds == ()
+
+
+def test_splits_in_different_orders_stop_the_job():
+    done = read(TABLES[0], [10])[:1] + read(TABLES[0], [10], ("other",))[1:]
+    with pytest.raises(ConnectError, match=r"key of table public\.a was changed"):
+        LogBulk(CONFIG).behind(BEGUN, done)
+
+
+def test_splits_of_huge_tables_are_larger_so_that_an_offset_can_hold_their_snapshots():
+    small = SplitSize(30_000, 2**25)
+    assert split_size(small, [TableSize(1_000_000, 10**8)]) == small
+    large = split_size(small, [TableSize(4_000_000_000, 5 * 10**11), TableSize(10, 0)])
+    assert 4_000_000_000 / large.rows < SPLITS_AT_MOST
+    assert 5 * 10**11 / large.size_bytes < SPLITS_AT_MOST
