@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import ClassVar
 
@@ -19,21 +19,20 @@ pytestmark = pytest.mark.integration
 
 
 class BigQueryDriver:
-    """A table per reset, with a column that does not hold every value of its field."""
+    """A dataset per reset, with a table whose column does not hold every value of its field."""
 
     topic = "orders"
     rows_per_claim = 1
 
-    def __init__(self, endpoint: BigQueryEndpoint, dataset: str) -> None:
-        self.endpoint, self.dataset = endpoint, dataset
+    def __init__(self, endpoint: BigQueryEndpoint, name: str) -> None:
+        self.endpoint, self.name = endpoint, name
         self.numbers = count()
-        self.table = "t"
+        self.dataset = ""
         self.client = bigquery.Client(
             project=endpoint.project,
             credentials=AnonymousCredentials(),
             client_options={"api_endpoint": endpoint.url},
         )
-        self.client.create_dataset(dataset, timeout=30)
 
     def config(self) -> Mapping[str, str]:
         return {
@@ -41,22 +40,27 @@ class BigQueryDriver:
             "defaultDataset": self.dataset,
             "bigquery.endpoint": self.endpoint.url,
             "bigquery.insecure": "true",
-            "topic2TableMap": f"{self.topic}:{self.table}",
             "allowNewBigQueryFields": "true",
             "dedup.fields": "id",
             "dedup.merge.interval.ms": "0",
         }
 
     def reset(self) -> None:
-        self.table = f"t{next(self.numbers)}"
+        self.drop()  # the emulator looks through all tables that it has, whatever is asked of it
+        self.dataset = f"{self.name}_{next(self.numbers)}"
+        self.client.create_dataset(self.dataset, timeout=30)
         tie = bigquery.SchemaField("tie", "NUMERIC", precision=9, scale=0)
         schema = [bigquery.SchemaField("id", "INT64"), tie]
         self.client.create_table(
-            bigquery.Table(f"{self.endpoint.project}.{self.dataset}.{self.table}", schema=schema), timeout=30
+            bigquery.Table(f"{self.endpoint.project}.{self.dataset}.{self.topic}", schema=schema), timeout=30
         )
 
+    def drop(self) -> None:
+        if self.dataset:
+            self.client.delete_dataset(self.dataset, delete_contents=True, timeout=30)
+
     def read_back(self) -> Sequence[Row]:
-        found = self.client.query(f"SELECT * FROM `{self.dataset}`.`{self.table}`").result()
+        found = self.client.query(f"SELECT * FROM `{self.dataset}`.`{self.topic}`").result()
         rows = ({name: value for name, value in row.items() if name in ROW_SCHEMA.field_index} for row in found)
         return [{**row, "tie": None if row["tie"] is None else int(row["tie"])} for row in rows]
 
@@ -82,5 +86,8 @@ class TestBigQuerySink(SinkSuite):
         super().test_replayed_rows_land_once(system)
 
     @pytest.fixture
-    def driver(self, bigquery_service: BigQueryService, unique: str) -> BigQueryDriver:
-        return BigQueryDriver(bigquery_service.endpoint, unique)
+    def driver(self, bigquery_service: BigQueryService, unique: str) -> Iterator[BigQueryDriver]:
+        driver = BigQueryDriver(bigquery_service.endpoint, unique)
+        yield driver
+        driver.drop()
+        driver.client.close()

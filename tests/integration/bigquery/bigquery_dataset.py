@@ -42,8 +42,8 @@ class Dataset:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self.is_emulated:
-            self.client.delete_dataset(self.name, delete_contents=True, not_found_ok=True)
+        # The emulator looks through all tables that it has, whatever is asked of it.
+        self.client.delete_dataset(self.name, delete_contents=True, not_found_ok=True)
         self.client.close()
 
     def query(self, sql: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bigquery_oracle import latest
 from test_bigquery_backfill import KilledAtEachStep, topic_of
 from test_bigquery_killed import config_of, duplicates, produce
@@ -44,17 +45,20 @@ def spec_of(name: str, **parts: Any) -> BackfillSpec:
     return BackfillSpec.model_validate({**given, **parts})
 
 
-def test_spark_loads_a_topic_of_duplicates_and_a_killed_python_worker_repeats_no_row(kafka, dataset, unique, tmp_path):
+@pytest.mark.parametrize("killed_at", [(), pytest.param(KILLED_AT, marks=pytest.mark.chaos)], ids=["whole", "killed"])
+def test_spark_loads_a_topic_of_duplicates_and_python_workers_that_are_killed_repeat_no_row(
+    kafka, dataset, unique, tmp_path, killed_at
+):
     topic = topic_of(kafka, f"{unique}-orders")
-    messages = duplicates(seed=8, count=1600)
+    messages = duplicates(seed=8, count=1600 if killed_at else 600)
     produce(kafka, topic, messages)
     engine = {"type": "spark", "master": "local[2,4]", "conf": {"spark.executorEnv.PYTHONPATH": FOLDERS}}
     sink = {**config_of(kafka, dataset, topic), "name": f"{unique}-sink"}
-    kills = KilledAtEachStep(tmp_path, KILLED_AT)
+    kills = KilledAtEachStep(tmp_path, killed_at)
     with Driver(spec_of(unique, kind="sink", engine=engine), worker_config(kafka, unique), sink) as driver:
         assert driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills)).state is JobState.COPIED
         assert verify(driver).is_good
-    assert {note.name for note in tmp_path.iterdir()} == {step.name for step in KILLED_AT}
+    assert {note.name for note in tmp_path.iterdir()} == {step.name for step in killed_at}
     rows = dataset.rows(topic)
     assert [(row["id"], row["text"]) for row in rows] == [(k, m.text) for k, m in sorted(latest(messages).items())]
 
@@ -74,17 +78,17 @@ def test_a_table_is_copied_past_kafka_and_a_later_copy_brings_newer_rows_alone(k
     }  # fmt: skip
     sink = {**dataset.settings(dedup__order__by="version", timePartitioningType="NONE"), "topics": table}
 
-    def copy(name: str, notes: Path) -> None:
+    def copy(name: str, notes: Path, killed_at: tuple[Step, ...]) -> None:
         spec = spec_of(name, kind="copy", source={"connector": source["name"]})
         notes.mkdir()
         with Driver(spec, worker_config(kafka, name), source, {**sink, "name": f"{name}-sink"}) as driver:
-            assert driver.run(LocalEngine(2, 8, KilledAtEachStep(notes, KILLED_AT))).state is JobState.COPIED
-            assert {note.name for note in notes.iterdir()} == {step.name for step in KILLED_AT}
+            assert driver.run(LocalEngine(2, 8, KilledAtEachStep(notes, killed_at))).state is JobState.COPIED
+            assert {note.name for note in notes.iterdir()} == {step.name for step in killed_at}
             assert verify(driver).is_good
 
     write(database, table, ((number, 5, "first") for number in range(1, ROWS + 1)))
-    copy(unique, tmp_path / "first")
+    copy(unique, tmp_path / "first", KILLED_AT)
     write(database, table, ((number, 5 + (1 if number % 2 else -1), "second") for number in range(1, ROWS + 1)))
-    copy(f"{unique}-again", tmp_path / "second")
+    copy(f"{unique}-again", tmp_path / "second", ())
     wanted = [(number, "second" if number % 2 else "first") for number in range(1, ROWS + 1)]
     assert [(row["id"], row["name"]) for row in dataset.rows(table)] == wanted

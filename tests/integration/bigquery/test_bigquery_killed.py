@@ -14,6 +14,8 @@ from e2e_worker import WorkerProcess, wait_for
 
 CONFIG = Path(__file__).parents[3] / "configs" / "bigquery-sink.json"
 PARTITIONS = 3
+SOON = {"consumer.override.session.timeout.ms": "6000"}
+"""After which Kafka gives the partitions of a killed worker to the next one."""
 
 
 @pytest.fixture
@@ -69,21 +71,23 @@ def config_of(kafka, dataset, topic: str, **others: str) -> dict[str, str]:
     return {**given, **dataset.settings(), **dead_letters, "topics": topic, **others}
 
 
-def test_each_record_is_a_row_once_after_the_worker_was_killed(worker, kafka, dataset, unique):
+@pytest.mark.parametrize("kills", [(200,), pytest.param((1, 200, 400), marks=pytest.mark.chaos)], ids=len)
+def test_each_record_is_a_row_once_after_the_worker_was_killed(worker, kafka, dataset, unique, kills):
     topic, name = f"{unique}-orders", f"{unique}-sink"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     admin.create_topics([NewTopic(topic, PARTITIONS, config={"retention.ms": "-1"})])[topic].result(30)
-    messages = [m for m in duplicates(seed=3, count=1200) if m.text is not None]
+    messages = [m for m in duplicates(seed=3, count=600) if m.text is not None]
     produce(kafka, topic, messages)
     config = config_of(
-        kafka, dataset, topic, **{"exactly.once": "true", "consumer.override.max.poll.records": "50",
-                                  "timePartitioningType": "NONE", "tasks.max": "2"},
+        kafka, dataset, topic,
+        **{"exactly.once": "true", "consumer.override.max.poll.records": "20", "timePartitioningType": "NONE",
+           "tasks.max": "2", **SOON},
     )  # fmt: skip
     for key in [key for key in config if key.startswith("dedup.")]:
         del config[key]
     assert worker.create(name, config).status_code == 201
     counted = f"SELECT COUNT(*) AS found FROM `{dataset.name}`.`{topic}`"
-    for least in (1, 400):
+    for least in kills:
         wait_for(
             lambda least=least: topic in dataset.tables() and dataset.query(counted)[0]["found"] >= least,
             90, f"{least} rows, see {worker.log_tail()}",
@@ -105,15 +109,17 @@ def test_the_table_equals_the_model_after_the_worker_was_killed(worker, kafka, d
     # The messages are older than a broker keeps them by itself.
     made = NewTopic(topic, PARTITIONS, config={"retention.ms": "-1"})
     admin.create_topics([made])[topic].result(30)
-    messages = duplicates(seed=tasks, count=3000)
-    produce(kafka, topic, messages[:2000])
-    few = {"dedup.merge.max.records": "300", "consumer.override.max.poll.records": "100", "tasks.max": str(tasks)}
-    assert worker.create(name, config_of(kafka, dataset, topic, **few)).status_code == 201
+    messages = duplicates(seed=tasks, count=1200)
+    produce(kafka, topic, messages[:800])
+    few = {"dedup.merge.max.records": "150", "consumer.override.max.poll.records": "50", "tasks.max": str(tasks)}
+    assert worker.create(name, config_of(kafka, dataset, topic, **few, **SOON)).status_code == 201
     wait_for(lambda: committed(kafka, name, topic) > 0, 90, f"the first commit, see {worker.log_tail()}")
     worker.kill()
-    produce(kafka, topic, messages[2000:])
+    produce(kafka, topic, messages[800:])
     worker.start()
-    wait_for(lambda: committed(kafka, name, topic) == 3000, 120, f"all commits; {worker.log_tail()}", pause_s=1.0)
+    wait_for(
+        lambda: committed(kafka, name, topic) == len(messages), 120, f"all commits; {worker.log_tail()}", pause_s=1.0
+    )
     model = latest(messages)
     rows = dataset.rows(topic)
     assert len({row["id"] for row in rows}) == len(rows)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from unittest.mock import patch
 
 from bigquery_oracle import Message, latest
 from bigquery_run import Life, model_by_key, rows_by_key
+from e2e_worker import wait_for
 
 from connect.api.records import TopicPartition
+from connectors.bigquery.merging import Merging, Role
 
 HISTORIES, TABLES = 30, 3
 """A merge takes a second in the emulator, of one history as of ten: histories share tables, not ids or partitions."""
@@ -67,7 +70,7 @@ def test_random_histories_with_a_crash_between_equal_the_model(dataset):
         assert len({row["id"] for row in rows}) == len(rows)
     keyless = {(m.topic, m.partition, m.offset) for m in written if m.id is None}
     assert {*first.bad, *second.bad} == keyless
-    assert not [name for name in dataset.tables() if "_tmp_" in name]
+    assert not staged(dataset)
 
 
 def test_the_java_connectors_upserts_and_deletes_run_by_the_record_key(dataset):
@@ -91,35 +94,38 @@ def test_the_java_connectors_upserts_and_deletes_run_by_the_record_key(dataset):
     ]  # fmt: skip
 
 
-def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset):
-    settings = dataset.settings(dedup__merge__interval__ms="0")
+def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset, proxy):
+    settings = {**dataset.settings(dedup__merge__interval__ms="0"), "bigquery.endpoint": proxy.url}
     with Life(settings, task=0, tasks=2) as zero, Life(settings, task=1, tasks=2) as one:
-        zero.put([Message(0, 0, 1, 0), Message(0, 1, 2, 5)])
-        one.put([Message(1, 0, 1, 3, text="newer"), Message(1, 1, 2, 4, text="older")])
-        merging = next(life for life in (zero, one) if life.task._landing._role.merges("orders"))
-        other = one if merging is zero else zero
-        for _ in range(5):
-            other.flush()
-        assert not any(other.claimed.get(tp) == end for tp, end in other.ends.items()), "claimed before the merge"
-        # In turns, as the one waits for the other.
-        for _ in range(200):
+        merging, other = (zero, one) if Role("", 0, 2, "").merges("orders") else (one, zero)
+        other.put([Message(0, 0, 1, 0), Message(0, 1, 2, 5)])
+        wait_for(lambda: other.flush() or staged(dataset), 60, "a staged batch")
+        listing = proxy.add(r"^GET [^ ]*/tables[?]", status=503, reason="backendError")
+        wait_for(lambda: merging.flush() or not listing.times, 60, "a look for what others staged, which fails")
+        merging.put([Message(1, 0, 1, 3, text="newer"), Message(1, 1, 2, 4, text="older")])
+        assert other.claimed == dict.fromkeys(other.ends, 0), "claimed before the merge"
+
+        def look() -> bool:  # in turns, as the one waits for the other
             merging.flush()
             other.flush()
-            if zero.claimed == zero.ends and one.claimed == one.ends:
-                break
-            merging.task._warehouse._stop.wait(0.1)
-        assert (zero.claimed, one.claimed) == (zero.ends, one.ends)
+            return merging.claimed == merging.ends and other.claimed == other.ends
+
+        wait_for(look, 60, f"claims of both; {merging.warnings} {other.warnings}")
+    assert any("503" in warning or "backendError" in warning for warning in merging.warnings), merging.warnings
     assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, "newer"), (2, "x")]
 
 
 def test_what_an_earlier_life_staged_is_swept(dataset):
     settings = dataset.settings(dedup__merge__interval__ms="0")
     first = Life(settings)
-    staged = first.task._landing._stage
-    first.task._landing.land = staged  # a crash after the load job
-    first.put([Message(0, 0, 1, 0)])
-    first.flush()
-    first.task.close()
-    assert [name for name in dataset.tables() if "_tmp_" in name]
+    with patch.object(Merging, "land", Merging._stage):  # a crash after the load job
+        first.put([Message(0, 0, 1, 0)])
+        first.flush()
+        first.task.close()
+    assert staged(dataset)
     with Life(settings):
-        assert not [name for name in dataset.tables() if "_tmp_" in name]
+        assert not staged(dataset)
+
+
+def staged(dataset) -> list[str]:
+    return [name for name in dataset.tables() if "_tmp_" in name]
