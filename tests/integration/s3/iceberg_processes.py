@@ -1,4 +1,4 @@
-"""Tasks that write an Iceberg table, in processes that are killed and frozen; offsets are committed to files."""
+"""Tasks that write an Iceberg table, in processes that are killed and frozen at counted points of their work."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import multiprocessing
 import os
 import random
 import signal
-import time
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +25,13 @@ from connectors.s3.iceberg.sink import IcebergSinkTask
 
 SCHEMA = s.struct({"n": s.INT64, "p": s.INT32})
 TOPIC = "orders"
+SHARES = ((0,), (1, 2))
+"""The partitions of each of two owners."""
+_IDLE_S = 0.01
+_IN_A_STEP_S = 0.05
+_HELD_UP_S = 5.0
+"""An owner that takes no step for so long waits for a lock that a frozen one has."""
+_END_LIMIT_S = 180.0
 
 
 def batch(number: int, start: int, stop: int) -> Batch:
@@ -36,9 +44,34 @@ def batch(number: int, start: int, stop: int) -> Batch:
     return Batch(TOPIC, Column.from_arrow(values, SCHEMA), timestamps_ms=offsets, consumed=consumed)
 
 
-def committed(folder: Path, number: int) -> int:
-    path = folder / f"committed-{number}"
+def number_in(path: Path) -> int:
     return int(path.read_text()) if path.exists() else 0
+
+
+def write_number(path: Path, number: int) -> None:
+    new = path.with_name(f"new-{path.name}-{os.getpid()}")
+    new.write_text(str(number))
+    new.replace(path)
+
+
+@dataclass(frozen=True)
+class Log:
+    """A topic that has grown up to `end` in each partition and will to `rows`, and the offsets committed; as files."""
+
+    folder: Path
+    rows: int
+
+    def end(self) -> int:
+        return number_in(self.folder / "end")
+
+    def grow_to(self, end: int) -> None:
+        write_number(self.folder / "end", end)
+
+    def committed(self, number: int) -> int:
+        return number_in(self.folder / f"committed-{number}")
+
+    def commit(self, number: int, offset: int) -> None:
+        write_number(self.folder / f"committed-{number}", offset)
 
 
 def put(task: IcebergSinkTask, rows: Batch) -> bool:
@@ -49,84 +82,114 @@ def put(task: IcebergSinkTask, rows: Batch) -> bool:
     return True
 
 
-def live(given: dict[str, str], share: Sequence[int], folder: Path, rows: int, seed: int) -> None:
-    """What a worker does: read from the commit on, put, flush, commit; until all is committed."""
+def live(given: dict[str, str], share: Sequence[int], log: Log, seed: int, steps: Semaphore) -> None:
+    """What a worker does: read from the commit on, put, flush, commit; until all is committed. Steps are told."""
     chance = random.Random(seed)
     task = IcebergSinkTask(S3SinkConfig.parse(given))
     task.open(FakeSinkContext())
-    reads = {number: committed(folder, number) for number in share}
+    reads = {number: log.committed(number) for number in share}
     claimed = dict(reads)
-    while min(claimed.values()) < rows:
+    while min(claimed.values()) < log.rows:
+        end = log.end()
+        if min(reads.values()) >= end:
+            threading.Event().wait(_IDLE_S)
         for number, start in reads.items():
-            stop = min(rows, start + chance.randint(1, 100))
+            steps.release()
+            stop = min(end, start + chance.randint(1, 40))
             if stop > start and put(task, batch(number, start, stop)):
                 reads[number] = stop
+        steps.release()
         try:
             found = task.flush(Deadline.after(30))
         except RetriableError:
             continue
         for partition, offset in found.items():
             claimed[partition.partition] = offset
-            new = folder / f"new-{partition.partition}-{os.getpid()}"
-            new.write_text(str(offset))
-            new.replace(folder / f"committed-{partition.partition}")
+            log.commit(partition.partition, offset)
     task.close()
 
 
-@dataclass
+@dataclass(frozen=True)
+class Owner:
+    """A process that writes the rows of some partitions; `steps` counts those that it has begun."""
+
+    process: BaseProcess
+    steps: Semaphore
+
+    def await_steps(self, count: int) -> None:
+        """Until it has begun so many more; not where a frozen one holds it up."""
+        while self.steps.acquire(block=False):
+            pass
+        for _ in range(count):
+            if not self.steps.acquire(timeout=_HELD_UP_S):
+                return
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        assert self.process.exitcode == -signal.SIGKILL, "an owner ended before all rows were there"
+
+    def freeze(self) -> None:
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def await_end(self) -> None:
+        self.process.join(_END_LIMIT_S)
+        assert self.process.exitcode == 0
+
+
 class Storm:
-    """Two owners of the partitions of a topic, again and again, until all rows are committed."""
+    """Two owners of the partitions of a topic, one of which is killed or frozen after some steps, so and so often.
 
-    given: dict[str, str]
-    folder: Path
-    rows: int
-    seed: int
-    lives_s: float
-    frozen: list[BaseProcess] = field(default_factory=list)
-    kills: int = 0
-    freezes: int = 0
+    Another one takes its place. Frozen ones go on later, beside those that came after them. The topic grows with each
+    stroke, so that nobody has written all rows before the last one.
+    """
 
-    def __post_init__(self) -> None:
-        self.chance = random.Random(self.seed)
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload([__name__, "pyiceberg.catalog.sql", "pyiceberg.io.pyarrow"])
+    def __init__(self, given: dict[str, str], folder: Path, *, rows: int, seed: int, kills: int, freezes: int) -> None:
+        self._given = given
+        self._log = Log(folder, rows)
+        self._chance = random.Random(seed)
+        self._strokes = self._chance.sample([Owner.kill] * kills + [Owner.freeze] * freezes, kills + freezes)
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([__name__, "pyiceberg.catalog.sql", "pyiceberg.io.pyarrow"])
+        self._started: list[Owner] = []
 
-    def run(self, limit_s: float) -> None:
-        until = time.monotonic() + limit_s
-        while min(committed(self.folder, number) for number in range(3)) < self.rows:
-            assert time.monotonic() < until, "the rows were not committed in time"
-            self.round()
-        for process in self.frozen:
-            os.kill(process.pid, signal.SIGCONT)
-            process.join(60)
-            assert process.exitcode == 0
+    def run(self) -> None:
+        """All strokes, and behind them all rows."""
+        try:
+            self._run()
+        finally:
+            for owner in self._started:
+                owner.process.kill()
 
-    def round(self) -> None:
-        self.lives_s *= 1.2  # however slow the machine is, a life is once long enough to commit something
-        owners = [self.start([0]), self.start([1, 2])]
-        for process in owners:
-            process.join(self.chance.uniform(0.1, self.lives_s))
-        for process in owners:
-            if not process.is_alive():
-                assert process.exitcode == 0
-            elif len(self.frozen) < 2 and self.chance.random() < 0.4:
-                os.kill(process.pid, signal.SIGSTOP)
-                self.frozen.append(process)
-                self.freezes += 1
-            else:
-                process.kill()
-                process.join()
-                self.kills += 1
-        if self.frozen and self.chance.random() < 0.3:
-            # It goes on beside its successors, from where it was stopped.
-            thawed = self.frozen.pop(0)
-            os.kill(thawed.pid, signal.SIGCONT)
-            thawed.join(self.chance.uniform(0.1, self.lives_s))
-            thawed.kill()
-            thawed.join()
+    def _run(self) -> None:
+        owners = {share: self._start(share) for share in SHARES}
+        former: list[Owner] = []
+        frozen: list[Owner] = []
+        for number, stroke in enumerate(self._strokes, start=1):
+            self._log.grow_to(self._log.rows * number // (len(self._strokes) + 1))
+            share = self._chance.choice(SHARES)
+            owners[share].await_steps(self._chance.randint(1, 6))
+            threading.Event().wait(self._chance.uniform(0, _IN_A_STEP_S))
+            stroke(owners[share])
+            if stroke is Owner.freeze:
+                frozen.append(owners[share])
+            owners[share] = self._start(share)
+            if frozen and self._chance.random() < 0.4:
+                former.append(frozen.pop(0))
+                former[-1].thaw()
+        self._log.grow_to(self._log.rows)
+        for owner in frozen:
+            owner.thaw()
+        for owner in [*owners.values(), *former, *frozen]:
+            owner.await_end()
 
-    def start(self, share: Sequence[int]) -> BaseProcess:
-        given = (self.given, share, self.folder, self.rows, self.chance.randrange(2**32))
-        process = self.context.Process(target=live, args=given, daemon=True)
-        process.start()
-        return process
+    def _start(self, share: Sequence[int]) -> Owner:
+        steps = self._context.Semaphore(0)
+        given = (self._given, share, self._log, self._chance.randrange(2**32), steps)
+        owner = Owner(self._context.Process(target=live, args=given, daemon=True), steps)
+        owner.process.start()
+        self._started.append(owner)
+        return owner

@@ -105,4 +105,4 @@ def batch(
 
 
 def soon() -> Deadline:
-    return Deadline.after(20)
+    return Deadline.after(60)

@@ -285,4 +285,4 @@ def test_wrong_credentials_are_named_without_the_secret(objects):
 
 def test_a_store_that_is_not_there_is_retriable(objects):
     with pytest.raises(RetriableError, match="not reachable"):
-        connector({**given(objects), "store.url": "http://127.0.0.1:9"}).check(Deadline.after(5))
+        connector({**given(objects), "store.url": "http://127.0.0.1:9"}).check(soon())

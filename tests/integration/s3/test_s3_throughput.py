@@ -72,4 +72,4 @@ def test_parquet_of_flights_is_fast_and_bounded_in_memory(s3, s3_bucket, unique,
     assert durable == {tp: 300_000}
     assert written == 300_000
     assert peak - before < 200 * 2**20
-    assert written / wall > 50_000
+    assert cpu / written < 20e-6, "seconds of CPU a row"

@@ -1,27 +1,32 @@
-"""A store of its own for each test."""
+"""A store of its own for each test, a table of its own, and a machine on which no access keys lie."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from iceberg_lake import Commits, Lake
 from pyiceberg.catalog.sql import SqlCatalog
-from s3_http_store import Store
+from s3_http_store import Store, served
 
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    with Store() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees that it is to end
-        thread.start()
+    with served(Store()) as server:
         yield server
         server.ended.set()
         server.released.set()
-        server.shutdown()
-        thread.join()
+
+
+@pytest.fixture
+def keyless_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Profiles would be read from `tmp_path`; environment and instance give nothing."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
 @pytest.fixture

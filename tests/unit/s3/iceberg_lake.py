@@ -53,7 +53,7 @@ class Lake:
 
     def flush(self, task: IcebergSinkTask) -> dict[TopicPartition, int]:
         self.clock_ms += 10
-        return dict(task.flush(Deadline.after(20)))
+        return dict(task.flush(Deadline.after(60)))
 
     def catalog(self) -> SqlCatalog:
         return SqlCatalog(
@@ -85,7 +85,7 @@ def values(given: list, start: int = 0, schema: s.Schema | None = None, topic: s
 
 
 def soon() -> Deadline:
-    return Deadline.after(20)
+    return Deadline.after(60)
 
 
 @dataclass

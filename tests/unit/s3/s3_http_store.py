@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import takewhile
+from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -14,6 +17,7 @@ from connect.api.records import TopicPartition
 from connectors.s3.classes import BYTES_FORMAT
 from connectors.s3.config import S3SinkConfig
 
+Server = TypeVar("Server", bound=ThreadingHTTPServer)
 TP = TopicPartition("t", 0)
 
 
@@ -122,6 +126,19 @@ class Requests(BaseHTTPRequestHandler):
 
     def log_message(self, *args: object) -> None:
         pass
+
+
+@contextmanager
+def served(server: Server) -> Iterator[Server]:
+    """The server answers meanwhile."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees that it is to end
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def config(store: Store, **others: str) -> S3SinkConfig:

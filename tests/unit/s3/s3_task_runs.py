@@ -47,12 +47,12 @@ class TaskRun:
         self._task.open(FakeSinkContext(avro_values=avro_values))
 
     def put(self, given: Batch) -> None:
-        self._task.put(given, Deadline.after(10))
+        self._task.put(given, Deadline.after(60))
 
     def flush(self) -> Mapping[TopicPartition, int]:
         """End all files and create what can be created; what may be committed."""
         self._now_ms += 1000
-        return self._task.flush(Deadline.after(10))
+        return self._task.flush(Deadline.after(60))
 
     def flush_and_die(self) -> None:
         """The store fails meanwhile."""

@@ -44,9 +44,9 @@ def written(store: Store, *batches: Batch, **settings: str) -> dict[str, bytes]:
     task = connector.task(connector.task_configs(1)[0])
     task.open(FakeSinkContext(avro_values=avro_values))
     for given in batches:
-        task.put(given, Deadline.after(10))
+        task.put(given, Deadline.after(60))
     assert not store.objects, "files wait for the commit"
-    assert task.flush(Deadline.after(10)) == {TP: sum(map(len, batches))}
+    assert task.flush(Deadline.after(60)) == {TP: sum(map(len, batches))}
     task.close()
     return {unquote(key).split("/", 2)[2]: body for key, (body, _) in sorted(store.objects.items())}
 
@@ -115,8 +115,8 @@ def test_a_file_ends_at_its_number_of_records(store: Store):
     connector = AivenS3SinkConnector(config(store, file_max_records="2", format_output_type="jsonl"))
     task = connector.task(connector.task_configs(1)[0])
     task.open(FakeSinkContext())
-    task.put(batch([{"n": n} for n in range(5)]), Deadline.after(10))
-    assert task.flush(Deadline.after(10)) == {TP: 5}
+    task.put(batch([{"n": n} for n in range(5)]), Deadline.after(60))
+    assert task.flush(Deadline.after(60)) == {TP: 5}
     task.close()
     assert [key.rpartition("-")[2] for key in sorted(store.objects)] == [f"{n:020d}.gz" for n in (0, 2, 4)]
 
@@ -127,8 +127,8 @@ def test_rows_that_are_read_again_are_not_written_again(store: Store):
             config(store, format_output_type="jsonl").originals
         )
         task.open(FakeSinkContext())
-        task.put(batch([{"n": 1}, {"n": 2}]), Deadline.after(10))
-        assert task.flush(Deadline.after(10)) == {TP: 2}
+        task.put(batch([{"n": 1}, {"n": 2}]), Deadline.after(60))
+        assert task.flush(Deadline.after(60)) == {TP: 2}
         task.close()
     assert len(store.objects) == 1
 

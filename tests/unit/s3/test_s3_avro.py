@@ -101,15 +101,15 @@ def test_a_changed_schema_begins_a_new_file_and_schemaless_rows_are_refused(stor
     )
     task.open(FakeSinkContext(avro_values=avro_values))
     one, two = s.struct({"a": s.INT32}).as_optional(), s.struct({"a": s.INT32, "b": s.STRING.as_optional()})
-    task.put(batch([{"a": 1}, {"a": 2}], one), Deadline.after(10))
+    task.put(batch([{"a": 1}, {"a": 2}], one), Deadline.after(60))
     with pytest.raises(RejectedRowsError, match="a null value") as raised:
-        task.put(batch([{"a": 3}, None], one, 2), Deadline.after(10))
+        task.put(batch([{"a": 3}, None], one, 2), Deadline.after(60))
     assert set(raised.value.rows) == {1}
-    task.put(batch([{"a": 4, "b": "x"}], two, 4), Deadline.after(10))
+    task.put(batch([{"a": 4, "b": "x"}], two, 4), Deadline.after(60))
     with pytest.raises(RejectedRowsError, match="AvroFormat writes values with a schema") as raised:
-        task.put(batch([{"a": 5}], None, 5), Deadline.after(10))
+        task.put(batch([{"a": 5}], None, 5), Deadline.after(60))
     clock[0] = 1000
-    assert task.flush(Deadline.after(10)) == {TP: 6}
+    assert task.flush(Deadline.after(60)) == {TP: 6}
     task.close()
     assert [read(body) for _, (body, _) in sorted(store.objects.items())] == [
         [{"a": 1}, {"a": 2}, {"a": 3}], [{"a": 4, "b": "x"}],

@@ -49,13 +49,13 @@ def run(store: Store, values: list, polls: list[int], schema: s.Schema | None, *
     first = 0
     for size in polls:
         try:
-            task.put(batch(values[first : first + size], first, schema), Deadline.after(10))
+            task.put(batch(values[first : first + size], first, schema), Deadline.after(60))
         except RejectedRowsError as error:
             bad |= {first + row: reason for row, reason in error.rows.items()}
         first += size
     assert first == len(values)
     clock[0] = 1000
-    assert task.flush(Deadline.after(10)) == {TP: len(values)}
+    assert task.flush(Deadline.after(60)) == {TP: len(values)}
     task.close()
     return bad
 

@@ -45,7 +45,7 @@ def writer(store: Store, ctx: FakeSinkContext | None = None, **settings: str) ->
 
 
 def soon() -> Deadline:
-    return Deadline.after(10)
+    return Deadline.after(60)
 
 
 def numbers(store: Store) -> Counter[int]:

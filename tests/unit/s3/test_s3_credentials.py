@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,12 +10,14 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from s3_http_store import Store
+from s3_http_store import Store, served
 from s3_task_runs import batch, written
 
 from connect.api.errors import ConfigError
 from connectors.s3.classes import JSON_FORMAT
 from connectors.s3.config import S3SinkConfig
+
+pytestmark = pytest.mark.usefixtures("keyless_machine")
 
 ROLE = "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider"
 SDK = "software.amazon.awssdk.auth.credentials."
@@ -62,21 +63,8 @@ class StsRequests(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def sts() -> Iterator[Sts]:
-    with Sts() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees that it is to end
-        thread.start()
+    with served(Sts()) as server:
         yield server
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture(autouse=True)
-def _no_keys_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
 def signers(store: Store, **settings: str) -> set[str]:

@@ -105,14 +105,14 @@ class Run:
         """What the loop does: the same batch until it is taken."""
         while True:
             try:
-                task.put(self.batch(start, stop), Deadline.after(10))
+                task.put(self.batch(start, stop), Deadline.after(60))
             except RetriableError:
                 continue
             return stop
 
     def flush(self, task: S3SinkTask) -> int:
         try:
-            return task.flush(Deadline.after(10)).get(TP, self.committed)
+            return task.flush(Deadline.after(60)).get(TP, self.committed)
         except RetriableError:
             return self.committed
 
@@ -156,7 +156,7 @@ class Run:
         task = self.task()
         self.put(task, self.committed, self.rows)
         self.clock_ms += 100_000
-        assert task.flush(Deadline.after(30)) == {TP: self.rows}
+        assert task.flush(Deadline.after(60)) == {TP: self.rows}
         task.close()
 
     def written(self) -> Iterator[int]:

@@ -59,12 +59,12 @@ def numbers(lake: Path) -> list[int]:
 
 
 def test_objects_are_files_and_the_check_leaves_none(lake: Path):
-    S3SinkConnector(config(lake)).check(Deadline.after(10))
+    S3SinkConnector(config(lake)).check(Deadline.after(60))
     assert list(lake.rglob("*")) == [] or not [p for p in lake.rglob("*") if p.is_file()]
     task = S3SinkTask(ConfluentPlan(config(lake)))
     task.open(FakeSinkContext())
-    task.put(batch([{"n": n, "p": "a"} for n in range(7)], ROW), Deadline.after(10))
-    assert task.flush(Deadline.after(10)) == {TP: 6}
+    task.put(batch([{"n": n, "p": "a"} for n in range(7)], ROW), Deadline.after(60))
+    assert task.flush(Deadline.after(60)) == {TP: 6}
     task.close()
     files = [file.relative_to(lake).as_posix() for file in lake.rglob("*") if file.is_file()]
     assert sorted(files) == [f"topics/t/partition=0/t+0+000000000{n}.snappy.parquet" for n in (0, 3)]
@@ -85,9 +85,9 @@ def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(lake
             stop = min(300, position + chance.randint(1, 40))
             rows = [{"n": n, "p": "abc"[n % 3]} for n in range(position, stop)]
             keys = Column.from_rows(list(range(position, stop)), s.INT64)
-            task.put(batch(rows, ROW, first=position, keys=keys), Deadline.after(10))
+            task.put(batch(rows, ROW, first=position, keys=keys), Deadline.after(60))
             position, clock[0] = stop, clock[0] + chance.randint(0, 600)
-        flushed = task.flush(Deadline.after(10)).get(TP, committed)
+        flushed = task.flush(Deadline.after(60)).get(TP, committed)
         committed = chance.choice([committed, flushed])
         task.close()
     assert numbers(lake) == list(range(300))
@@ -170,4 +170,4 @@ def test_no_key_leads_out_of_the_folder(lake: Path, key: str):
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(ConfigError, match="does not exist"):
-        S3SinkConnector(config(tmp_path / "none")).check(Deadline.after(10))
+        S3SinkConnector(config(tmp_path / "none")).check(Deadline.after(60))

@@ -176,8 +176,8 @@ def test_rows_are_moved_with_them(store: Store, number: int):
     rows = [b"a", b"b"] if is_bytes else [{"n": n, "t": "x", "at": None} for n in range(2)]
     keys = Column.from_rows(["k", "k"], s.STRING)
     headers = [[Header("h", "v")], [Header("h", "v")]]
-    task.put(batch(rows, s.BYTES if is_bytes else ROW, keys=keys, headers=headers), Deadline.after(10))
-    assert task.flush(Deadline.after(10)) == {TP: 2}
+    task.put(batch(rows, s.BYTES if is_bytes else ROW, keys=keys, headers=headers), Deadline.after(60))
+    assert task.flush(Deadline.after(60)) == {TP: 2}
     task.close()
     assert store.objects
 
@@ -192,7 +192,7 @@ def test_rows_are_moved_with_those_of_aivens(store: Store, number: int):
     task.open(FakeSinkContext(avro_values=avro_values))
     is_csv = given.get("format.output.type", "csv") == "csv"
     rows = ["a", "b"] if is_csv else [{"n": n, "t": "x", "at": None} for n in range(2)]
-    task.put(batch(rows, s.STRING if is_csv else ROW), Deadline.after(10))
-    assert task.flush(Deadline.after(10)) == {TP: 2}
+    task.put(batch(rows, s.STRING if is_csv else ROW), Deadline.after(60))
+    assert task.flush(Deadline.after(60)) == {TP: 2}
     task.close()
     assert len(store.objects) == 1

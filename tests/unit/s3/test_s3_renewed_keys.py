@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from s3_http_store import Store
+from s3_http_store import Store, served
 from s3_task_runs import TaskRun, batch
 
 from connect.api.errors import RetriableError
 from connectors.s3.classes import JSON_FORMAT
+
+pytestmark = pytest.mark.usefixtures("keyless_machine")
 
 SDK = "software.amazon.awssdk.auth.credentials."
 KEYLESS = {"aws_access_key_id": "", "aws_secret_access_key": "", "format_class": JSON_FORMAT}
@@ -64,21 +65,12 @@ class MetadataRequests(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def metadata() -> Iterator[Metadata]:
-    with Metadata() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # seconds until it sees that it is to end
-        thread.start()
+    with served(Metadata()) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)
-def _no_keys_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+def _keys_are_asked_for_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # The store's client would ask again in a minute.
     monkeypatch.setattr("connectors.s3.credentials._GOOD_FOR", timedelta(0))
 
@@ -92,6 +84,7 @@ def container(metadata: Metadata, monkeypatch: pytest.MonkeyPatch) -> str:
 def instance(metadata: Metadata, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata.url)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "false")
+    monkeypatch.setenv("AWS_METADATA_SERVICE_TIMEOUT", "60")
     return "InstanceProfileCredentialsProvider"
 
 

@@ -40,10 +40,10 @@ def test_google_creates_by_its_own_condition_and_a_second_life_goes_on_behind_it
 
 
 def test_a_store_that_ignores_googles_condition_is_found_by_the_check(store):
-    S3SinkConnector(config(store, **GCS)).check(Deadline.after(10))
+    S3SinkConnector(config(store, **GCS)).check(Deadline.after(60))
     store.is_conditional = False
     with pytest.raises(ConfigError, match="replaced an object") as raised:
-        S3SinkConnector(config(store, **GCS)).check(Deadline.after(10))
+        S3SinkConnector(config(store, **GCS)).check(Deadline.after(60))
     assert raised.value.key == "enable.conditional.writes"
 
 
