@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What is wanted: files of about `target_bytes`; `is_trial`: only say what would be done."""
+    """What is wanted: files of about `target_bytes`, made of files that are older than `min_age_s` seconds.
+
+    A target that replaces files at once, as a table does, takes files of any age.
+    """
 
     target_bytes: int
-    is_trial: bool = False
+    min_age_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Small files that may become one; `where` names the folder, partition or table that they are in.
+
+    It is plain data: any process that has the connector's configuration can compact it.
+    """
+
+    where: str
+    files: Sequence[str]
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class CompactedFiles:
-    """What became of some files: `where` names the folder, partition or table that they are in."""
+    """What became of a group. `rows`: those of the new files."""
 
     where: str
     files_before: int
@@ -30,9 +45,16 @@ class CompactedFiles:
 class CompactableSink(Protocol):
     """A sink connector whose target may have many small files."""
 
-    def compact(self, wish: Compaction) -> Iterator[CompactedFiles]:
-        """Rewrite small files, some at a time; what is given is durable.
+    def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:
+        """Which files would be joined; nothing is changed. RetriableError: the target is away.
 
-        A reader sees each row once at every moment, and tasks that write meanwhile go on, exactly once. Ended at any
-        place, it leaves nothing that a further call has to know of. RetriableError: the target is away.
+        ConfigError: under these settings they cannot be joined without losing what keeps each row in the target once.
+        """
+
+    def compact(self, group: FileGroup) -> CompactedFiles | None:
+        """Join the files of a group; what is given is durable. None: they are no more as they were found.
+
+        Tasks that write meanwhile go on, exactly once. Ended at any place, no row is lost, and a further call makes
+        good what is left of it. A table's reader sees each row once at every moment; where files cannot be replaced
+        at once, each row at least once. RetriableError: the target is away.
         """

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from connect.api.compaction import CompactedFiles, Compaction
+    from connect.backfill.spec import Engine
+    from connect.client.manifests import Manifest
+    from connect.plugins import Catalog
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MIB = 2**20
+_HOUR_S = 3600.0
 
 
 @click.command()
@@ -17,39 +26,81 @@ _MIB = 2**20
 @click.option(
     "--target-mib", default=128, show_default=True, type=click.IntRange(1), help="Size of the files made, in MiB."
 )
+@click.option(
+    "--min-age-hours", default=24.0, show_default=True, type=click.FloatRange(0),
+    help="Objects that are younger are left alone; of tables, files of any age are taken.",
+)  # fmt: skip
+@click.option("--spark", "master", help="Do the work on Spark: its master, such as spark://host:7077 or local[4,4].")
+@click.option("--python-env", help="For --spark: an archive of `connect backfill package`.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
-def compact(*, files: tuple[Path, ...], worker_file: Path | None, target_mib: int, dry_run: bool) -> None:
-    """Rewrite small files of sinks, of which FILES are the configurations.
+def compact(
+    *, files: tuple[Path, ...], worker_file: Path | None, target_mib: int, min_age_hours: float, master: str | None,
+    python_env: str | None, dry_run: bool,
+) -> None:  # fmt: skip
+    """Join small files of sinks, of which FILES are the configurations.
 
-    For Iceberg tables of the S3 sink. Readers see each row once at every moment, and the sink may go on meanwhile.
-    Killed anywhere, it is run again. Exit code 1: something could not be done.
+    For objects and Iceberg tables of the S3 sink, which may go on meanwhile. Readers of tables see each row once at
+    every moment; those of objects may see rows twice until the former objects are deleted. Killed anywhere, it is run
+    again. Exit code 1: something could not be done.
     """
-    from connect.api.compaction import CompactableSink, Compaction
+    from connect.api.compaction import Compaction
     from connect.api.errors import ConnectError
+    from connect.backfill.spec import Engine
     from connect.client.manifests import read_manifests
     from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
-    from connect.runtime.build import build_connector
 
+    wish = Compaction(target_mib * _MIB, min_age_hours * _HOUR_S)
     failed = False
     try:
+        engine = None if master is None else Engine(master=master, python_env=python_env)
         catalog = Catalog.installed()
         given = {} if worker_file is None else read_worker_file(worker_file).properties
         worker = worker_config(given, catalog).originals if given else {}
         for manifest in read_manifests(files):
-            connector = build_connector(catalog, manifest.config, worker)
-            if not isinstance(connector, CompactableSink):
-                click.echo(
-                    f"{manifest.name}: its files cannot be compacted; Iceberg tables of the S3 sink can.", err=True
-                )
+            try:
+                if dry_run:
+                    _tell_groups(catalog, manifest, worker, wish)
+                else:
+                    for done in _compacted(catalog, manifest, worker, wish, engine):
+                        _tell(done)
+            except ConnectError as error:
+                click.echo(f"Error: {manifest.name}: {error}", err=True)
                 failed = True
-                continue
-            for done in connector.compact(Compaction(target_mib * _MIB, dry_run)):
-                click.echo(
-                    f"{done.where}: {done.files_before} files of {done.bytes_before / _MIB:.1f} MiB, {done.rows} rows "
-                    f"{'would become' if dry_run else 'became'} {done.files_after}"
-                )
-    except ConnectError as error:
+    except (ConnectError, ValueError) as error:
         click.echo(f"Error: {error}", err=True)
         failed = True
     sys.exit(failed)
+
+
+def _compacted(
+    catalog: Catalog, manifest: Manifest, worker: Mapping[str, str], wish: Compaction, engine: Engine | None
+) -> Iterator[CompactedFiles]:
+    """Group by group here, or all at once on Spark."""
+    from connect.backfill.compaction import GroupTask, compact_on_spark, compactable
+
+    sink = compactable(catalog, manifest.name, manifest.config, worker)
+    groups = sink.compaction_groups(wish)
+    if engine is not None:
+        yield from compact_on_spark(
+            engine, manifest.name, [GroupTask(manifest.config, worker, group) for group in groups]
+        )
+        return
+    for group in groups:
+        done = sink.compact(group)
+        if done is not None:
+            yield done
+
+
+def _tell_groups(catalog: Catalog, manifest: Manifest, worker: Mapping[str, str], wish: Compaction) -> None:
+    from connect.backfill.compaction import compactable
+
+    for group in compactable(catalog, manifest.name, manifest.config, worker).compaction_groups(wish):
+        click.echo(f"{group.where}: {len(group.files)} files of {group.size_bytes / _MIB:.1f} MiB would become 1")
+
+
+def _tell(done: CompactedFiles) -> None:
+    click.echo(
+        f"{done.where}: {done.files_before} files of {done.bytes_before / _MIB:.1f} MiB became {done.files_after}, "
+        f"with {done.rows} rows"
+    )

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES: Final = 64_000
 """Uncompressed bytes of a block, as Java's DataFileWriter cuts them (DEFAULT_SYNC_INTERVAL is 4,000 rows of 16)."""
+_MAGIC: Final = b"Obj\x01"
+_SYNC_BYTES: Final = 16
 _RAW_DEFLATE: Final = -15
 
 
@@ -247,19 +249,51 @@ class AvroBody:
             _, at = _read_long(data, at)
             size, at = _read_long(data, at)
             yield CODECS[self.codec].unpack(bytes(data[at : at + size]))
-            at += size + 16
+            at += size + _SYNC_BYTES
+
+
+class AvroMerger:
+    """Files of this sink with one schema and codec, whose blocks are ended alike. See `Merger`."""
+
+    def __init__(self) -> None:
+        self._head: bytes | None = None
+        self._data = bytearray()
+
+    def add(self, data: bytes) -> bool:
+        """Append the blocks of an object; False: it has another schema or codec."""
+        end = _header_end(memoryview(data))
+        if self._head is None:
+            self._head = data[:end]
+            self._data += self._head
+        elif self._head != data[:end]:
+            return False
+        self._data += memoryview(data)[end:]
+        return True
+
+    def end(self) -> bytearray:
+        """The file."""
+        return self._data
+
+
+def _header_end(data: memoryview) -> int:
+    """Behind the marker of a file that `header` began."""
+    members, at = _read_long(data, len(_MAGIC))
+    for _ in range(2 * members):
+        size, at = _read_long(data, at)
+        at += size
+    return at + 1 + _SYNC_BYTES
 
 
 def header(schema_text: str, codec: str) -> bytes:
     """What a file begins with."""
     members = {"avro.schema": schema_text.encode(), "avro.codec": codec.encode()}
     texts = b"".join(_long(len(k)) + k.encode() + _long(len(v)) + v for k, v in members.items())
-    return b"Obj\x01" + _long(len(members)) + texts + _long(0) + _sync(schema_text, codec)
+    return _MAGIC + _long(len(members)) + texts + _long(0) + _sync(schema_text, codec)
 
 
 def _sync(schema_text: str, codec: str) -> bytes:
     """The marker between blocks: made of what the file is, so that equal rows give equal bytes."""
-    return hashlib.blake2b(f"{codec}\n{schema_text}".encode(), digest_size=16).digest()
+    return hashlib.blake2b(f"{codec}\n{schema_text}".encode(), digest_size=_SYNC_BYTES).digest()
 
 
 def _long(number: int) -> bytes:

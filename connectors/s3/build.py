@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from connect.api.codec import AvroValues
 from connect.api.errors import ConfigProblem
 from connect.api.schema import Schema
-from connectors.s3.avro import AvroFormat
+from connectors.s3.avro import AvroFormat, AvroMerger
 from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.bulk_layout import BulkLayout
 from connectors.s3.classes import (
@@ -27,12 +28,12 @@ from connectors.s3.classes import (
 from connectors.s3.compatibility import COMPATIBILITIES
 from connectors.s3.compression import Compression
 from connectors.s3.config import S3SinkConfig
-from connectors.s3.csv import CsvFormat
+from connectors.s3.csv import CsvFormat, CsvMerger
 from connectors.s3.each_path import EachPath
-from connectors.s3.formats import Format
+from connectors.s3.formats import Format, Merger
 from connectors.s3.intake import Intake
 from connectors.s3.layout import Layout
-from connectors.s3.parquet import ParquetFormat
+from connectors.s3.parquet import ParquetFormat, ParquetMerger
 from connectors.s3.partitioners import (
     DefaultPartitioner,
     FieldAndTimePartitioner,
@@ -47,7 +48,7 @@ from connectors.s3.rotation import Rotation, Rules
 from connectors.s3.schedule import Schedule
 from connectors.s3.shape import Shape
 from connectors.s3.strands import HeaderSide, KeySide, Side, Strand, StrandsFormat
-from connectors.s3.text import BytesFormat, JsonArrayFormat, JsonFormat
+from connectors.s3.text import ARRAY, LINES, BytesFormat, Frame, JsonArrayFormat, JsonFormat, TextMerger
 from connectors.s3.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
 from connectors.s3.together import Together
 
@@ -184,6 +185,34 @@ def _layout_of(config: S3SinkConfig, values: Format, beside: Sequence[Strand]) -
 def bulk_layout_of(config: S3SinkConfig, file_format: Format) -> BulkLayout:
     """How objects of a backfill are named."""
     return BulkLayout(config.topics_dir, config.directory_delim, file_format.extension)
+
+
+@dataclass(frozen=True, slots=True)
+class MergerPlan:
+    """How objects of a configuration are joined: what their keys end with, their media type, what does it."""
+
+    extension: str
+    content_type: str
+    merger: Callable[[], Merger]
+
+
+def merger_plan_of(config: S3SinkConfig) -> MergerPlan:
+    """By format.class."""
+    compression = Compression(config.compression_type, config.compression_level)
+    mergers: Mapping[str, Callable[[], Merger]] = {
+        PARQUET_FORMAT: lambda: ParquetMerger(config.parquet_codec),
+        AVRO_FORMAT: AvroMerger,
+        BYTES_FORMAT: lambda: TextMerger(Frame(), compression),
+        JSON_FORMAT: lambda: TextMerger(LINES, compression),
+        JSON_ARRAY_FORMAT: lambda: TextMerger(ARRAY, compression),
+        CSV_FORMAT: lambda: CsvMerger(compression),
+    }
+    values = _one_format(config, config.format_class, _no_values)
+    return MergerPlan(values.extension, values.content_type, mergers[config.format_class])
+
+
+def _no_values(schema: Schema, properties: Mapping[str, str]) -> AvroValues:  # noqa: ARG001 - as WritesAvro
+    raise AssertionError("objects are joined without a look at their values")
 
 
 def _or_none(value: int) -> int | None:

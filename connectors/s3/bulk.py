@@ -78,8 +78,8 @@ class S3BulkWriter:
         rows = {chunk.id: 0 for chunk in chunks}
         jobs = {chunk.job for chunk in chunks}
         keys = [
-            key for key in self._bucket.keys(self._config.topics_dir, deadline)
-            if (name := self._layout.chunk_of(key)) is not None and name[0] in jobs and name[1] in rows
+            found.key for found in self._bucket.objects(self._config.topics_dir, deadline)
+            if (name := self._layout.chunk_of(found.key)) is not None and name[0] in jobs and name[1] in rows
         ]  # fmt: skip
         for key, metadata in zip(keys, self._bucket.metadata(keys, deadline), strict=True):
             if isinstance(metadata, ConnectError):

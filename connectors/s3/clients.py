@@ -119,14 +119,15 @@ class AzureBlobs:
         named = {name if name == "Content-Type" else name.replace("-", "_"): text for name, text in attributes.items()}
         await self.store.put_async(key, data, attributes=named, **others)
 
-    async def get_async(self, key: str, *, options: Mapping[str, bool]) -> Found:
+    async def get_async(self, key: str, *, options: Any = None) -> Found:
         """As obstore's."""
         found = await self.store.get_async(key, options=options)
-        return Found({name.replace("_", "-"): text for name, text in found.attributes.items()})
+        attributes = {name.replace("_", "-"): text for name, text in found.attributes.items()}
+        return Found(attributes, found.bytes_async)
 
-    def list(self, prefix: str | None = None, **others: Any) -> AsyncIterator[Sequence[Mapping[str, str]]]:
+    def list(self, prefix: str | None = None, **others: Any) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
         """As obstore's."""
-        pages: AsyncIterator[Sequence[Mapping[str, str]]] = self.store.list(prefix, **others)
+        pages: AsyncIterator[Sequence[Mapping[str, Any]]] = self.store.list(prefix, **others)
         return pages
 
     async def list_with_delimiter_async(self, prefix: str) -> None:

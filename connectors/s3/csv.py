@@ -122,6 +122,41 @@ class CsvBody:
         return CsvBody.of(self.cells.slice(rows), self.compression)
 
 
+class CsvMerger:
+    """Files with one first line. See `Merger`."""
+
+    def __init__(self, compression: Compression) -> None:
+        self._compression = compression
+        self._packer = compression.packer()
+        self._head: bytes | None = None
+        self._data = bytearray()
+
+    def add(self, data: bytes) -> bool:
+        """Append the lines of an object; False: it has other columns."""
+        text = self._compression.unpacked(data)
+        end = _first_line_end(text)
+        if self._head is None:
+            self._head = text[:end]
+            self._data += self._packer.pack(self._head)
+        elif self._head != text[:end]:
+            return False
+        self._data += self._packer.pack(text[end:])
+        return True
+
+    def end(self) -> bytearray:
+        """The file."""
+        self._data += self._packer.end()
+        return self._data
+
+
+def _first_line_end(text: bytes) -> int:
+    """Behind the names of the columns, which may have line breaks in quotes."""
+    end = text.index(b"\n") + 1
+    while text.count(b'"', 0, end) % 2:
+        end = text.index(b"\n", end) + 1
+    return end
+
+
 def _bytes_of(texts: pa.LargeStringArray) -> bytes:
     _, offsets, data = texts.buffers()
     ends = memoryview(offsets).cast("q")

@@ -125,6 +125,16 @@ class Format(Protocol):
         """The objects that a file becomes, in the order in which they are created; the last says that all are there."""
 
 
+class Merger(Protocol):
+    """Joins objects of one format as they are, without a look at their values."""
+
+    def add(self, data: bytes) -> bool:
+        """Append the rows of an object; False, and nothing is appended: it has another schema than those before."""
+
+    def end(self) -> Any:
+        """The object that has all rows, as bytes; the merger is used no more."""
+
+
 def merged_schema(current: Any, new: Prepared) -> Any:
     """The schema that holds the rows of both without loss. SchemaError when there is none: then a new file begins.
 

@@ -11,8 +11,9 @@ import contextlib
 import errno
 import os
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,9 +25,10 @@ _UNFINISHED: Final = ".kconnect-unfinished-"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is asked of an object that is there."""
+    """An object that is there: its metadata, and how its content is read."""
 
     attributes: Mapping[str, str]
+    bytes_async: Callable[[], Awaitable[Any]]
 
 
 class LocalFolder:
@@ -49,17 +51,18 @@ class LocalFolder:
         given = {**attributes, **{f"tag-{name}": value for name, value in (tags or {}).items()}}
         await asyncio.to_thread(self._put, self._path(key), data, given, is_conditional=mode == "create")
 
-    async def get_async(self, key: str, *, options: Mapping[str, bool]) -> Found:  # noqa: ARG002 - the head alone
-        """The metadata of a file. FileNotFoundError: it is not there."""
-        return Found(await asyncio.to_thread(_attributes, self._path(key)))
+    async def get_async(self, key: str, *, options: Mapping[str, bool] | None = None) -> Found:  # noqa: ARG002 - no body yet
+        """A file. FileNotFoundError: it is not there."""
+        path = self._path(key)
+        return Found(await asyncio.to_thread(_attributes, path), lambda: asyncio.to_thread(path.read_bytes))
 
     async def list(
         self, prefix: str | None = None, *, offset: str | None = None, chunk_size: int
-    ) -> AsyncIterator[Sequence[Mapping[str, str]]]:
-        """The keys below a folder that come after another one, in the order of their text, page by page."""
+    ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+        """The files below a folder whose keys come after another one, in the order of their text, page by page."""
         keys = await asyncio.to_thread(self._keys, prefix or "", offset or "")
         for start in range(0, len(keys), chunk_size):
-            yield [{"path": key} for key in keys[start : start + chunk_size]]
+            yield [found for key in keys[start : start + chunk_size] for found in self._found(key)]
 
     async def list_with_delimiter_async(self, prefix: str) -> None:  # noqa: ARG002 - the folder itself is asked for
         """ConfigError: there is no such folder."""
@@ -99,6 +102,11 @@ class LocalFolder:
 
     def _keys(self, prefix: str, offset: str) -> Sequence[str]:
         return sorted(key for key in self._below(self._path(prefix) if prefix else self._root) if key > offset)
+
+    def _found(self, key: str) -> Iterator[Mapping[str, Any]]:
+        with contextlib.suppress(FileNotFoundError):
+            told = self._path(key).stat()
+            yield {"path": key, "size": told.st_size, "last_modified": datetime.fromtimestamp(told.st_mtime, UTC)}
 
     def _below(self, folder: Path) -> Iterator[str]:
         for parent, _, names in os.walk(folder):

@@ -146,6 +146,31 @@ class ParquetEncoder:
                 self._writer.write_batch(fit(batch, schema))
 
 
+class ParquetMerger:
+    """Row groups as large as the sink makes them, of files of one schema. See `Merger`."""
+
+    def __init__(self, codec: str) -> None:
+        self._encoder = ParquetEncoder(codec)
+        self._schema: Any = None
+
+    def add(self, data: bytes) -> bool:
+        """Append the rows of an object; False: it has another schema."""
+        import pyarrow.parquet as pq
+
+        file = pq.ParquetFile(_reader(data))
+        schema = file.schema_arrow
+        if self._schema is not None and not self._schema.equals(schema):
+            return False
+        self._schema = schema
+        for batch in file.iter_batches(ROW_GROUP_ROWS):
+            self._encoder.write(batch, schema)
+        return True
+
+    def end(self) -> pa.Buffer:
+        """The file."""
+        return self._encoder.end().data
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetBody:
     """An ended Parquet file."""
@@ -175,7 +200,7 @@ class ParquetBody:
             yield batch, table.schema
 
 
-def _reader(data: pa.Buffer) -> Any:
+def _reader(data: pa.Buffer | bytes) -> Any:
     import pyarrow as pa
 
     return pa.BufferReader(data)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from typing import Final
 
 from connect.api.bulk import BulkSinkContext
+from connect.api.compaction import CompactedFiles, Compaction, FileGroup
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
@@ -15,8 +17,9 @@ from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.findings import Finding
 from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
-from connectors.s3.build import ConfluentPlan, Plan
+from connectors.s3.build import ConfluentPlan, Plan, merger_plan_of
 from connectors.s3.bulk import S3BulkWriter
+from connectors.s3.compaction import ObjectCompaction
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.files import PartitionFiles
 from connectors.s3.policy import missing_rights
@@ -57,6 +60,19 @@ class S3SinkConnector:
     def bulk_writer(self, ctx: BulkSinkContext) -> S3BulkWriter:
         """A writer of a backfill's chunks."""
         return S3BulkWriter(self._config, ctx)
+
+    def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:
+        """Small objects below topics.dir that follow each other in a path."""
+        with self._compaction() as compaction:
+            yield from compaction.groups(wish)
+
+    def compact(self, group: FileGroup) -> CompactedFiles | None:
+        """Join them; a reader may see their rows twice until the former objects are deleted."""
+        with self._compaction() as compaction:
+            return compaction.compact(group)
+
+    def _compaction(self) -> AbstractContextManager[ObjectCompaction]:
+        return closing(ObjectCompaction(self._config, merger_plan_of(self._config)))
 
     def trial_target(self, name: str) -> TrialObjects:
         """A folder of its own below topics.dir."""

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from connect.api.deadline import Deadline
@@ -55,6 +56,15 @@ class Upload:
     tags: Mapping[str, str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An object as a listing tells of it."""
+
+    key: str
+    size_bytes: int
+    modified: datetime
+
+
 class Bucket:
     """One bucket. Owned by the task thread; its requests run side by side on a loop of its own.
 
@@ -84,6 +94,13 @@ class Bucket:
         """Begin to create an object. It goes on in the background, also while nobody waits for it."""
         return self._loop.create_task(self._bounded(self._creating_or_asking(upload), self._uploads))
 
+    def create(self, upload: Upload, deadline: Deadline) -> Mapping[str, str] | None:
+        """Create an object; the metadata of the one that is there already, if there is one.
+
+        RetriableError: it may be there or not.
+        """
+        return self._one(self._creating_or_asking(upload), deadline)
+
     def start_ask(self, key: str) -> Started:
         """Begin to ask for the metadata of an object; None: it is not there."""
         return self._loop.create_task(self._bounded(self._asking_if_there(key), self._questions))
@@ -108,14 +125,33 @@ class Bucket:
 
         return call
 
-    def keys(self, folder: str, deadline: Deadline) -> list[str]:
-        """All keys below a folder, as the bucket has them now; empty: all of it."""
+    def objects(self, folder: str, deadline: Deadline) -> list[Listed]:
+        """All objects below a folder, as the bucket has them now; empty: all of it."""
 
-        async def call() -> list[str]:
+        async def call() -> list[Listed]:
             pages = self._store.list(folder or None, chunk_size=PAGE)
-            return [found["path"] async for page in pages for found in page]
+            return [
+                Listed(found["path"], found["size"], found["last_modified"]) async for page in pages for found in page
+            ]
 
         return self._one(call, deadline)
+
+    def content(self, key: str, deadline: Deadline) -> bytes | None:
+        """What an object holds; None: it is not there."""
+
+        async def call() -> bytes | None:
+            try:
+                return bytes(await (await self._store.get_async(key)).bytes_async())
+            except FileNotFoundError:
+                return None
+
+        return self._one(call, deadline)
+
+    def delete(self, keys: Sequence[str], deadline: Deadline) -> None:
+        """Delete objects that may be there. ConnectError: one of them is still there."""
+        for kept in self.all([self._deleting(key) for key in keys], deadline):
+            if isinstance(kept, ConnectError):
+                raise kept
 
     def metadata(self, keys: Sequence[str], deadline: Deadline) -> list[Mapping[str, str] | ConnectError]:
         """The user metadata of each of these objects, or why it could not be asked for."""

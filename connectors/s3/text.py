@@ -192,6 +192,31 @@ class TextEncoder:
         return TextBody(pa.py_buffer(self._data), lengths, self._frame, self._compression)
 
 
+class TextMerger:
+    """See `Merger`; text has no schema."""
+
+    def __init__(self, frame: Frame, compression: Compression) -> None:
+        self._frame = frame
+        self._compression = compression
+        self._packer = compression.packer()
+        self._data = bytearray(self._packer.pack(frame.head))
+        self._is_empty = True
+
+    def add(self, data: bytes) -> bool:
+        """Append the values of an object."""
+        text = self._compression.unpacked(data)
+        values = text[len(self._frame.head) : len(text) - len(self._frame.tail)]
+        self._data += self._packer.pack(values if self._is_empty else self._frame.between + values)
+        self._is_empty = False
+        return True
+
+    def end(self) -> bytearray:
+        """The file."""
+        self._data += self._packer.pack(self._frame.tail)
+        self._data += self._packer.end()
+        return self._data
+
+
 @dataclass(frozen=True, slots=True)
 class TextBody:
     """An ended file. lengths: uncompressed bytes per row, with what stands between and behind values."""

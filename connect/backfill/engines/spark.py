@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from connect.api.errors import ConnectError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+T = TypeVar("T")
+R = TypeVar("R")
 _MAX_FAILURES: Final = "8"
 _SETTINGS: Final[Mapping[str, str]] = {
     # A second attempt beside a slow one would fence it: right, and wasteful.
@@ -70,7 +72,7 @@ class SparkEngine:
         """Run each lane as a task. ConnectError: Spark did not start, or a lane failed too often."""
         session = self.session()
         try:
-            return _collected(session, self._run, tasks)
+            return collected(session, self._run, tasks)
         finally:
             with suppress(*_jvm_away()):  # what it failed with is on its way
                 session.stop()
@@ -149,33 +151,34 @@ def spark_settings(spec: EngineSpec) -> dict[str, str]:
     return {**settings, **spec.conf}
 
 
-def _collected(session: SparkSession, run: RunLane, tasks: Sequence[LaneTask]) -> list[LaneReport]:
+def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
+    """What `run` gives for each task, in no order; it and they can be pickled. ConnectError: one failed too often."""
     from pyspark.errors import PySparkException
 
-    # One row per lane, one lane per task.
+    # One row per task of ours, one of ours per task of Spark.
     frame = session.range(0, len(tasks), 1, len(tasks))
     try:
-        rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "report binary").collect()
+        rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "answer binary").collect()
     except _jvm_away() as error:
         raise _jvm_ended(error) from error
     except PySparkException as error:
         raise ConnectError(
-            f"A lane failed {_MAX_FAILURES} times, or Spark ended: {_reason(str(error))}", fix=remedy(str(error))
+            f"A task failed {_MAX_FAILURES} times, or Spark ended: {_reason(str(error))}", fix=remedy(str(error))
         ) from error
-    return [pickle.loads(row.report) for row in rows]  # noqa: S301 - written by our own tasks
+    return [pickle.loads(row.answer) for row in rows]  # noqa: S301 - written by our own tasks
 
 
 def _runs(work: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a Spark task does with the numbers of its lanes."""
+    """What a Spark task does with the numbers of ours."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        run_lane_here, tasks = pickle.loads(work)  # noqa: S301 - written by our own driver
+        run_here, tasks = pickle.loads(work)  # noqa: S301 - written by our own driver
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                report = pickle.dumps(run_lane_here(tasks[number]))
-                yield pa.record_batch([pa.array([report], pa.binary())], names=["report"])
+                answer = pickle.dumps(run_here(tasks[number]))
+                yield pa.record_batch([pa.array([answer], pa.binary())], names=["answer"])
 
     return run
 

@@ -10,9 +10,10 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from connect.api.compaction import CompactedFiles, Compaction
+from connect.api.compaction import CompactedFiles, Compaction, FileGroup
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connectors.s3.grouping import is_small, small_groups
 from connectors.s3.iceberg.progress import Progress
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
 
@@ -20,66 +21,47 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import FileScanTask, Table
 
-_SMALL_SHARE: Final = 2
-"""A file is small below a half of the target: two of those make one that is not."""
 _COMMIT_LIMIT_S: Final = 60.0
 _WAIT_S: Final = 0.2
 
 
-def compacted(table: Table, wish: Compaction) -> Iterator[CompactedFiles]:
-    """Rewrite the small files of a table, group by group."""
-    for group in _groups(table, wish.target_bytes):
-        after = 1 if wish.is_trial else _rewritten(table, group)
-        if after:
-            yield CompactedFiles(
-                ".".join(table.name()), len(group), after, sum(task.file.record_count for task in group),
-                sum(task.file.file_size_in_bytes for task in group),
-            )  # fmt: skip
-
-
-def _groups(table: Table, target_bytes: int) -> Iterator[Sequence[FileScanTask]]:
-    """Small files of one partition each, that together are no larger than the target; at least two."""
-    by_partition: dict[str, list[FileScanTask]] = {}
+def groups(table: Table, wish: Compaction) -> Iterator[FileGroup]:
+    """Small files of one partition each."""
+    by_partition: dict[str, list[DataFile]] = {}
     for task in table.scan().plan_files():
-        file = task.file
         # Rows that a delete file marks are left to engines that write such files.
-        is_plain = not task.delete_files and file.spec_id == table.spec().spec_id
-        if is_plain and file.file_size_in_bytes < target_bytes // _SMALL_SHARE:
-            by_partition.setdefault(repr(file.partition), []).append(task)
-    for tasks in by_partition.values():
-        group: list[FileScanTask] = []
-        size_bytes = 0
-        for task in tasks:
-            if group and size_bytes + task.file.file_size_in_bytes > target_bytes:
-                if len(group) > 1:
-                    yield group
-                group, size_bytes = [], 0
-            group.append(task)
-            size_bytes += task.file.file_size_in_bytes
-        if len(group) > 1:
-            yield group
+        if not task.delete_files and task.file.spec_id == table.spec().spec_id:
+            by_partition.setdefault(repr(task.file.partition), []).append(task.file)
+    for files in by_partition.values():
+        small = [file for file in files if is_small(file.file_size_in_bytes, wish.target_bytes)]
+        for group in small_groups(small, lambda file: file.file_size_in_bytes, wish.target_bytes):
+            size_bytes = sum(file.file_size_in_bytes for file in group)
+            yield FileGroup(".".join(table.name()), [file.file_path for file in group], size_bytes)
 
 
-def _rewritten(table: Table, group: Sequence[FileScanTask]) -> int:
-    """How many files came in their place; 0: another one has rewritten or deleted some of them meanwhile."""
+def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
+    """Commit large files in the place of these; None: another one has rewritten or deleted some of them meanwhile."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
 
     deadline, files, schema_id = Deadline.after(_COMMIT_LIMIT_S), list["DataFile"](), None
     while True:
         table.refresh()
-        if not _are_there(table, group):
-            return 0
+        old = _found(table, group)
+        if old is None:
+            return None
         if table.schema().schema_id != schema_id:
-            rows = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(group)
+            rows = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(old)
             files, schema_id = write_rows(table, rows), table.schema().schema_id
         progress = Progress.of(table.current_snapshot(), table.snapshot_by_id)
-        if is_committed(table, progress, files, [task.file for task in group]):
-            return len(files)
+        if is_committed(table, progress, files, [task.file for task in old]):
+            count = sum(task.file.record_count for task in old)
+            return CompactedFiles(group.where, len(old), len(files), count, group.size_bytes)
         if not deadline.wait(random.uniform(0, _WAIT_S)):
-            raise RetriableError(f"Other writers of table {'.'.join(table.name())} came first until the time was over.")
+            raise RetriableError(f"Other writers of table {group.where} came first until the time was over.")
 
 
-def _are_there(table: Table, group: Sequence[FileScanTask]) -> bool:
-    there = {task.file.file_path for task in table.scan().plan_files() if not task.delete_files}
-    return all(task.file.file_path in there for task in group)
+def _found(table: Table, group: FileGroup) -> Sequence[FileScanTask] | None:
+    """The files of the group as the table has them now; None: it has not all of them."""
+    there = {task.file.file_path: task for task in table.scan().plan_files() if not task.delete_files}
+    return [there[path] for path in group.files] if there.keys() >= set(group.files) else None

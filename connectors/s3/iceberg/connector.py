@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from connect.api.compaction import CompactedFiles, Compaction
+from connect.api.compaction import CompactedFiles, Compaction, FileGroup
 from connect.api.deadline import Deadline
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.iceberg.catalog import catalog_errors, load, require_reachable
-from connectors.s3.iceberg.compaction import compacted
+from connectors.s3.iceberg.compaction import groups, rewritten
 from connectors.s3.iceberg.sink import IcebergSinkTask
 from connectors.s3.store import Bucket
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
 
 
 class IcebergSinkConnector:
@@ -25,12 +27,8 @@ class IcebergSinkConnector:
 
     def check(self, deadline: Deadline) -> None:
         """Open the catalogue, and list the bucket. ConfigError names what to change."""
-        catalog = load(self._config)
-        try:
-            with catalog_errors(self._config):
-                catalog.list_namespaces()
-        finally:
-            catalog.close()
+        with self._catalog() as catalog:
+            catalog.list_namespaces()
         # Tables need no conditional writes, so nothing is tried out.
         bucket = Bucket(self._config.model_copy(update={"conditional_writes": False}))
         try:
@@ -38,17 +36,30 @@ class IcebergSinkConnector:
         finally:
             bucket.close()
 
-    def compact(self, wish: Compaction) -> Iterator[CompactedFiles]:
-        """Rewrite small files of the tables that the configuration names."""
+    def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:
+        """Small files of the tables that the configuration names."""
+        with self._catalog() as catalog:
+            for name in self._tables_of(catalog):
+                yield from groups(self._table(catalog, name), wish)
+
+    def compact(self, group: FileGroup) -> CompactedFiles | None:
+        """Commit large files in the place of the group's; None: some of these are no more in the table."""
+        with self._catalog() as catalog:
+            return rewritten(self._table(catalog, tuple(group.where.split("."))), group)
+
+    @contextmanager
+    def _catalog(self) -> Iterator[Catalog]:
         catalog = load(self._config)
         try:
             with catalog_errors(self._config):
-                for name in self._tables_of(catalog):
-                    table = catalog.load_table(name)
-                    require_reachable(self._config, ".".join(name), table)
-                    yield from compacted(table, wish)
+                yield catalog
         finally:
             catalog.close()
+
+    def _table(self, catalog: Catalog, name: tuple[str, ...]) -> Table:
+        table = catalog.load_table(name)
+        require_reachable(self._config, ".".join(name), table)
+        return table
 
     def _tables_of(self, catalog: Catalog) -> Iterator[tuple[str, ...]]:
         """Those whose name iceberg.table gives for some topic; of other topics than this connector's, too."""

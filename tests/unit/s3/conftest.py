@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,20 @@ def store() -> Iterator[Store]:
         yield server
         server.ended.set()
         server.released.set()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder for LocalStorage."""
+    folder = tmp_path / "objects"
+    folder.mkdir()
+    try:
+        os.setxattr(folder, "user.kconnect.probe", b"1")
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        pytest.skip("THE FILE SYSTEM OF THE TEMPORARY FOLDER KEEPS NO EXTENDED ATTRIBUTES: LocalStorage is not tested")
+    return folder
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 
 import pytest
 from click.testing import CliRunner
+from command_files import sink_file, worker_file
 from iceberg_lake import DiedError, Lake, Run, rows, soon, values
 
 from connect.api.compaction import CompactedFiles, Compaction
@@ -22,7 +22,8 @@ WISH = Compaction(target_bytes=2**20)
 
 
 def compact(lake: Lake, wish: Compaction = WISH) -> list[CompactedFiles]:
-    return list(IcebergSinkConnector(lake.config()).compact(wish))
+    connector = IcebergSinkConnector(lake.config())
+    return [done for group in connector.compaction_groups(wish) if (done := connector.compact(group)) is not None]
 
 
 def files(lake: Lake) -> int:
@@ -42,10 +43,8 @@ def test_small_files_become_one_per_partition_in_one_snapshot_each(lake):
     lake.settings = {"iceberg_partition_by": "p"}
     before = small_files(lake, 8)
     offsets = lake.catalog().load_table("lake.orders").current_snapshot().summary[OFFSETS]
-    wanted = compact(lake, Compaction(2**20, is_trial=True))
-    assert [(one.files_before, one.files_after, one.rows) for one in wanted] == [
-        (4, 1, 40), (4, 1, 40),
-    ]  # fmt: skip
+    wanted = IcebergSinkConnector(lake.config()).compaction_groups(WISH)
+    assert [(group.where, len(group.files)) for group in wanted] == [("lake.orders", 4), ("lake.orders", 4)]
     assert files(lake) == 8
     assert [(one.where, one.files_before, one.files_after, one.rows) for one in compact(lake)] == [
         ("lake.orders", 4, 1, 40), ("lake.orders", 4, 1, 40),
@@ -120,26 +119,22 @@ def test_tasks_that_die_and_compactions_that_die_leave_each_row_once(lake, commi
 
 def test_the_command_compacts_what_a_configuration_names(lake, tmp_path):
     before = small_files(lake, 5)
-    file, worker = tmp_path / "sink.json", tmp_path / "worker.properties"
-    given = {
-        **lake.config().originals,
-        "connector.class": "io.confluent.connect.s3.S3SinkConnector",
-        "topics": "orders",
-    }
-    file.write_text(json.dumps({"name": "lake-sink", "config": given}))
-    topics = "".join(f"{kind}.storage.topic=none-{kind}\n" for kind in ("config", "offset", "status"))
-    converters = "".join(f"{kind}.converter=org.apache.kafka.connect.json.JsonConverter\n" for kind in ("key", "value"))
-    own = f"bootstrap.servers=127.0.0.1:9\ngroup.id=none\ns3.local.folders={tmp_path}\n"
-    worker.write_text(own + topics + converters)
-    refused = CliRunner().invoke(main, ["compact", str(file)])
+    file, worker = sink_file(tmp_path, lake.config().originals), worker_file(tmp_path)
+    refused = CliRunner().invoke(main, ["compact", file])
     assert (refused.exit_code, "s3.local.folders" in refused.output) == (1, True)
-    done = CliRunner().invoke(main, ["compact", str(file), "--worker", str(worker)])
+    done = CliRunner().invoke(main, ["compact", file, "--worker", worker])
     assert done.exit_code == 0, done.output
     assert "lake.orders: 5 files of" in done.output
     assert lake.numbers() == before
-    file.write_text(json.dumps({"name": "files", "config": {**given, "table.format": "none"}}))
-    plain = CliRunner().invoke(main, ["compact", str(file), "--worker", str(worker)])
-    assert (plain.exit_code, "cannot be compacted" in plain.output) == (1, True)
+
+
+def test_of_two_compactions_of_the_same_files_one_finds_them_gone(lake):
+    before = small_files(lake, 4)
+    one, other = IcebergSinkConnector(lake.config()), IcebergSinkConnector(lake.config())
+    (group,) = one.compaction_groups(WISH)
+    assert one.compact(group) is not None
+    assert other.compact(group) is None
+    assert lake.numbers() == before
 
 
 def test_tables_of_other_names_are_left_alone(lake):

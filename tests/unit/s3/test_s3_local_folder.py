@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 import random
 import signal
 import subprocess
@@ -39,42 +37,29 @@ def config(folder: Path, **others: str) -> S3SinkConfig:
     })  # fmt: skip
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Path:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    try:
-        os.setxattr(folder, "user.kconnect.probe", b"1")
-    except OSError as error:
-        if error.errno != errno.ENOTSUP:
-            raise
-        pytest.skip("THE FILE SYSTEM OF THE TEMPORARY FOLDER KEEPS NO EXTENDED ATTRIBUTES: LocalStorage is not tested")
-    return folder
-
-
-def numbers(lake: Path) -> list[int]:
+def numbers(root: Path) -> list[int]:
     return sorted(
-        n for file in lake.rglob("*.parquet") for n in pq.read_table(file, partitioning=None)["n"].to_pylist()
+        n for file in root.rglob("*.parquet") for n in pq.read_table(file, partitioning=None)["n"].to_pylist()
     )
 
 
-def test_objects_are_files_and_the_check_leaves_none(lake: Path):
-    S3SinkConnector(config(lake)).check(Deadline.after(60))
-    assert list(lake.rglob("*")) == [] or not [p for p in lake.rglob("*") if p.is_file()]
-    task = S3SinkTask(ConfluentPlan(config(lake)))
+def test_objects_are_files_and_the_check_leaves_none(root: Path):
+    S3SinkConnector(config(root)).check(Deadline.after(60))
+    assert list(root.rglob("*")) == [] or not [p for p in root.rglob("*") if p.is_file()]
+    task = S3SinkTask(ConfluentPlan(config(root)))
     task.open(FakeSinkContext())
     task.put(batch([{"n": n, "p": "a"} for n in range(7)], ROW), Deadline.after(60))
     assert task.flush(Deadline.after(60)) == {TP: 6}
     task.close()
-    files = [file.relative_to(lake).as_posix() for file in lake.rglob("*") if file.is_file()]
+    files = [file.relative_to(root).as_posix() for file in root.rglob("*") if file.is_file()]
     assert sorted(files) == [f"topics/t/partition=0/t+0+000000000{n}.snappy.parquet" for n in (0, 3)]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(lake: Path, seed: int):
+def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(root: Path, seed: int):
     chance, clock, committed = random.Random(seed), [0], 0
     given = config(
-        lake, flush_size="37", rotate_schedule_interval_ms="1000", partitioner_class=FIELD_PARTITIONER,
+        root, flush_size="37", rotate_schedule_interval_ms="1000", partitioner_class=FIELD_PARTITIONER,
         partition_field_name="p", store_kafka_keys="true", keys_format_class=JSON_FORMAT,
     )  # fmt: skip
     while committed < 300:
@@ -90,11 +75,11 @@ def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(lake
         flushed = task.flush(Deadline.after(60)).get(TP, committed)
         committed = chance.choice([committed, flushed])
         task.close()
-    assert numbers(lake) == list(range(300))
+    assert numbers(root) == list(range(300))
 
 
-def test_of_ten_that_create_an_object_one_wins(lake: Path):
-    folder = LocalFolder(lake)
+def test_of_ten_that_create_an_object_one_wins(root: Path):
+    folder = LocalFolder(root)
 
     def create(number: int) -> bool:
         from obstore.exceptions import AlreadyExistsError
@@ -113,11 +98,11 @@ def test_of_ten_that_create_an_object_one_wins(lake: Path):
     assert won.count(True) == 1
     found = asyncio.run(folder.get_async("a/b", options={"head": True}))
     assert found.attributes == {"who": str(won.index(True))}
-    assert (lake / "a" / "b").read_bytes() == b"%d" % won.index(True)
-    assert [file.name for file in (lake / "a").iterdir()] == ["b"]
+    assert (root / "a" / "b").read_bytes() == b"%d" % won.index(True)
+    assert [file.name for file in (root / "a").iterdir()] == ["b"]
 
 
-def test_a_process_that_is_killed_while_it_writes_leaves_whole_objects_alone(lake: Path):
+def test_a_process_that_is_killed_while_it_writes_leaves_whole_objects_alone(root: Path):
     code = (
         "import asyncio, sys; from pathlib import Path; from connectors.s3.local_folder import LocalFolder\n"
         "f = LocalFolder(Path(sys.argv[1])); print('go', flush=True)\n"
@@ -128,12 +113,12 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_objects_alone(lak
         "        print(n, flush=True)\n"
         "asyncio.run(main())\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code, str(lake)], stdout=subprocess.PIPE, text=True) as writer:
+    with subprocess.Popen([sys.executable, "-c", code, str(root)], stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         while writer.stdout.readline().strip() != "25":
             pass
         writer.send_signal(signal.SIGKILL)
-    folder = LocalFolder(lake)
+    folder = LocalFolder(root)
 
     async def keys() -> list[str]:
         return [one["path"] async for page in folder.list("a", chunk_size=10) for one in page]
@@ -141,13 +126,13 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_objects_alone(lak
     listed = asyncio.run(keys())
     assert listed[:26] == [f"a/{n:06d}" for n in range(26)]
     for key in listed:
-        assert (lake / key).stat().st_size == 20000
+        assert (root / key).stat().st_size == 20000
         assert asyncio.run(folder.get_async(key, options={"head": True})).attributes == {"n": str(int(key[2:]))}
 
 
 def test_the_worker_says_where_connectors_may_write(tmp_path: Path):
     given = {
-        "storage.class": LOCAL_STORAGE, "s3.bucket.name": str(tmp_path / "lake"), "format.class": JSON_FORMAT,
+        "storage.class": LOCAL_STORAGE, "s3.bucket.name": str(tmp_path / "root"), "format.class": JSON_FORMAT,
         "flush.size": "1", "s3.local.folders": "/",
     }  # fmt: skip
     mine = S3SinkConfig.with_leave(given, {})
@@ -162,8 +147,8 @@ def test_the_worker_says_where_connectors_may_write(tmp_path: Path):
 
 
 @pytest.mark.parametrize("key", ["../out", "a/../../out", "a//b", "/etc/x", "a\0b"])
-def test_no_key_leads_out_of_the_folder(lake: Path, key: str):
-    put = LocalFolder(lake).put_async(key, b"", attributes={}, tags=None, mode="create", use_multipart=False)
+def test_no_key_leads_out_of_the_folder(root: Path, key: str):
+    put = LocalFolder(root).put_async(key, b"", attributes={}, tags=None, mode="create", use_multipart=False)
     with pytest.raises(ConnectError, match="is no path below"):
         asyncio.run(put)
 

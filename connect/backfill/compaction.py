@@ -1,0 +1,46 @@
+"""Groups of small files joined as tasks of Spark: each process builds the sink connector from its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from connect.api.compaction import CompactableSink, CompactedFiles, FileGroup
+from connect.api.errors import ConnectError
+from connect.backfill.engines.spark import SparkEngine, collected
+from connect.backfill.spec import Engine
+from connect.plugins import Catalog
+from connect.runtime.build import build_connector
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTask:
+    """A group, and the connector and worker settings that say where it is."""
+
+    config: Mapping[str, str]
+    worker: Mapping[str, str]
+    group: FileGroup
+
+
+def compactable(catalog: Catalog, name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> CompactableSink:
+    """The connector of a configuration. ConnectError: its target has no files that could be joined."""
+    connector = build_connector(catalog, config, worker)
+    if not isinstance(connector, CompactableSink):
+        raise ConnectError(f"{name}: its files cannot be compacted; objects and Iceberg tables of the S3 sink can.")
+    return connector
+
+
+def compact_group(task: GroupTask) -> CompactedFiles | None:
+    """Join the files of a group in this process."""
+    return compactable(Catalog.installed(), task.group.where, task.config, task.worker).compact(task.group)
+
+
+def compact_on_spark(engine: Engine, name: str, tasks: Sequence[GroupTask]) -> Iterator[CompactedFiles]:
+    """Join each group in a task of Spark. ConnectError: Spark did not start, or a group failed too often."""
+    if not tasks:
+        return
+    session = SparkEngine(engine, name).session()
+    try:
+        yield from (done for done in collected(session, compact_group, tasks) if done is not None)
+    finally:
+        session.stop()
