@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -191,13 +191,13 @@ class PartitionFiles:
         for file in ended:
             self._ended.setdefault(file.place, deque()).append(self._encoded(file))
 
-    def to_create(self) -> Iterator[EndedFile]:
-        """The files whose objects may be created now, without rows that are in objects.
+    def to_create(self, busy: Container[Place] = ()) -> Iterator[EndedFile]:
+        """The files whose objects may be created now, without rows that are in objects; none of a busy place.
 
         A place has at most one, because where the next one starts depends on what becomes of it.
         """
         for place in list(self._ended):
-            head = self._head(place)
+            head = None if place in busy else self._head(place)
             if head is not None and not head.lacks_rows:
                 yield head
 

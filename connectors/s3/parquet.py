@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ROW_GROUP_BYTES: Final = 32 * 2**20
 """Arrow bytes of a row group: the most that an open file holds beside what is encoded."""
 ROW_GROUP_ROWS: Final = 2**20
+_FEW_ROWS: Final = 4096
+"""Of so few rows the numbers are written without dictionaries: most differ, and a dictionary costs time and bytes."""
 _EXTENSIONS: Final = {
     "none": ".parquet",
     "gzip": ".gz.parquet",
@@ -73,7 +75,8 @@ class ParquetEncoder:
         self._written_schema: Any = None
         self._large_ints: frozenset[str] = frozenset()
         self._waiting: list[Any] = []
-        self._waiting_bytes = 0
+        self._counted = 0
+        self._counted_bytes = 0
         self._waiting_rows = 0
         self._sink: Any = None
         self._writer: Any = None
@@ -81,18 +84,17 @@ class ParquetEncoder:
     @property
     def size_bytes(self) -> int:
         """Encoded bytes and Arrow bytes of the row group being filled."""
-        return self._waiting_bytes + (self._sink.tell() if self._sink is not None else 0)
+        return self._waiting_bytes() + (self._sink.tell() if self._sink is not None else 0)
 
     def write(self, rows: pa.RecordBatch, schema: pa.Schema | None) -> None:
-        """Append rows; whole row groups are encoded at once."""
-        self._schema = schema
-        self._waiting.append(rows)
-        self._waiting_bytes += rows.nbytes
-        self._waiting_rows += rows.num_rows
-        if self._waiting_bytes >= ROW_GROUP_BYTES or self._waiting_rows >= ROW_GROUP_ROWS:
+        """Append rows; a row group that is large enough is encoded before."""
+        if self._waiting_rows >= ROW_GROUP_ROWS or self._waiting_bytes() >= ROW_GROUP_BYTES:
             # Rows that are written are not looked at again, so what forbids to widen them is noted.
             self._large_ints |= frozenset().union(*map(large_ints, self._waiting))
             self._write_row_group()
+        self._schema = schema
+        self._waiting.append(rows)
+        self._waiting_rows += rows.num_rows
 
     def can_become(self, schema: pa.Schema) -> bool:
         """Whole numbers become doubles only where each one stays the same; everything else that widens does."""
@@ -105,6 +107,12 @@ class ParquetEncoder:
         """Write the footer."""
         self._write_row_group()
         return ParquetBody(self._finish(), self._codec)
+
+    def _waiting_bytes(self) -> int:
+        """Arrow counts bytes slowly: so once, and not for a file that has its rows at once and ends."""
+        self._counted_bytes += sum(batch.nbytes for batch in self._waiting[self._counted :])
+        self._counted = len(self._waiting)
+        return self._counted_bytes
 
     def _write_row_group(self) -> None:
         import pyarrow as pa
@@ -119,14 +127,18 @@ class ParquetEncoder:
         if self._waiting:
             table = pa.Table.from_batches([fit(batch, schema) for batch in self._waiting], schema)
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-        self._waiting, self._waiting_bytes, self._waiting_rows = [], 0, 0
+        self._waiting, self._waiting_rows = [], 0
+        self._counted, self._counted_bytes = 0, 0
 
     def _open(self, schema: pa.Schema) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         self._sink = pa.BufferOutputStream()
-        self._writer = pq.ParquetWriter(self._sink, schema, compression=self._codec.upper())
+        dictionaries = True if self._waiting_rows > _FEW_ROWS else _with_dictionaries(schema)
+        self._writer = pq.ParquetWriter(
+            self._sink, schema, compression=self._codec.upper(), use_dictionary=dictionaries
+        )
         self._written_schema = schema
 
     def _finish(self) -> pa.Buffer:
@@ -198,6 +210,15 @@ class ParquetBody:
         table = pq.read_table(_reader(self.data))
         for batch in table.to_batches():
             yield batch, table.schema
+
+
+def _with_dictionaries(schema: pa.Schema) -> list[str] | bool:
+    """The columns of texts; True, all: the columns of nested values have no names of their own."""
+    import pyarrow.types as t
+
+    if any(t.is_nested(field.type) for field in schema):
+        return True
+    return [field.name for field in schema if not t.is_primitive(field.type)]
 
 
 def _reader(data: pa.Buffer | bytes) -> Any:

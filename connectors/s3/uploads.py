@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -89,11 +89,12 @@ class Uploads:
         self._bucket.give_up([self._under_way.pop(at).started for at in gone])
 
     def _begin(self, files: Mapping[TopicPartition, PartitionFiles], failed: Collection[_At]) -> None:
-        for at, file in _to_create(files):
-            if len(self._under_way) == _UNDER_WAY_MAX:
-                break
-            if at not in self._under_way and at not in failed:
-                self._under_way[at] = self._begun(file)
+        for partition, own in files.items():
+            busy = {place for of, place in (*self._under_way, *failed) if of == partition}
+            for file in own.to_create(busy):
+                if len(self._under_way) == _UNDER_WAY_MAX:
+                    return
+                self._under_way[partition, file.place] = self._begun(file)
 
     def _begun(self, file: EndedFile) -> _Upload:
         return self._creating(file, self._format.objects(file.body), 0)
@@ -168,11 +169,3 @@ class Uploads:
             "written anew, move the object away or choose another topics.dir.",
             rows, *upload.file.partition, self._bucket.name, upload.key,
         )  # fmt: skip
-
-
-def _to_create(
-    files: Mapping[TopicPartition, PartitionFiles],
-) -> Iterator[tuple[tuple[TopicPartition, Place], EndedFile]]:
-    for partition, own in files.items():
-        for file in own.to_create():
-            yield (partition, file.place), file
