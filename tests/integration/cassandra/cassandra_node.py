@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,11 @@ from cassandra.query import dict_factory
 from e2e_worker import wait_for
 
 from connect.services.cassandra import CassandraEndpoint, CassandraService
+
+PATIENT = {f"{kind}_timeout": "60s" for kind in (
+    "request", "read_request", "range_request", "write_request", "truncate_request", "cas_contention",
+)}  # fmt: skip
+"""Settings of a node that is slow, as others use the same cores, and gives no statement up for that."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,11 @@ class Node:
 
     @property
     def contact(self) -> dict[str, str]:
-        """The settings by which connectors reach it."""
-        return {"contact.points": self.endpoint.host, "port": str(self.endpoint.port), "consistency.level": "ONE"}
+        """The settings by which connectors reach it, however slow the machine is."""
+        return {
+            "contact.points": self.endpoint.host, "port": str(self.endpoint.port), "consistency.level": "ONE",
+            "connect.timeout.ms": "60000",
+        }  # fmt: skip
 
     def run(self, *statements: str) -> None:
         for statement in statements:
@@ -46,7 +55,7 @@ class Node:
     def start_again(self) -> None:
         """Start it where it was killed, and wait until `session` reaches it: the tests behind this one use it too."""
         self.service.start()
-        wait_for(self._is_reached, 60, "an answer of the node that was started again")
+        wait_for(self._is_reached, 120, "an answer of the node that was started again")
 
     def _is_reached(self) -> bool:
         try:
@@ -68,7 +77,9 @@ def connected(service: CassandraService) -> Iterator[Node]:
     endpoint = service.endpoint
     profile = ExecutionProfile(row_factory=dict_factory, request_timeout=60)
     cluster = Cluster(
-        [endpoint.host], port=endpoint.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=30,
+        [endpoint.host], port=endpoint.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        # A node that shares its cores with others may be slow: its connection is not given up for that.
+        connect_timeout=60, control_connection_timeout=60, idle_heartbeat_interval=0, max_schema_agreement_wait=60,
         # A node that a test killed is looked for without ever longer pauses.
         reconnection_policy=ConstantReconnectionPolicy(0.5, max_attempts=None),
     )  # fmt: skip
@@ -76,3 +87,45 @@ def connected(service: CassandraService) -> Iterator[Node]:
         yield Node(service, cluster.connect())
     finally:
         cluster.shutdown()
+
+
+class Changes:
+    """Runs statements one after the other in a thread of its own, until it is ended."""
+
+    def __init__(self, node: Node, statements: Iterable[str]) -> None:
+        self._node = node
+        self._statements = statements
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._done = 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def go_on(self, count: int) -> None:
+        """Wait for so many more statements."""
+        enough = self._done + count
+        wait_for(lambda: self._done >= enough, 60, f"{count} more statements")
+
+    def end(self) -> None:
+        """May be called twice."""
+        self._ending.set()
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        for statement in self._statements:
+            if self._ending.wait(0.004):
+                return
+            self._node.run(statement)
+            self._done += 1
+
+
+@contextmanager
+def three_nodes(**settings: object) -> Iterator[list[CassandraService]]:
+    """Nodes of one cluster, on 127.0.0.1, 2 and 3; each is in the ring as soon as it has started."""
+    joining = {"auto_bootstrap": False, **settings}
+    with ExitStack() as stack:
+        first = stack.enter_context(CassandraService(settings=joining, heap_mib=300))
+        seed = first.endpoint.seed
+        others = [CassandraService(settings=joining, address=f"127.0.0.{i}", seed=seed, heap_mib=300) for i in (2, 3)]
+        yield [first, *(stack.enter_context(other) for other in others)]

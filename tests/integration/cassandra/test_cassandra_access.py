@@ -12,14 +12,21 @@ import trustme
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
+from cassandra_node import PATIENT
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from e2e_worker import wait_for
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
+from connect.api.records import Batch, Column
 from connect.services.cassandra import CassandraEndpoint, CassandraService
 from connect.testing.fakes import FakeSourceContext
 from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.errors import MissingRightError
+from connectors.cassandra.log.agent import CassandraCdcTask
+from connectors.cassandra.log.agent_config import CassandraAgentConfig
+from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.sink.writer import TableWriter, Writetimes
 from connectors.cassandra.source import CassandraSourceConnector
 
 PEM = "org.apache.cassandra.security.PEMBasedSslContextFactory"
@@ -48,7 +55,7 @@ def guarded(authority: Path) -> Iterator[CassandraEndpoint]:
     }  # fmt: skip
     settings = {
         "authenticator": "PasswordAuthenticator", "authorizer": "CassandraAuthorizer",
-        "client_encryption_options": encryption, "permissions_validity": "0ms",
+        "client_encryption_options": encryption, "permissions_validity": "0ms", **PATIENT,
         "tombstone_warn_threshold": 100, "tombstone_failure_threshold": 500,
     }  # fmt: skip
     with CassandraService(settings=settings) as service:
@@ -66,7 +73,8 @@ def tables(guarded: CassandraEndpoint, authority: Path) -> Iterator[Session]:
         context = ssl.create_default_context(cafile=str(authority / "ca.pem"))
         cluster.append(
             Cluster(
-                [guarded.host], port=guarded.port, ssl_context=context, protocol_version=5, connect_timeout=30,
+                [guarded.host], port=guarded.port, ssl_context=context, protocol_version=5, connect_timeout=60,
+                control_connection_timeout=60, idle_heartbeat_interval=0,
                 auth_provider=PlainTextAuthProvider("cassandra", "cassandra"),
             )
         )  # fmt: skip
@@ -76,7 +84,7 @@ def tables(guarded: CassandraEndpoint, authority: Path) -> Iterator[Session]:
             cluster.pop().shutdown()
             return None
 
-    session = wait_for(connected, 60, "the first user")
+    session = wait_for(connected, 120, "the first user")
     for statement in (
         "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         "CREATE TABLE shop.open (k int PRIMARY KEY)",
@@ -97,7 +105,7 @@ def settings(guarded: CassandraEndpoint, authority: Path, tables: Session) -> di
     return {
         "contact.points": guarded.host, "port": str(guarded.port), "keyspace": "shop", "consistency.level": "ONE",
         "username": "reader", "password": "right", "ssl.enabled": "true", "ssl.ca.file": str(authority / "ca.pem"),
-        "table.splits": "2",
+        "table.splits": "2", "connect.timeout.ms": "60000",
     }  # fmt: skip
 
 
@@ -131,6 +139,26 @@ def test_a_wrong_password_names_its_key_and_is_not_shown(settings: dict[str, str
         connector({**settings, "password": "wrong-canary"}).check(Deadline.after(20))
     assert raised.value.key == "username"
     assert "canary" not in str(raised.value)
+
+
+def test_an_agent_with_a_wrong_password_names_its_key(guarded: CassandraEndpoint, settings: dict[str, str]) -> None:
+    given = {key: settings[key] for key in settings if key not in {"keyspace", "table.splits"}}
+    config = {**given, "password": "wrong-canary", "cdc.raw.folder": str(guarded.cdc_raw_folder)}
+    task = CassandraCdcTask(CassandraAgentConfig.parse(config))
+    with pytest.raises(ConfigError, match="does not take this user and password") as raised:
+        task.open(FakeSourceContext())
+    task.close()
+    assert raised.value.key == "username"
+    assert "canary" not in str(raised.value)
+
+
+def test_a_user_who_may_not_write_is_told_the_grant(settings: dict[str, str]) -> None:
+    writer = TableWriter(CassandraSinkConfig.parse({**settings, "topics": "open", "topic.tables": "open:open"}))
+    batch = Batch("open", Column.from_rows([{"k": 2}], None))
+    with pytest.raises(MissingRightError, match="has no MODIFY permission") as raised:
+        writer.write(batch, Writetimes(), Deadline.after(60))
+    writer.close()
+    assert raised.value.grant == 'GRANT MODIFY ON TABLE "shop"."open" TO "reader";'
 
 
 def test_a_certificate_that_is_not_trusted_is_refused(settings: dict[str, str]) -> None:

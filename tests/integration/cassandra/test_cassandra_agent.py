@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_agent import AgentProcess
 from cassandra_node import Node
 from cassandra_state import TableState
@@ -136,8 +137,7 @@ def test_segments_go_once_their_changes_are_in_kafka(
     insert_one = node.session.prepare("INSERT INTO orders (k, v) VALUES (?, ?)")
 
     def write(first: int, last: int) -> None:
-        for k in range(first, last):
-            node.session.execute(insert_one, (k, f"{k}" * 600))
+        execute_concurrent_with_args(node.session, insert_one, [(k, f"{k}" * 600) for k in range(first, last)])
 
     def completed() -> list[str]:
         return sorted(path.name for path in folder.glob("*_cdc.idx") if "COMPLETED" in path.read_text())
@@ -145,7 +145,7 @@ def test_segments_go_once_their_changes_are_in_kafka(
     agent = AgentProcess(tmp_path, kafka, node, unique, tables=f"{unique}.orders")
     topic = f"{unique}.{unique}.orders"
     write(0, 1500)
-    wait_for(completed, 30, "a completed segment")
+    wait_for(completed, 60, "a completed segment")
     agent.start()
     try:
         wait_for(lambda: not completed(), 60, f"the segments' end: {agent.log_tail()}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cassandra import DriverException, OperationTimedOut, RequestExecutionException
 from cassandra.cluster import NoHostAvailable
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_agent import AgentProcess
 from cassandra_node import Node
 from cassandra_state import TableState
@@ -172,9 +173,8 @@ def test_a_damaged_segment_is_kept_and_what_follows_is_read(
         return sorted(path for path in folder.glob("*_cdc.idx") if "COMPLETED" in path.read_text())
 
     before = completed()
-    for k in range(3000):
-        node.session.execute(insert, (k, f"{k}" * 600))
-    wait_for(lambda: len(completed()) > len(before) + 1, 30, "completed segments")
+    execute_concurrent_with_args(node.session, insert, [(k, f"{k}" * 600) for k in range(3000)])
+    wait_for(lambda: len(completed()) > len(before) + 1, 60, "completed segments")
     damaged = completed()[-2].with_name(completed()[-2].name.replace("_cdc.idx", ".log"))
     data = bytearray(damaged.read_bytes())
     data[len(data) // 2] ^= 1

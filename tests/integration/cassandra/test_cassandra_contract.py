@@ -36,8 +36,8 @@ class NewRows:
     def config(self) -> Mapping[str, str]:
         return {
             **self._node.contact, "port": str(self._relay.port), "keyspace": KEYSPACE, "tables": TABLE,
-            "mode": "timestamp", "incremental.columns": "at", "settle.time.ms": "50", "poll.interval.ms": "50",
-            "fetch.size": "3", "table.splits": "4", "read.timeout.ms": "3000",
+            "mode": "timestamp", "incremental.columns": "at", "settle.time.ms": "300", "poll.interval.ms": "50",
+            "fetch.size": "3", "table.splits": "4", "read.timeout.ms": "3000", "connect.timeout.ms": "10000",
         }  # fmt: skip
 
     def reset(self) -> None:

@@ -16,7 +16,7 @@ import pytest
 from cassandra import ConsistencyLevel
 from cassandra.query import SimpleStatement
 from cassandra_agent import AgentProcess
-from cassandra_node import Node, connected
+from cassandra_node import Node, connected, three_nodes
 from cassandra_state import TableState
 from e2e_worker import WorkerProcess, wait_for
 from topic_reading import JsonRecord, json_records
@@ -25,8 +25,6 @@ from connect.services import KafkaEndpoint
 from connect.services.cassandra import CassandraService
 
 pytestmark = pytest.mark.chaos
-# Hints end within the test, so that repair has something to do.
-JOIN = {"auto_bootstrap": False, "hinted_handoff_enabled": True, "max_hint_window": "20s"}
 KINDS = {"s": "cell", "v": "cell", "w": "cell", "tags": "set"}
 WITHOUT = {f"{side}.converter.schemas.enable": "false" for side in ("key", "value")}
 
@@ -34,11 +32,9 @@ WITHOUT = {f"{side}.converter.schemas.enable": "false" for side in ("key", "valu
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[list[CassandraService]]:
     """Three nodes of one cluster."""
-    with ExitStack() as stack:
-        first = stack.enter_context(CassandraService(settings=JOIN, heap_mib=300))
-        seed = first.endpoint.seed
-        others = [CassandraService(settings=JOIN, address=f"127.0.0.{i}", seed=seed, heap_mib=300) for i in (2, 3)]
-        yield [first, *(stack.enter_context(other) for other in others)]
+    # Hints end within the test, so that repair has something to do.
+    with three_nodes(hinted_handoff_enabled=True, max_hint_window="20s") as nodes:
+        yield nodes
 
 
 def statement(random_: random.Random) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cassandra_agent import AgentProcess
-from cassandra_node import Node
+from cassandra_node import Changes, Node
 from cassandra_state import TableState
 from e2e_worker import WorkerProcess, wait_for
 from topic_reading import json_records
@@ -75,7 +75,7 @@ def test_a_table_read_beside_its_changes_is_the_table(
     request: pytest.FixtureRequest, version: str, kafka: KafkaEndpoint, tmp_path: Path, unique: str
 ) -> None:
     node: Node = request.getfixturevalue(version)
-    random_, ending = random.Random(5), threading.Event()
+    random_ = random.Random(5)
     node.keyspace(unique)
     node.run(*_TABLE)
     node.run(*(statement(random_) for _ in range(500)))
@@ -87,11 +87,7 @@ def test_a_table_read_beside_its_changes_is_the_table(
     without = {f"{side}.converter.schemas.enable": "false" for side in ("key", "value")}
     worker = WorkerProcess(tmp_path / "worker", kafka.bootstrap_servers, f"{unique}-w", **without)
 
-    def change() -> None:
-        while not ending.wait(0.005):
-            node.run(statement(random_))
-
-    changes = threading.Thread(target=change, daemon=True)
+    changes = Changes(node, (statement(random_) for _ in count()))
     agent.start()
     worker.start()
     changes.start()
@@ -106,15 +102,14 @@ def test_a_table_read_beside_its_changes_is_the_table(
             return {record.value["op"] for record in json_records(kafka, topic)}
 
         wait_for(lambda: {"snapshot", "update", "delete"} <= ops(), 60, f"both in the topic: {worker.log_tail()}")
-        ending.wait(1.0)
-        ending.set()
-        changes.join(30)
+        changes.go_on(100)
+        changes.end()
         rows = node.json_rows("SELECT * FROM orders")
         key_of = TableState(["tenant"], ["line"], KINDS, {"region"}).key_of
         expected = with_values({key_of(row): comparable(dict(row)) for row in rows})
         assert len(expected) > 50
         wait_for(lambda: with_values(state(kafka, topic)) == expected, 60, f"the table's state: {agent.log_tail()}")
     finally:
-        ending.set()
+        changes.end()
         worker.stop()
         assert agent.stop() == 0, agent.log_tail()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra_node import connected
+from cassandra_node import connected, three_nodes
 from e2e_worker import WorkerProcess, wait_for
 from topic_reading import json_records
 
@@ -26,12 +25,8 @@ WITHOUT = {f"{side}.converter.schemas.enable": "false" for side in ("key", "valu
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[list[CassandraService]]:
     """Three nodes of one cluster."""
-    with ExitStack() as stack:
-        settings = {"auto_bootstrap": False}
-        first = stack.enter_context(CassandraService(settings=settings, heap_mib=300))
-        seed = first.endpoint.seed
-        others = [CassandraService(settings=settings, address=f"127.0.0.{i}", seed=seed, heap_mib=300) for i in (2, 3)]
-        yield [first, *(stack.enter_context(other) for other in others)]
+    with three_nodes() as nodes:
+        yield nodes
 
 
 def fill(first: CassandraService, keyspace: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from test_cassandra_source import batches
 from connect.api.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.cassandra import page_rows
+from connectors.cassandra import task as cassandra_task
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.source import CassandraSourceConnector
 
@@ -82,19 +83,25 @@ def test_a_table_whose_values_have_no_form_is_named_and_the_others_are_read(cass
     assert "map whose keys are" in context.explained
 
 
-def test_rows_of_clocks_that_differ_come_once_within_the_settle_time(cassandra_node: Node, unique: str) -> None:
-    node, store, settle_ms = cassandra_node, OffsetStore(), 2000
+def test_rows_of_clocks_that_differ_come_once_within_the_settle_time(
+    cassandra_node: Node, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, store, settle_ms, our_ms = cassandra_node, OffsetStore(), 2000, 1_700_000_000_000
     node.keyspace(unique)
     node.run("CREATE TABLE t (k int PRIMARY KEY, at timestamp)")
-    task = task_of(node, unique, store, **{"mode": "timestamp", "incremental.columns": "at", "settle.time.ms": "2000"})
+    monkeypatch.setattr(cassandra_task, "_now_ms", lambda: our_ms)
+    settings = {"mode": "timestamp", "incremental.columns": "at", "settle.time.ms": str(settle_ms)}
+    task = task_of(node, unique, store, **settings)
     found: list[int] = []
     for k in range(0, 24, 3):
-        now_ms = round(time.time() * 1000)
         # Three writers: one with our clock, one whose clock is behind and one whose is ahead, by half of the time.
-        for number, at_ms in enumerate((now_ms, now_ms - settle_ms // 2, now_ms + settle_ms // 2)):
+        for number, at_ms in enumerate((our_ms, our_ms - settle_ms // 2, our_ms + settle_ms // 2)):
             node.run(f"INSERT INTO t (k, at) VALUES ({k + number}, {at_ms})")
         found += [row["k"] for row in read(task, store, 100, seconds=0.3)]
-    found += [row["k"] for row in read(task, store, 24 - len(found))]
+        assert k + 2 not in found, "a row of the future"
+        our_ms += 500
+    our_ms += 2 * settle_ms
+    found += [row["k"] for row in read(task, store, 24 - len(found), seconds=60)]
     task.close()
     assert sorted(found) == list(range(24))
 

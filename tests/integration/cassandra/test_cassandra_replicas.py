@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 from cassandra import ConsistencyLevel
 from cassandra.query import SimpleStatement
-from cassandra_node import Node, connected
+from cassandra_node import Node, connected, three_nodes
 from e2e_worker import wait_for
 
 from connect.api.deadline import Deadline
@@ -20,17 +19,13 @@ from connectors.cassandra.log.agent import CassandraCdcTask
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
 
 pytestmark = pytest.mark.chaos
-JOIN = {"auto_bootstrap": False, "hinted_handoff_enabled": True, "max_hint_window": "1h"}
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[list[CassandraService]]:
     """Three nodes of one cluster."""
-    with ExitStack() as stack:
-        first = stack.enter_context(CassandraService(settings=JOIN, heap_mib=300))
-        seed = first.endpoint.seed
-        others = [CassandraService(settings=JOIN, address=f"127.0.0.{i}", seed=seed, heap_mib=300) for i in (2, 3)]
-        yield [first, *(stack.enter_context(other) for other in others)]
+    with three_nodes(hinted_handoff_enabled=True, max_hint_window="1h") as nodes:
+        yield nodes
 
 
 class NodeAgent:

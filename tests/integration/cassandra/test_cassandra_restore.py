@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_agent import AgentProcess
-from cassandra_node import Node
+from cassandra_node import Changes, Node
 from cassandra_state import TableState
 from click.testing import CliRunner, Result
 from confluent_kafka import Producer
@@ -186,25 +186,21 @@ def test_agents_send_changes_while_the_topic_is_rebuilt(
     node.run("ALTER TABLE one WITH cdc = true")
     (tmp_path / "agent").mkdir()
     agent = AgentProcess(tmp_path / "agent", kafka, node, unique, tables=f"{unique}.one")
-    ending = threading.Event()
 
-    def change() -> None:
-        number = 0
-        while not ending.wait(0.003):
-            number += 7
-            node.run(f"UPDATE one SET v = '{number}' WHERE k = {number % 2100}",
-                     f"DELETE FROM one WHERE k = {number % 899}")  # fmt: skip
+    def statements() -> Iterator[str]:
+        for number in count(step=7):
+            yield f"UPDATE one SET v = '{number}' WHERE k = {number % 2100}"
+            yield f"DELETE FROM one WHERE k = {number % 899}"
 
-    changes = threading.Thread(target=change, daemon=True)
+    changes = Changes(node, statements())
     agent.start()
     changes.start()
     try:
-        began_s = time.monotonic()
         ran = Restore(tmp_path, kafka, node, unique).run("--set", "output=events", "--no-verify")
         assert ran.exit_code == 0, ran.output
-        wait_for(lambda: time.monotonic() - began_s > 3, 10, "changes behind the restore as well")
-        ending.set()
-        changes.join(30)
+        # Changes behind the restore as well.
+        changes.go_on(100)
+        changes.end()
 
         def state() -> dict[str, Any]:
             made = TableState(["k"], [], {"v": "cell", "tags": "set"}, set())
@@ -219,5 +215,5 @@ def test_agents_send_changes_while_the_topic_is_rebuilt(
         ops = {record.value["op"] for record in json_records(kafka, topic)}
         assert {"snapshot", "update", "partition_delete"} <= ops
     finally:
-        ending.set()
+        changes.end()
         assert agent.stop() == 0, agent.log_tail()

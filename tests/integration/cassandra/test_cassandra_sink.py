@@ -151,7 +151,7 @@ def test_records_are_rows_tombstones_deletes_and_bad_ones_letters(
 
         wait_for(lambda: rows() == expected, 60, f"the rows: {worker.log_tail()}")
         letters = f"{unique}-dlq"
-        wait_for(lambda: len(json_records(kafka, letters)) == 2, 30, "both letters")
+        wait_for(lambda: len(json_records(kafka, letters)) == 2, 60, "both letters")
         assert {letter.key["k"] for letter in json_records(kafka, letters)} == {7, 8}
     finally:
         worker.stop()

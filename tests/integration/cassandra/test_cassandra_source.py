@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_node import Node
 from cassandra_tables import EVERY_TYPE, fill, plain_row
 from e2e_worker import WorkerProcess, wait_for
+from server_relay import ServerRelay
 from topic_reading import json_records
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import Batch
 from connect.services import KafkaEndpoint
+from connect.services.ports import free_ports
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.source import CassandraSourceConnector
@@ -218,27 +221,52 @@ def test_partitions_of_tombstones_alone_are_read_over(cassandra_node: Node) -> N
     assert sorted(found) == [(k, c) for k in range(4) for c in (0, 1000, 2000)]
 
 
-def test_a_node_that_goes_down_while_a_table_is_read_costs_no_row_and_repeats_none(cassandra_node: Node) -> None:
+@dataclass
+class Outage:
+    """How a node is lost, how it comes back, and whether it is there."""
+
+    begin: Callable[[], object]
+    end: Callable[[], object]
+    is_there: bool = True
+
+    def happen(self) -> None:
+        self.begin()
+        self.is_there = False
+
+    def pass_by(self) -> None:
+        if not self.is_there:
+            self.end()
+            self.is_there = True
+
+
+@pytest.mark.parametrize("lost", ["connections", pytest.param("node", marks=pytest.mark.chaos)])
+def test_a_node_that_is_lost_while_a_table_is_read_costs_no_row_and_repeats_none(
+    cassandra_node: Node, unique: str, lost: str
+) -> None:
     node = cassandra_node
-    filled(node, "source_down", "t")
+    filled(node, unique, "t")
     # A node that is killed loses what its commit log, which is compressed, has not written yet.
-    node.service.nodetool("flush", "source_down")
-    (task,) = tasks(node, 1, keyspace="source_down", tables="t", **{"fetch.size": "2", "read.timeout.ms": "3000"})
+    node.service.nodetool("flush", unique)
+    relay = ServerRelay(*free_ports(1), node.endpoint.port)
+    relay.start()
+    outage = Outage(relay.cut, relay.start) if lost == "connections" else Outage(node.service.kill, node.start_again)
+    reached = {"port": str(relay.port), "fetch.size": "2", "read.timeout.ms": "3000"}
+    (task,) = tasks(node, 1, keyspace=unique, tables="t", **reached)
     context, rows, failures = FakeSourceContext(store=OffsetStore()), [], 0
     task.open(context)
-    deadline = Deadline.after(120)
+    deadline = Deadline.after(240)
     while context.gauges.get("splits_left") != 0 and not deadline.expired:
         try:
             batch = task.poll(deadline.sooner(1.0))
         except RetriableError:
-            failures += 1
-            node.service.start()
-            deadline.wait(0.5)
+            failures += not outage.is_there
+            outage.pass_by()
+            deadline.wait(0.2)
             continue
         rows += [row["k"] for row in batch.values.rows()] if batch is not None else []
-        if len(rows) > 10 and not failures and node.service.running:
-            node.service.kill()
+        if len(rows) > 10 and not failures and outage.is_there:
+            outage.happen()
     task.close()
-    node.start_again()
+    relay.cut()
     assert failures > 0
     assert sorted(rows) == list(range(40))
