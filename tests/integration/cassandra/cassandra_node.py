@@ -122,10 +122,15 @@ class Changes:
 
 @contextmanager
 def three_nodes(**settings: object) -> Iterator[list[CassandraService]]:
-    """Nodes of one cluster, on 127.0.0.1, 2 and 3; each is in the ring as soon as it has started."""
+    """Nodes of one cluster, on 127.0.0.1, 2 and 3, once each of them knows the others' tokens: a row that is written
+    before may go to a node that does not own it.
+    """
     joining = {"auto_bootstrap": False, **settings}
     with ExitStack() as stack:
         first = stack.enter_context(CassandraService(settings=joining, heap_mib=300))
         seed = first.endpoint.seed
         others = [CassandraService(settings=joining, address=f"127.0.0.{i}", seed=seed, heap_mib=300) for i in (2, 3)]
-        yield [first, *(stack.enter_context(other) for other in others)]
+        nodes = [first, *(stack.enter_context(other) for other in others)]
+        for node in nodes:
+            wait_for(lambda node=node: node.nodetool("status").count("\nUN ") == 3, 120, "all three in the ring")
+        yield nodes

@@ -13,7 +13,10 @@ from connect.api.records import Record
 from connect.services.ports import free_ports
 from connect.testing.drivers import Row
 from connect.testing.source import SourceSuite
+from connectors.cassandra import task
+from connectors.cassandra.config import CassandraTaskConfig
 from connectors.cassandra.plugin import SOURCE
+from connectors.cassandra.session import Database
 
 KEYSPACE, TABLE, OTHER_TABLE = "contract", "rows", "others"
 COLUMNS = ("tie", "id", "text", "whole", "number")
@@ -94,6 +97,22 @@ def new_rows(cassandra_node: Node) -> Iterator[NewRows]:
     finally:
         relay.cut()
         cassandra_node.run(f"DROP KEYSPACE {KEYSPACE}")
+
+
+@pytest.fixture(autouse=True)
+def connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process that crashes takes its connections along; those of tasks that are dropped here are closed behind it."""
+    made: list[Database] = []
+
+    class Kept(Database):
+        def __init__(self, config: CassandraTaskConfig) -> None:
+            super().__init__(config)
+            made.append(self)
+
+    monkeypatch.setattr(task, "Database", Kept)
+    yield
+    for database in made:
+        database.close()
 
 
 class TestCassandraSource(SourceSuite):

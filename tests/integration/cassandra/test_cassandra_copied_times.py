@@ -28,7 +28,7 @@ def written(node: Node, table: str, value: str, *, elements: bool) -> dict[tuple
             for row in rows}  # fmt: skip
 
 
-@pytest.mark.parametrize("version", ["cassandra_node", "old_node"])
+@pytest.mark.parametrize("version", ["cassandra_node", pytest.param("old_node", marks=pytest.mark.chaos)])
 def test_a_copy_has_each_cells_writetime_and_time_to_live(
     request: pytest.FixtureRequest, version: str, kafka: KafkaEndpoint, unique: str
 ) -> None:

@@ -55,8 +55,8 @@ def test_a_folder_that_fills_up_is_said_before_the_node_refuses_writes(tmp_path:
             assert is_taken()
             wait_for(lambda: json_records(broker.endpoint, topic), 60, f"the first row: {agent.log_tail()}")
             broker.kill()
-            write_until("WARNING")
-            write_until("ERROR")
+            write_until("[warning")
+            write_until("[error")
             while is_taken():
                 assert written < MOST_ROWS
             broker.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,16 @@ from cassandra_agent import AgentProcess
 from cassandra_node import Changes, Node
 from cassandra_state import TableState
 from e2e_worker import WorkerProcess, wait_for
+from test_cassandra_source import batches
 from topic_reading import json_records
 
 from connect.services import KafkaEndpoint
+from connect.testing.fakes import OffsetStore
+from connectors.cassandra import page_rows
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.source import CassandraSourceConnector
 
+SKEW_S = 20
 KINDS = {"region": "cell", "amount": "cell", "tags": "set", "prices": "map", "ship_to": "udt", "home": "cell"}
 _TABLE = (
     "CREATE TYPE place (street text, number int)",
@@ -113,3 +120,35 @@ def test_a_table_read_beside_its_changes_is_the_table(
         changes.end()
         worker.stop()
         assert agent.stop() == 0, agent.log_tail()
+
+
+def test_a_change_by_a_node_whose_clock_is_behind_ours_is_newer_than_what_was_read(
+    old_node: Node, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cassandra 4.1 tells no writetimes of elements: they count as written before the reading began."""
+    node = old_node
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int PRIMARY KEY, tags set<text>)", "INSERT INTO t (k, tags) VALUES (1, {'a', 'b'})")
+
+    class Ahead:
+        @staticmethod
+        def time_ns() -> int:
+            return time.time_ns() + SKEW_S * 1_000_000_000
+
+        time = staticmethod(time.time)
+
+    monkeypatch.setattr(page_rows, "time", Ahead)
+    given = {**node.contact, "keyspace": unique, "output": "events", "table.splits": "2"}
+    source = CassandraSourceConnector(CassandraSourceConfig.parse(given))
+    (task,) = (source.task(share) for share in source.task_configs(1))
+    events: list[Any] = [row for batch in batches(task, OffsetStore()) for row in batch.values.rows()]
+    # What an agent sends of `tags = tags - {'a'}`, written by the node's clock.
+    node.run("UPDATE t SET tags = tags - {'a'} WHERE k = 1")
+    removed_us = time.time_ns() // 1000
+    element = {"element": "a", "writetime_us": removed_us, "ttl_s": None, "local_deletion_s": None}
+    change = {"cleared_us": None, "set": [], "removed": [element]}
+    update = {**events[0], "op": "update", "liveness": None, "deletion": None, "columns": {"tags": change}}
+    state = TableState(["k"], [], {"tags": "set"}, set())
+    state.apply([update, *events])
+    ((_, row),) = state.rows().items()
+    assert row["tags"] == ["b"] == list(node.json_rows("SELECT tags FROM t")[0]["tags"])

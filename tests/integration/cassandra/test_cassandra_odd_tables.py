@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
 from uuid import UUID
 
 import pytest
 from cassandra_node import Node
-from cassandra_state import TableState
 from test_cassandra_incremental import read, task_of
 from test_cassandra_source import batches
 
 from connect.api.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
-from connectors.cassandra import page_rows
 from connectors.cassandra import task as cassandra_task
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.source import CassandraSourceConnector
 
 NO_CLASS_OF_THE_DRIVERS = "'org.apache.cassandra.db.marshal.LexicalUUIDType'"
-SKEW_S = 20
 
 
 def test_a_type_that_the_driver_does_not_know_is_read_as_its_bytes(cassandra_node: Node, unique: str) -> None:
@@ -104,35 +99,3 @@ def test_rows_of_clocks_that_differ_come_once_within_the_settle_time(
     found += [row["k"] for row in read(task, store, 24 - len(found), seconds=60)]
     task.close()
     assert sorted(found) == list(range(24))
-
-
-def test_a_change_by_a_node_whose_clock_is_behind_ours_is_newer_than_what_was_read(
-    old_node: Node, unique: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Cassandra 4.1 tells no writetimes of elements: they count as written before the reading began."""
-    node = old_node
-    node.keyspace(unique)
-    node.run("CREATE TABLE t (k int PRIMARY KEY, tags set<text>)", "INSERT INTO t (k, tags) VALUES (1, {'a', 'b'})")
-
-    class Ahead:
-        @staticmethod
-        def time_ns() -> int:
-            return time.time_ns() + SKEW_S * 1_000_000_000
-
-        time = staticmethod(time.time)
-
-    monkeypatch.setattr(page_rows, "time", Ahead)
-    given = {**node.contact, "keyspace": unique, "output": "events", "table.splits": "2"}
-    source = CassandraSourceConnector(CassandraSourceConfig.parse(given))
-    (task,) = (source.task(share) for share in source.task_configs(1))
-    events: list[Any] = [row for batch in batches(task, OffsetStore()) for row in batch.values.rows()]
-    # What an agent sends of `tags = tags - {'a'}`, written by the node's clock.
-    node.run("UPDATE t SET tags = tags - {'a'} WHERE k = 1")
-    removed_us = time.time_ns() // 1000
-    element = {"element": "a", "writetime_us": removed_us, "ttl_s": None, "local_deletion_s": None}
-    change = {"cleared_us": None, "set": [], "removed": [element]}
-    update = {**events[0], "op": "update", "liveness": None, "deletion": None, "columns": {"tags": change}}
-    state = TableState(["k"], [], {"tags": "set"}, set())
-    state.apply([update, *events])
-    ((_, row),) = state.rows().items()
-    assert row["tags"] == ["b"] == list(node.json_rows("SELECT tags FROM t")[0]["tags"])

@@ -48,6 +48,7 @@ def test_a_range_is_read_from_the_node_that_has_it(cluster: list[CassandraServic
         node.session.cluster.max_schema_agreement_wait = 120
         node.keyspace(unique)
         node.run("CREATE TABLE t (k int PRIMARY KEY)", *(f"INSERT INTO t (k) VALUES ({k})" for k in range(ROWS)))
+        assert sorted(row["k"] for row in node.session.execute("SELECT k FROM t")) == list(range(ROWS))
         for service in cluster:
             service.nodetool("settraceprobability", "1")
         given = {
