@@ -17,6 +17,7 @@ from connect.api.key_role import KeyRole
 from connect.api.url import Url, UrlText
 from connectors.jdbc.connection_keys import DATABASE, DIALECTS, ConnectionKeys
 from connectors.jdbc.sink import config_rules
+from connectors.jdbc.sink.retries import WITHOUT_END
 from connectors.jdbc.zone import zone
 
 WRITES, MAPPING, DDL = "Writes", "Data Mapping", "DDL Support"
@@ -50,6 +51,15 @@ class JdbcSinkConfig(ConnectionKeys):
     batch_size: Annotated[Int, at_least(0)] = key(
         "batch.size", 3000, group=WRITES, display_name="Batch Size", width="short", role=KeyRole.PAGE_ROWS,
         doc="The most rows of one statement; 0 is as 1. All rows of a batch of records are one transaction.",
+    )  # fmt: skip
+    max_retries: Annotated[Int, at_least(WITHOUT_END)] = key(
+        "max.retries", WITHOUT_END, group=WRITES, display_name="Maximum Retries", width="short",
+        doc="How often a batch is written again while the database is away, before the task fails; -1: for as long as "
+        "it takes. Java's connectors have 10.",
+    )  # fmt: skip
+    retry_backoff_ms: Annotated[Int, at_least(0)] = key(
+        "retry.backoff.ms", 0, group=WRITES, display_name="Retry Backoff (millis)", width="short",
+        doc="The least wait between two of these tries, which grows by itself. Java's connectors have 3000.",
     )  # fmt: skip
     delete_enabled: Boolean = key(
         "delete.enabled", False, group=WRITES, display_name="Enable deletes", width="short",

@@ -14,12 +14,9 @@ if TYPE_CHECKING:
     from connectors.jdbc.sink.config import JdbcSinkConfig
 
 _FAMILIES: Final = ("postgresql", "mariadb", "mysql", "sqlite")
-_RETRIES: Final = "What passes is tried again by the framework, with growing waits, for as long as it takes."
 WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "date.calendar.system": "Dates are of the proleptic Gregorian calendar; others differ before 1582-10-15 alone.",
-    "max.retries": _RETRIES,
     "mssql.use.merge.holdlock": "It is for SQL Server alone.",
-    "retry.backoff.ms": _RETRIES,
     "trim.sensitive.log": "No value of a record is in a log or an error.",
 })  # fmt: skip
 """Keys of Java's connectors that are accepted and change nothing, each with the reason."""

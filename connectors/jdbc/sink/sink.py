@@ -16,6 +16,7 @@ from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.once import OnceWriter
 from connectors.jdbc.sink.own_tables import WrittenOffsets
+from connectors.jdbc.sink.retries import Retries
 from connectors.jdbc.sink.trial import TrialTables
 from connectors.jdbc.sink.writer import Bad, TableWriter
 
@@ -60,6 +61,7 @@ class JdbcSinkTask:
         self._config = config
         self._database = TargetDatabase(config)
         self._writer = TableWriter(config, self._database)
+        self._retries = Retries(config.max_retries, config.retry_backoff_ms / 1000)
         self._once: OnceWriter | None = None
         self._next: dict[TopicPartition, int] = {}
 
@@ -73,13 +75,15 @@ class JdbcSinkTask:
         """Nothing is kept of them."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Write the rows in one transaction. RetriableError: the database is away."""
+        """Write the rows in one transaction. RetriableError: the database is away. ConnectError: for too many tries."""
         assert batch.consumed is not None
         bad: Bad = {}
         if len(batch):
             if deadline.expired:
                 raise RetriableError("There was no time left to write the rows.")
+            self._retries.wait(deadline)
             bad = self._written(batch, deadline)
+            self._retries.succeeded()
         self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
         if bad:
             raise RejectedRowsError(bad)
@@ -107,6 +111,7 @@ class JdbcSinkTask:
             admitted = self._writer.admit(batch)
             with self._database.transaction(f"writing rows of topic {batch.topic}") as connection:
                 return self._writer.write(connection, admitted)
-        except RetriableError:
+        except RetriableError as error:
             self._writer.forget_tables()
+            self._retries.failed(error)
             raise
