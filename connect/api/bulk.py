@@ -114,6 +114,21 @@ class BulkSource(Protocol):
         """A reader of splits of any plan of this configuration. It connects with the first call."""
 
 
+class SourceLoad(NamedTuple):
+    """How busy a source is. None: it cannot say. replica_lag_s: of the replica that is farthest behind; 0: of none."""
+
+    active_sessions: int | None
+    replica_lag_s: float | None
+
+
+@runtime_checkable
+class MeasuredSource(BulkSource, Protocol):
+    """A bulk source that says how busy it is, so that a backfill can leave it alone for a while. Optional."""
+
+    def load(self, deadline: Deadline) -> SourceLoad:
+        """As it is now; asked every few seconds, from any thread. RetriableError: it does not answer."""
+
+
 class ReadSplit(NamedTuple):
     """A split that is in Kafka to its end, and the offset of its last batch."""
 

@@ -22,8 +22,9 @@ from connect.backfill.division import placed_chunks
 from connect.backfill.engines import Engine, engine_of
 from connect.backfill.job import Job, JobPace, JobState, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
-from connect.backfill.kinds import JobConnectors
+from connect.backfill.kinds import JobConnectors, load_of
 from connect.backfill.lane import LaneTask
+from connect.backfill.limits import require_told
 from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_records, stored_positions
 from connect.backfill.spec import BackfillSpec
 from connect.kafka.errors import FencedError
@@ -102,6 +103,8 @@ class Driver:
         self.connectors.check()
         source = self.connectors.open_source()
         size = SplitSize(self.spec.chunking.rows, self.spec.chunking.max_bytes)
+        if self.spec.limits.pace.is_guarded:
+            require_told(self.spec.limits.pace, load_of(self.connectors))
         plan = source.plan_bulk(size, Deadline.after(self.spec.handover.settle))
         if plan.is_fenced and self.connectors.sink is not None:
             raise ConfigError(

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from connect.api.bulk import BulkSink, BulkSource, BulkWriter, OrderedBulkSink
+from connect.api.bulk import BulkSink, BulkSource, BulkWriter, MeasuredSource, OrderedBulkSink, SourceLoad
 from connect.api.codec import AvroValues
+from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Batch
 from connect.api.schema import Schema
 from connect.backfill.topic_source import TopicSource
 from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
 
+_LOAD_S: Final = 10.0
 _LETTERS: Final = "errors.deadletterqueue.topic.name"
 
 
@@ -92,6 +94,12 @@ def bulk_source(parts: ConnectorParts) -> BulkSource:
             fix="Name a connector that can be split, as the JDBC source, or let it read its source itself.",
         )
     return connector
+
+
+def load_of(connectors: JobConnectors) -> SourceLoad:
+    """How busy the source is; one that cannot say is never too busy. RetriableError: it does not answer."""
+    source = None if connectors.source is None else connectors.source.open().build_connector()
+    return source.load(Deadline.after(_LOAD_S)) if isinstance(source, MeasuredSource) else SourceLoad(None, None)
 
 
 def bulk_sink(parts: ConnectorParts) -> BulkSink:

@@ -14,9 +14,9 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.backfill.chunk import LaneBrokenError, LaneReport, LaneRun, LaneWork, Step, Wish
 from connect.backfill.job import Jobs
 from connect.backfill.job_store import JobStore, StateTopics, lane_transactional_id
-from connect.backfill.kinds import JobConnectors, bulk_source
+from connect.backfill.kinds import JobConnectors, bulk_source, load_of
 from connect.backfill.markers import Marker
-from connect.backfill.pace import Pace, Throttle
+from connect.backfill.pace import Pace, SourceGuard, Throttle
 from connect.backfill.parts import ChunkRest, Part
 from connect.backfill.record_target import RecordTarget
 from connect.backfill.sink_target import CopiedRows, ReplayedRecords, SinkTarget
@@ -89,11 +89,12 @@ class Lane:
         log = self._store.followed(task.topics.jobs, self._jobs.apply, Deadline.after(_READ_S))
         stack.callback(log.close)
         name = lane_transactional_id(task.work.job, task.work.lane)
-        self.producer = BatchProducer(parts.producer_settings(f"connect-{name}", name))
+        self.producer = BatchProducer(parts.producer_settings(f"backfill-{task.work.job}", name))
         stack.callback(self.producer.close)
         self._target = target_of(task, parts, self._store)
         stack.callback(self._target.close)
         self._throttle = Throttle(task.sharers, time.monotonic)
+        self._guard = SourceGuard(lambda: load_of(task.connectors), time.monotonic)
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
         """As the target makes them."""
@@ -108,21 +109,26 @@ class Lane:
         return self._store.marker_batch(marker, self._task.work.lane)
 
     def wish(self) -> Wish:
-        """What the jobs topic says; outside the hours of the job nothing is begun, and a wish is heard all the same."""
+        """What the jobs topic says; it is heard outside the hours of the job, too, and while the source is too busy."""
         while True:
             wish = self._jobs.wish(self._task.work.job, self._task.run)
-            if wish is not Wish.GO_ON or self._pace.is_open(datetime.now(UTC)):
+            if wish is not Wish.GO_ON or self._may_work:
                 return wish
             Deadline.after(_CLOSED_S).wait(_CLOSED_S)
 
     def pace(self, rows: int, size_bytes: int) -> None:
-        """Keep to the rows and bytes per second that count now; a wish is heard, and another pace."""
+        """Keep to the rows and bytes per second that count now, and let a busy source alone; a wish is heard."""
         rest_s = self._throttle.rest_s(self._pace, rows, size_bytes)
         began, until_s = self._pace, time.monotonic() + rest_s
-        while (left_s := until_s - time.monotonic()) > 0 and self._pace == began:
-            if self._jobs.wish(self._task.work.job, self._task.run) is not Wish.GO_ON:
+        while self._jobs.wish(self._task.work.job, self._task.run) is Wish.GO_ON:
+            left_s = until_s - time.monotonic() if self._pace == began else 0.0
+            if left_s <= 0 and self._guard.allows(self._pace):
                 return
-            Deadline.after(left_s).wait(min(left_s, _CLOSED_S))
+            Deadline.after(_CLOSED_S).wait(left_s if left_s > 0 else _CLOSED_S)
+
+    @property
+    def _may_work(self) -> bool:
+        return self._pace.is_open(datetime.now(UTC)) and self._guard.allows(self._pace)
 
     @property
     def _pace(self) -> Pace:

@@ -7,8 +7,24 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from connect.api.bulk import SourceLoad
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.backfill.pace import Pace
 from connect.backfill.spec import PACE, Limits
+
+
+def require_told(pace: Pace, load: SourceLoad) -> None:
+    """ConfigError: there is a limit on what the source cannot say of itself."""
+    problems = [
+        ConfigProblem(f"limits.{key}", f"limits.{key}: the source does not tell it; leave it out.")
+        for key, wanted, told in (
+            ("max_active_sessions", pace.max_active_sessions, load.active_sessions),
+            ("max_replica_lag", pace.max_replica_lag, load.replica_lag_s),
+        )
+        if wanted and told is None
+    ]
+    if problems:
+        raise ConfigError(problems)
 
 
 def limited(limits: Limits, given: Mapping[str, Any]) -> Limits:

@@ -1,4 +1,4 @@
-"""How fast a job may go, and when. Its owner may change it while the job runs. No I/O, no clock of its own."""
+"""How fast a job may go, and when. Its owner may change it while the job runs. No clock of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from datetime import datetime, time
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from connect.api.bulk import SourceLoad
+from connect.api.errors import RetriableError
+
+_ASK_S: Final = 5.0
 _WINDOW: Final = re.compile(r"(\d{2}:\d{2})-(\d{2}:\d{2})(?: +(\S+))?")
 
 
@@ -42,15 +46,52 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Over all lanes; 0: no limit. window "": at any time."""
+    """Over all lanes; 0: no limit. window "": at any time. max_replica_lag: in seconds."""
 
     max_rows_per_second: int = 0
     max_bytes_per_second: int = 0
     window: str = ""
+    max_active_sessions: int = 0
+    max_replica_lag: float = 0.0
 
     def is_open(self, at: datetime) -> bool:
         """Whether chunks may be begun at this moment."""
         return not self.window or Window.parse(self.window).is_open(at)
+
+    def bears(self, load: SourceLoad) -> bool:
+        """Whether a source that is so busy may be read."""
+        sessions, lag_s = load.active_sessions or 0, load.replica_lag_s or 0.0
+        is_crowded = self.max_active_sessions and sessions > self.max_active_sessions
+        is_behind = self.max_replica_lag and lag_s > self.max_replica_lag
+        return not (is_crowded or is_behind)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether it matters how busy the source is."""
+        return bool(self.max_active_sessions or self.max_replica_lag)
+
+
+class SourceGuard:
+    """Knows whether a source may be read now. Owned by the lane's thread."""
+
+    def __init__(self, ask: Callable[[], SourceLoad], clock_s: Callable[[], float]) -> None:
+        """`ask`: RetriableError where the source does not answer; `clock_s`: a monotonic clock."""
+        self._ask = ask
+        self._clock_s = clock_s
+        self._ask_at_s = clock_s()
+        self._load: SourceLoad | None = None
+
+    def allows(self, pace: Pace) -> bool:
+        """False: the source is busier than the pace allows, or does not say. It is asked every few seconds."""
+        if not pace.is_guarded:
+            return True
+        if self._clock_s() >= self._ask_at_s:
+            try:
+                self._load = self._ask()
+            except RetriableError:
+                self._load = None
+            self._ask_at_s = self._clock_s() + _ASK_S
+        return self._load is not None and pace.bears(self._load)
 
 
 class Throttle:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -48,7 +49,7 @@ def _window(given: str) -> str:
 
 
 Kind = Literal["source", "sink", "copy"]
-PACE: Final = ("max_rows_per_second", "max_bytes_per_second", "window")
+PACE: Final = tuple(field.name for field in fields(Pace))
 """The limits that may be changed while a job runs."""
 SizeBytes = Annotated[int, BeforeValidator(_size_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
@@ -128,6 +129,14 @@ class Limits(Part):
     window: Annotated[str, AfterValidator(_window)] = Field(
         default="", description='When chunks may be begun, as "22:00-06:00 Europe/Berlin"; empty: at any time'
     )
+    max_active_sessions: int = Field(
+        default=0,
+        ge=0,
+        description="While more sessions of the source work at a time, no chunk is begun; 0: any number",
+    )
+    max_replica_lag: Annotated[float, BeforeValidator(_seconds), Field(ge=0)] = Field(
+        default=0.0, description="While a replica of the source is farther behind, no chunk is begun; 0: however far"
+    )
     chunk_timeout: Seconds = Field(default=50.0, description="The longest that a chunk's transaction may take")
     max_chunk_retries: int = Field(
         default=8, ge=0, description="How often a chunk is tried again before its lane fails"
@@ -136,7 +145,7 @@ class Limits(Part):
     @property
     def pace(self) -> Pace:
         """What may be changed while the job runs."""
-        return Pace(self.max_rows_per_second, self.max_bytes_per_second, self.window)
+        return Pace(**{name: getattr(self, name) for name in PACE})
 
 
 class Handover(Part):

@@ -122,6 +122,15 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
     click.option("--max-rows-per-second", type=click.IntRange(0), help="Over all lanes; 0: no limit."),
     click.option("--max-bytes-per-second", help="Over all lanes, as 20MiB; 0: no limit."),
     click.option("--window", help="When chunks may be begun, as '22:00-06:00 Europe/Berlin'; empty: at any time."),
+    click.option(
+        "--max-active-sessions",
+        type=click.IntRange(0),
+        help="While more sessions of the source work at a time, no chunk is begun; 0: any number.",
+    ),
+    click.option(
+        "--max-replica-lag",
+        help="While a replica of the source is farther behind, no chunk is begun; as 30s; 0: however far.",
+    ),
 )
 def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     """Let a job that runs go faster or slower from now on. What is not given stays as it is."""
@@ -133,9 +142,11 @@ def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     name = driver.require_known().name
     pace = limited(driver.spec.limits, {key: value for key, value in given.items() if value is not None}).pace
     driver.store.say(JobPace(name, pace), Deadline.after(_READ_S))
-    most = (pace.max_rows_per_second, pace.max_bytes_per_second)
-    rows, size_bytes = (f"{n:,}" if n else "any number of" for n in most)
+    most = (pace.max_rows_per_second, pace.max_bytes_per_second, pace.max_active_sessions)
+    rows, size_bytes, sessions = (f"{n:,}" if n else "any number of" for n in most)
+    lag = f"{pace.max_replica_lag:g} s" if pace.max_replica_lag else "any time"
     click.echo(f"backfill {name}: {rows} rows and {size_bytes} bytes per second, {pace.window or 'at any time'}")
+    click.echo(f"while {sessions} sessions of the source work, and its replicas are behind by {lag}, at most")
 
 
 @_command()

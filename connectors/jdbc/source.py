@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from connect.api.bulk import BulkPlan, BulkReader, ReadSplit, SplitSize
+from connect.api.bulk import BulkPlan, BulkReader, ReadSplit, SourceLoad, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
 from connect.api.findings import Finding
@@ -16,6 +16,7 @@ from connectors.jdbc.check import check
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.examination import findings
+from connectors.jdbc.load import load
 from connectors.jdbc.tables import parts_to_text, share_out, to_text
 from connectors.jdbc.task import JdbcSourceTask
 from connectors.jdbc.url import family
@@ -77,6 +78,10 @@ class JdbcSourceConnector:
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
         """The marks, with mode=log the log's beginning and the snapshots in which the ranges were read."""
         return begun if self._config.mode != "log" else self._log_bulk.behind(begun, read)
+
+    def load(self, deadline: Deadline) -> SourceLoad:
+        """Sessions that work, and how far replicas are behind."""
+        return load(self._config, deadline)
 
     def bulk_reader(self) -> BulkReader:
         """Reads those ranges."""

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from connect.api.errors import ConfigError
+from connect.api.bulk import SourceLoad
+from connect.api.errors import ConfigError, RetriableError
 from connect.backfill.job import Job, JobPace, Jobs, JobState
-from connect.backfill.limits import limited
-from connect.backfill.pace import Pace, Throttle, Window
+from connect.backfill.limits import limited, require_told
+from connect.backfill.pace import Pace, SourceGuard, Throttle, Window
 from connect.backfill.spec import BackfillSpec, Limits
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "c"}}
@@ -66,10 +67,55 @@ def test_the_limits_that_were_said_last_count_for_lanes_and_for_who_goes_on_with
     assert jobs.jobs["orders"].state is JobState.RUNNING
 
 
+def test_a_source_is_left_alone_while_it_is_busier_than_the_pace_allows():
+    pace = Pace(max_active_sessions=5, max_replica_lag=30.0)
+    assert pace.is_guarded
+    assert not Pace(max_rows_per_second=1).is_guarded
+    loads = [SourceLoad(5, 30.0), SourceLoad(6, 0.0), SourceLoad(0, 30.5), SourceLoad(None, None)]
+    assert [pace.bears(load) for load in loads] == [True, False, False, True]
+    assert Pace().bears(SourceLoad(10**6, 10.0**6))
+
+
+def test_a_source_is_asked_every_few_seconds_alone_and_one_that_does_not_answer_is_left_alone():
+    clock, answers = Clock(), [SourceLoad(1, 0.0), None, SourceLoad(9, 0.0), SourceLoad(2, 0.0)]
+
+    def ask() -> SourceLoad:
+        answer = answers.pop(0)
+        if answer is None:
+            raise RetriableError("away")
+        return answer
+
+    guard, pace = SourceGuard(ask, clock), Pace(max_active_sessions=2)
+    assert guard.allows(Pace())
+    assert len(answers) == 4, "nobody wants to know"
+    found = []
+    for _ in range(4):
+        found += [guard.allows(pace), guard.allows(pace)]
+        clock.now_s += 2.5
+        found += [guard.allows(pace)]
+        clock.now_s += 2.5
+    assert found == [True] * 3 + [False] * 6 + [True] * 3
+    clock.now_s -= 1
+    assert guard.allows(Pace(max_active_sessions=1)) is False, "another limit counts for what is known"
+
+
+def test_a_limit_on_what_the_source_does_not_tell_is_refused():
+    pace = Pace(max_active_sessions=5, max_replica_lag=30.0)
+    require_told(pace, SourceLoad(1, 0.0))
+    require_told(Pace(), SourceLoad(None, None))
+    with pytest.raises(ConfigError) as caught:
+        require_told(pace, SourceLoad(None, None))
+    assert [problem.key for problem in caught.value.problems] == [
+        "limits.max_active_sessions",
+        "limits.max_replica_lag",
+    ]
+
+
 def test_limits_change_one_by_one_and_every_mistake_is_told():
     begun = BackfillSpec.model_validate(SPEC | {"limits": {"max_rows_per_second": 9}}).limits
     changed = limited(begun, {"max_bytes_per_second": "2KiB"})
     assert changed.pace == Pace(9, 2048, "")
+    assert limited(changed, {"max_replica_lag": "2m", "max_active_sessions": 7}).pace == Pace(9, 2048, "", 7, 120.0)
     with pytest.raises(ConfigError) as caught:
         limited(begun, {"chunk_timeout": "5s", "window": "at night", "max_rows_per_second": -1})
     assert sorted(problem.key for problem in caught.value.problems) == [
