@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tests.bench.measure import Figure, peak_rss_mb
@@ -120,10 +122,18 @@ def _backfilled(settings: Settings, spec: Any, start_s: float) -> Figure:
             driver.run()
             return sum(marker.rows for marker in driver.store.all_markers(_soon()))
 
+        begun_ms = time.time_ns() // 1_000_000
         figure = _whole_tree(work, start_s, None)
+        first_ms = min(marker.written_ms for marker in driver.store.all_markers(_soon()))
+        figure = replace(figure, first_s=start_s + (first_ms - begun_ms) / 1000, child_mb=_largest_child_mb())
     if figure.rows != int(settings["rows"]):
         raise RuntimeError(f"{figure.rows} rows were written of {settings['rows']}")
     return figure
+
+
+def _largest_child_mb() -> float:
+    """Of those that have ended: lanes of this machine, or Spark's JVM."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
 def _connector(settings: Settings) -> dict[str, str]:

@@ -19,7 +19,8 @@ class Figure:
     """What one process did: `cpu_s` is its own user and system time, librdkafka's threads included.
 
     `profile`: where it went, in CPU seconds per million rows (see `cpu_profile`). `start_s`: what an engine took to be
-    up, which is no part of `wall_s`.
+    up, which is no part of `wall_s`. `first_s`: until the first rows were in Kafka, `start_s` included. `child_mb`: the
+    memory of the largest process below it.
     """
 
     rows: int
@@ -28,6 +29,8 @@ class Figure:
     max_rss_mb: float
     profile: Mapping[str, float] = field(default_factory=dict)
     start_s: float = 0.0
+    first_s: float = 0.0
+    child_mb: float = 0.0
 
     @property
     def rows_per_s(self) -> float:
