@@ -11,9 +11,10 @@ So only objects of a certain age are joined, and only where the sink asks for th
 
 from __future__ import annotations
 
+import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
@@ -28,6 +29,7 @@ from connectors.s3.grouping import is_small, small_groups
 from connectors.s3.layout import Extent
 from connectors.s3.store import Bucket, Upload
 
+_log = logging.getLogger(__name__)
 JOINED: Final = "kconnect-joined-objects"
 """Metadata of a joined object: of how many it was made."""
 _LIMIT_S: Final = 600.0
@@ -58,12 +60,11 @@ class _Part:
 class ObjectCompaction:
     """Reaches the bucket of a configuration. Owned by one thread."""
 
-    def __init__(self, config: S3SinkConfig, plan: MergerPlan, now_s: Callable[[], float] = time.time) -> None:
+    def __init__(self, config: S3SinkConfig, plan: MergerPlan) -> None:
         """Connects to nothing. ConfigError: under these settings the sink needs each object where it is."""
         _require_reaches(config)
         self._config = config
         self._plan = plan
-        self._now_s = now_s
         delimiter, ending = re.escape(config.file_delim), re.escape(plan.extension)
         self._name = re.compile(rf"(.*{delimiter}\d+{delimiter})(\d+)(?:-(\d+))?{ending}", re.DOTALL)
         self._bucket = Bucket(config)
@@ -75,7 +76,7 @@ class ObjectCompaction:
     def groups(self, wish: Compaction) -> Iterator[FileGroup]:
         """What is left of a compaction that died, and small objects that follow each other in a chain."""
         for stem, chain in groupby(self._objects(), key=lambda found: found.stem):
-            found = list(chain)
+            found = _without_late(list(chain))
             yield from (_group(stem, own) for own in _leftovers(found))
             for run in _small_runs(found, wish):
                 for own in small_groups(run, lambda one: one.size_bytes, wish.target_bytes):
@@ -105,7 +106,7 @@ class ObjectCompaction:
 
     def _objects(self) -> list[_Object]:
         """Those of chains, sorted by chain and offset, a joined one before those that it holds."""
-        now_s = self._now_s()
+        now_s = time.time()
         found = []
         for listed in self._bucket.objects(self._config.topics_dir, _soon()):
             match = self._name.fullmatch(listed.key)
@@ -184,6 +185,22 @@ def _require_reaches(config: S3SinkConfig) -> None:
             key="store.kafka.keys" if config.store_keys else "store.kafka.headers",
             fix="Leave the objects as they are.",
         )
+
+
+def _without_late(chain: Sequence[_Object]) -> Sequence[_Object]:
+    """Without objects that came later than a joined one which has their offsets: nobody knows what they are made of."""
+    joined = [one for one in chain if one.end is not None]
+    found = []
+    for one in chain:
+        late = [j for j in joined if j is not one and j.start <= one.start < (j.end or 0) and one.age_s < j.age_s]
+        if late and one.end is None:
+            _log.warning(
+                "%s was written later than %s, which has its offsets: both are left as they are, and readers may see "
+                "rows twice. See by their metadata kconnect-* which rows they hold.", one.key, late[0].key,
+            )  # fmt: skip
+        else:
+            found.append(one)
+    return found
 
 
 def _leftovers(chain: Sequence[_Object]) -> Iterator[Sequence[_Object]]:

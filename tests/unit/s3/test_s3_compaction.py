@@ -6,7 +6,10 @@ import csv
 import gzip
 import io
 import json
+import os
 import random
+import shutil
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -212,6 +215,19 @@ def test_a_compaction_that_dies_while_it_deletes_is_made_good(root: Path, monkey
     (done,) = compact(given)
     assert (done.files_before, done.files_after, done.rows) == (3, 1, 12)
     assert numbers(root) == list(range(15))
+
+
+def test_what_a_former_owner_writes_behind_a_compaction_is_named_and_left(root: Path, caplog: pytest.LogCaptureFixture):
+    given = config(root)
+    write(given, 0, 15)
+    late = files(root)[1]
+    kept = shutil.copy2(late, root.parent / "late")
+    compact(given)
+    shutil.copy2(kept, late)
+    os.utime(late, (time.time() + 60, time.time() + 60))
+    assert compact(given) == []
+    assert late.exists()
+    assert "0000000003.snappy.parquet was written later than" in caplog.text
 
 
 def test_of_two_compactions_of_the_same_objects_one_finds_them_gone(root: Path):
