@@ -120,6 +120,13 @@ class LocalFolder:
         return self._root.joinpath(*parts)
 
 
+def remove_empty_folders(folder: Path) -> None:
+    """A folder with those in it, as far as no file is in them; no error where there is none."""
+    for parent, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(parent).rmdir()
+
+
 def _set_attribute(file: int, name: str, value: str) -> None:
     try:
         os.setxattr(file, f"{_PREFIX}{name}", value.encode())

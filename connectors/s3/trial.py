@@ -6,19 +6,28 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from contextlib import closing
+from pathlib import Path
+from typing import Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
-from connectors.s3.classes import AVRO_FORMAT, BYTES_FORMAT, CSV_FORMAT, JSON_ARRAY_FORMAT, PARQUET_FORMAT
-from connectors.s3.clients import open_store
+from connect.api.errors import ConnectError
+from connectors.s3.classes import (
+    AVRO_FORMAT,
+    BYTES_FORMAT,
+    CSV_FORMAT,
+    JSON_ARRAY_FORMAT,
+    LOCAL_STORAGE,
+    PARQUET_FORMAT,
+)
 from connectors.s3.compression import Compression
 from connectors.s3.config import S3SinkConfig
+from connectors.s3.local_folder import remove_empty_folders
+from connectors.s3.store import Bucket
 
 _BESIDE: Final = re.compile(r"\.(keys|headers)\.[a-z.]+$")
 """What is stored beside values has no rows of its own."""
 Reader = Callable[[bytes], Iterator[bytes]]
-_OBJECTS_A_DELETE: Final = 500
 
 
 class TrialObjects:
@@ -48,23 +57,21 @@ class TrialObjects:
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
         """The rows of all objects."""
         read = _reader(self._config)
-        store = open_store(self._config)
-        for key in (key for key in self._keys(store, deadline) if not _BESIDE.search(key)):
-            yield from read(bytes(store.get(key).bytes()))
+        with closing(Bucket(self._config)) as bucket:
+            for key in (key for key in self._keys(bucket, deadline) if not _BESIDE.search(key)):
+                yield from read(bucket.content(key, deadline) or b"")
 
     def remove(self, deadline: Deadline) -> None:
-        """Delete all objects."""
-        store = open_store(self._config)
-        keys = list(self._keys(store, deadline))
-        for start in range(0, len(keys), _OBJECTS_A_DELETE):
-            store.delete(keys[start : start + _OBJECTS_A_DELETE])
+        """Delete all objects, and the folders of those that are files."""
+        with closing(Bucket(self._config)) as bucket:
+            bucket.delete(self._keys(bucket, deadline), deadline)
+        if self._config.storage_class == LOCAL_STORAGE:
+            remove_empty_folders(Path(self._config.bucket, self._folder))
 
-    def _keys(self, store: Any, deadline: Deadline) -> Iterator[str]:
+    def _keys(self, bucket: Bucket, deadline: Deadline) -> list[str]:
         start = self._folder + self._config.directory_delim
-        for page in store.list(start.rpartition("/")[0] or None):
-            if deadline.expired:
-                raise RetriableError(f"s3://{self._config.bucket}/{start} was not listed in time.")
-            yield from (found["path"] for found in page if found["path"].startswith(start))
+        found = bucket.objects(start.rpartition("/")[0], deadline)
+        return [one.key for one in found if one.key.startswith(start)]
 
 
 def _reader(config: S3SinkConfig) -> Reader:

@@ -70,6 +70,18 @@ def test_of_ten_that_create_an_object_one_wins_and_the_others_learn_what_it_hold
     bucket.close()
 
 
+def test_a_trials_objects_are_read_and_removed(azurite, given, unique):
+    trial = S3SinkConnector(S3SinkConfig.parse(given)).trial_target("poc-1")
+    task = open_task({**given, **trial.settings})
+    task.put(batch(TP, [{"n": n, "p": "a"} for n in range(74)], 0, ROWS), soon())
+    task.flush(soon())
+    task.close()
+    assert len(list(trial.rows(soon()))) == 74
+    trial.remove(soon())
+    assert list(trial.rows(soon())) == []
+    assert list(azurite.endpoint.store("lake").list(unique)) == []
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(azurite, given, unique, seed):
     chance, clock, committed = random.Random(seed), [0], 0

@@ -84,9 +84,12 @@ class Requests(BaseHTTPRequestHandler):
         self.answer(412 if taken else 200)
 
     def do_HEAD(self) -> None:
-        if self.path not in self.server.objects:
+        if self.path in self.server.objects:
+            self.answer_object(send_body=False)
+        else:
             self.answer(404)
-            return
+
+    def answer_object(self, *, send_body: bool) -> None:
         body, metadata = self.server.objects[self.path]
         self.send_response(200)
         for name, value in metadata.items():
@@ -95,8 +98,21 @@ class Requests(BaseHTTPRequestHandler):
         self.send_header("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if send_body:
+            self.wfile.write(body)
 
-    def do_GET(self) -> None:  # ListObjectsV2
+    def do_GET(self) -> None:
+        if self.path in self.server.objects:
+            self.answer_object(send_body=True)
+        else:
+            self.list_objects()
+
+    def do_DELETE(self) -> None:
+        self.server.objects.pop(self.path, None)
+        self.server.keys = [kept for kept in self.server.keys if f"/bucket/{kept}" != unquote(self.path)]
+        self.answer(204)
+
+    def list_objects(self) -> None:  # ListObjectsV2
         asked = dict(parse_qsl(urlsplit(self.path).query))
         keys, prefix, after = self.server.keys, asked.get("prefix", ""), asked.get("start-after", "")
         first = max(bisect_left(keys, prefix), bisect_right(keys, after))
@@ -111,10 +127,12 @@ class Requests(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:  # DeleteObjects
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        for key in re.findall("<Key>(.*?)</Key>", body):
+        deleted = re.findall("<Key>(.*?)</Key>", body)
+        for key in deleted:
             self.server.objects.pop(f"/bucket/{key}", None)
             self.server.keys = [kept for kept in self.server.keys if kept != key]
-        self.answer(200, b"<DeleteResult></DeleteResult>")
+        told = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in deleted)
+        self.answer(200, f"<DeleteResult>{told}</DeleteResult>".encode())
 
     def answer(self, status: int, body: bytes = b"") -> None:
         self.server.proxy_authorizations.add(self.headers.get("Proxy-Authorization"))
