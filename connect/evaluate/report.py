@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import time
 from dataclasses import replace
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from connect.api.errors import ConfigError
 from connect.evaluate.charts import drawing_of
 from connect.evaluate.finished import finished_files
 from connect.evaluate.result import Check, Result
+from connect.html_pages import embedded_json, template_of, utc_minute
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -27,14 +24,7 @@ _MARKS = {"pass": "✓", "warn": "!", "fail": "✗", "not tested": "–"}
 
 def html_report(result: Result) -> str:
     """One self-contained file. Every value of the user's is escaped. ConfigError: jinja2 is not installed."""
-    try:
-        from jinja2 import Environment
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "The report needs jinja2.", fix="Install it: pip install 'connect-for-kafka[poc]'."
-        ) from error
-    text = resources.files("connect.evaluate").joinpath("templates/report.html.j2").read_text(encoding="utf-8")
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
+    template = template_of("connect.evaluate", "report.html.j2")
     shown = _rendered(template, result)
     for _ in range(_CUTS_MAX):
         if len(shown.encode("utf-8", "replace")) <= SIZE_MAX:
@@ -49,10 +39,10 @@ def _rendered(template: Template, result: Result) -> str:
         result=result,
         verdict=result.verdict.value,
         marks=_MARKS,
-        started=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(result.started_s)),
+        started=utc_minute(result.started_s),
         files=finished_files(result),
         drawing_of=drawing_of,
-        machine=json.dumps(result.as_json(), ensure_ascii=False).replace("<", "\\u003c"),
+        machine=embedded_json(result.as_json()),
     )
 
 
