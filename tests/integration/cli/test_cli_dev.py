@@ -123,7 +123,7 @@ def test_a_worker_that_is_killed_is_started_again(start):
         if {"connect.cli", "worker"} <= set(child.cmdline()) and "--log-format" in child.cmdline()[:8]
     )
     worker.kill()
-    wait_for(lambda: "worker has ended" in dev.output(), 30, "a line about it")
+    wait_for(lambda: "worker has ended" in dev.output(), 60, "a line about it")
     (url,) = re.findall(r"worker \(REST\)  +(\S+)$", dev.output(), re.MULTILINE)
     wait_for(lambda: answers(url), 60, "the worker")
     assert dev.end(signal.SIGTERM) == 0

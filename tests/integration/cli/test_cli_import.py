@@ -130,7 +130,7 @@ def test_the_guide_moves_connectors_there_and_back_without_a_line_lost_or_twice(
 
     wait_for(lambda: requests.get(f"{old}/connectors/{name}/offsets", timeout=30).json()["offsets"], 90, "offsets")
     assert f"{name}: copied (7 of 7 keys as they are, 1 offsets)" in run(copied[0])
-    assert state(new, name) == ("STOPPED", [])
+    wait_for(lambda: state(new, name) == ("STOPPED", []), 60, "a stopped copy")
     assert state(old, name)[0] == "RUNNING"
     assert "STOPPED" in run(copied[1])
 
@@ -140,7 +140,7 @@ def test_the_guide_moves_connectors_there_and_back_without_a_line_lost_or_twice(
         output = run(line, first=name)
         if "--move" in line:
             assert ": moved (" in output
-    assert state(old, name) == ("STOPPED", [])
+    wait_for(lambda: state(old, name) == ("STOPPED", []), 60, "a stopped connector of Java")
     wait_for(lambda: state(new, reader) == ("RUNNING", ["RUNNING"]), 60, "the sink of ours")
     add("d")
     assert values(kafka, name, 4) == ["a", "b", "c", "d"]
@@ -176,8 +176,8 @@ def test_what_is_not_taken_is_named_and_goes_on_there(run, clusters, tmp_path):
     assert "already exists" in reasons[taken]
     assert "1 of its keys" in reasons[bad]
     assert any("file.stream.paths" in error for key in keys[bad] for error in key["errors"] if key["key"] == "file")
-    assert state(old, bad)[0] == "RUNNING"
-    assert state(old, taken)[0] == "RUNNING", "it was resumed there"
-    assert state(new, taken)[0] == "RUNNING", "one that was here before is left alone"
+    wait_for(lambda: state(old, bad)[0] == "RUNNING", 60, "one that was left alone")
+    wait_for(lambda: state(old, taken)[0] == "RUNNING", 60, "one that was resumed there")
+    wait_for(lambda: state(new, taken)[0] == "RUNNING", 60, "one that was here before")
     remove(old, good, bad, taken)
     remove(new, good, bad, taken)

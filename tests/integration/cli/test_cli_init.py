@@ -103,7 +103,7 @@ def test_the_tutorial_of_a_source(
         line = '{"id": 1, "text": "the first row"}\n'
         shown = f'"byte": {len(line)}'
         wait_for(
-            lambda: shown in json.dumps(worker.call("GET", unique, "/offsets").json()), 30.0, "the offset behind it"
+            lambda: shown in json.dumps(worker.call("GET", unique, "/offsets").json()), 60.0, "the offset behind it"
         )
     finally:
         Path(f"/tmp/{unique}.jsonl").unlink(missing_ok=True)
