@@ -12,6 +12,8 @@ from connect.evaluate.row_values import without_values
 from connect.kafka.topics import Settings, TopicAdmin
 
 LOOK_S: Final = 0.2
+START_S: Final = 30.0
+"""Until the tasks run; the time of a run counts from then on."""
 STOP_S: Final = 30.0
 
 
@@ -44,6 +46,25 @@ def status_of(rest: ConnectClient, name: str) -> dict[str, Any]:
     except RefusedError:
         return {}
     return found
+
+
+class RunTime:
+    """How long a run may still take: its own time from when its tasks run, and before that the time to begin."""
+
+    def __init__(self, duration_s: float) -> None:
+        self._duration_s = duration_s
+        self._limit = Deadline.after(START_S)
+        self._has_begun = False
+
+    def wait(self) -> bool:
+        """Until the next look; False: the time is over."""
+        return self._limit.wait(LOOK_S)
+
+    def saw(self, status: Mapping[str, Any]) -> None:
+        """The status at this look."""
+        if not self._has_begun and is_running(status):
+            self._has_begun = True
+            self._limit = Deadline.after(self._duration_s)
 
 
 def is_running(status: Mapping[str, Any]) -> bool:

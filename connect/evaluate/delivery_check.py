@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from connect.evaluate.comparison import Comparison, as_far_as, compare
-from connect.evaluate.faults import PAUSE_S, Struck, in_words, least_s, plan_faults, table_of
+from connect.evaluate.faults import PAUSE_S, Faults, in_words, plan_faults, table_of
 from connect.evaluate.options import Options
 from connect.evaluate.result import Check, Outcome, Setting, Table
 from connect.evaluate.sandbox import Sandbox
@@ -30,12 +29,8 @@ def check_delivery(
 
     `exactly_once`: what the configuration asks for, so that a row that comes twice breaks it.
     """
-    faults = plan_faults(sandbox, peaceful.count, options, least=1)
-    slow_s = least_s(options)
-    run = runner.run(
-        "kills", faults.look, rows_per_second=peaceful.count / slow_s, further_s=slow_s + PAUSE_S,
-        quiet_s=QUIET_S + PAUSE_S,
-    )  # fmt: skip
+    faults = plan_faults(sandbox, peaceful.count, peace.tasks, options)
+    run = runner.run("kills", faults, quiet_s=QUIET_S + PAUSE_S)
     rows = run.rows(sandbox)
     # Where a run did not come to the end of the data, what the other one has behind that place tells nothing.
     expected = peaceful if run.is_complete else as_far_as(peaceful, rows)
@@ -43,19 +38,19 @@ def check_delivery(
     told = compare(expected, found)
     if run.failure is None and (told.changed or told.invented):
         # The source may have been written to between the runs.
-        later = runner.run("later", further_s=options.duration_s)
+        later = runner.run("later")
         told = compare(expected, found, later=later.rows(sandbox))
     figures = {"faults": len(faults.done), "lost_rows": told.lost, "repeated_rows": told.duplicate}
-    return replace(_judged(run, told, faults.done, exactly_once=exactly_once), figures=figures)
+    return replace(_judged(run, told, faults, exactly_once=exactly_once), figures=figures)
 
 
-def _judged(run: SourceRun, found: Comparison, done: Sequence[Struck], *, exactly_once: bool) -> Check:
-    tables = (_counts(found), table_of(done, "rows in Kafka"))
+def _judged(run: SourceRun, found: Comparison, faults: Faults, *, exactly_once: bool) -> Check:
+    tables = (_counts(found), table_of(faults, "rows in Kafka", "of them since the tasks began"))
     if run.failure is not None:
         return Check(NUMBER, NAME, Outcome.FAIL, f"The task failed for good after a fault: {run.failure}", tables)
-    seen = f"{in_words(done)}, {found.expected:,} rows"
-    if not done or not found.found:
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "The run was over before the first fault.", tables)
+    seen = f"{in_words(faults)}, {found.expected:,} rows"
+    if not in_words(faults) or not found.found:
+        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "The run was over before a fault could hit rows.", tables)
     if defects := _wrong_rows(found):
         text = (
             f"{seen}: {found.lost:,} rows lost, {found.changed:,} changed, {found.invented:,} invented, "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import secrets
 import signal
 import threading
+import urllib.request
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -22,12 +24,30 @@ from connect.kafka.topics import TopicAdmin
 from connect.services import KafkaService, SchemaRegistryService
 from connect.services.worker import WorkerService
 
+_SOON: Final = {
+    # Long enough that the figures of a killed task are gone before those of the next one are there.
+    "auto.restart.backoff.initial.ms": "500", "auto.restart.backoff.max.ms": "1000",
+    # Who watches a run sees what its tasks do now.
+    "metrics.sample.window.s": "0.2",
+}  # fmt: skip
+_PATIENT: Final = {"broker.session.timeout.ms": "60000"}
+"""The service's own three seconds are those that a broker is paused for: it would be fenced when it goes on."""
 REGISTRY_KEY: Final = ".schema.registry.url"
 
 
 def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
     """The configuration with another registry wherever it names one; None: as it is. Pure."""
     return {key: url if url is not None and key.endswith(REGISTRY_KEY) else value for key, value in config.items()}
+
+
+def _let_it_refuse(url: str) -> None:
+    """A registry of Confluent's refuses schemas that readers cannot take, unless it is told otherwise: so does this."""
+    body = json.dumps({"compatibility": "BACKWARD"}).encode()
+    request = urllib.request.Request(  # noqa: S310 - http on loopback
+        f"{url}/config", data=body, method="PUT", headers={"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30):  # noqa: S310 - http on loopback
+        pass
 
 
 class Sandbox:
@@ -46,13 +66,13 @@ class Sandbox:
 
     def __enter__(self) -> Self:
         with ExitStack() as starting:
-            self.kafka = starting.enter_context(KafkaService())
+            self.kafka = starting.enter_context(KafkaService(properties=_PATIENT))
             servers = self.kafka.endpoint.bootstrap_servers
             if self._has_registry:
                 self.registry_url = starting.enter_context(SchemaRegistryService()).endpoint.url
+                _let_it_refuse(self.registry_url)
                 self._settings = with_registry(self._settings, self.registry_url)
-            soon = {"auto.restart.backoff.initial.ms": "100", "auto.restart.backoff.max.ms": "1000"}
-            self.worker = WorkerService(servers, group_id=self.id, settings={**soon, **self._settings})
+            self.worker = WorkerService(servers, group_id=self.id, settings={**_SOON, **self._settings})
             starting.enter_context(self.worker)
             self._stack = starting.pop_all()
         self.rest = ConnectClient(Access(self.worker.endpoint.url))

@@ -1,18 +1,13 @@
-"""Check 8 of a sink: a run with kills and a pause of the broker, whose target is compared with that of one in peace.
-
-Faults come by the clock and not by rows: rows show when they are committed, and a kill right then finds nothing under
-way.
-"""
+"""Check 8 of a sink: a run with kills and a pause of the broker, whose target is compared with that of one in peace."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from connect.evaluate.delivery_check import NAME, NUMBER
-from connect.evaluate.faults import Struck, in_words, least_s, plan_faults, table_of
+from connect.evaluate.faults import Faults, in_words, plan_faults, table_of
 from connect.evaluate.options import Options
 from connect.evaluate.result import Check, Outcome, Table
 from connect.evaluate.sandbox import Sandbox
@@ -47,15 +42,12 @@ def check_sink_delivery(
     """Run the sink once more under kills. `peaceful`: a run that nothing disturbed."""
     if not any(peaceful.committed.values()):
         return Check(NUMBER, NAME, Outcome.NOT_TESTED, f"{KEEPS_ROWS}, so that kills show nothing.")
-    length_s = least_s(options)
-    faults = plan_faults(sandbox, length_s, options)
-    began_s = time.monotonic()
-    run = runner.run("kills", faults.look, slow_s=length_s, until=peaceful.committed)
-    found = compare_targets(peaceful, run, sample["kept"])
-    return judge_sink_delivery(run, found, faults.done, time.monotonic() - began_s)
+    faults = plan_faults(sandbox, runner.records, peaceful.tasks, options)
+    run = runner.run("kills", faults, until=peaceful.committed)
+    return judge_sink_delivery(run, compare_targets(peaceful, run, sample["kept"]), faults)
 
 
-def judge_sink_delivery(run: SinkRun, found: TargetComparison, done: Sequence[Struck], took_s: float) -> Check:
+def judge_sink_delivery(run: SinkRun, found: TargetComparison, faults: Faults) -> Check:
     """What the comparison says of the sink. Pure."""
     counts = Table(
         "Rows of the target against a run in peace",
@@ -63,17 +55,17 @@ def judge_sink_delivery(run: SinkRun, found: TargetComparison, done: Sequence[St
         [tuple(f"{number:,}" for number in (found.expected, found.found, found.lost, found.duplicate))],
     )
     return replace(
-        _outcome(run, found, done, took_s), tables=(counts, table_of(done, "seconds of the tasks")),
-        figures={"faults": len(done), "lost_rows": found.lost, "repeated_rows": found.duplicate},
+        _outcome(run, found, faults), tables=(counts, table_of(faults, "rows committed", "put and not committed")),
+        figures={"faults": len(faults.done), "lost_rows": found.lost, "repeated_rows": found.duplicate},
     )  # fmt: skip
 
 
-def _outcome(run: SinkRun, found: TargetComparison, done: Sequence[Struck], took_s: float) -> Check:
+def _outcome(run: SinkRun, found: TargetComparison, faults: Faults) -> Check:
     if run.failure is not None:
         return Check(NUMBER, NAME, Outcome.FAIL, f"The sink failed for good after a fault: {run.failure}")
-    seen = f"{in_words(done)}, {found.expected:,} rows"
-    if not done or not found.found:
-        text = f"Nothing was committed under faults in {took_s:.0f} s." if done else "The run was over before a fault."
+    seen = f"{in_words(faults)}, {found.expected:,} rows"
+    if not in_words(faults) or not found.found:
+        text = f"No fault found rows under way, or none was committed, in {run.watched_s:.0f} s."
         return Check(NUMBER, NAME, Outcome.NOT_TESTED, text)
     if found.lost:
         text = f"{seen}: {found.lost:,} lost, {found.duplicate:,} twice."

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.client.rest import RefusedError
-from connect.evaluate.connector_runs import LOOK_S, failure_of, is_running, remove, status_of, stop
+from connect.evaluate.connector_runs import STOP_S, RunTime, failure_of, is_running, remove, status_of, stop
+from connect.evaluate.courses import SinkCourse, rows_put
+from connect.evaluate.faults import Faults
 from connect.evaluate.options import Options
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.source_run import THROTTLE
@@ -22,9 +23,6 @@ from connect.runtime.connector_settings import ConnectorSettings
 QUIET_S: Final = 3.0
 """A sink that has committed something, and nothing more for so long, keeps the rest until more rows come."""
 _READS_A_SECOND: Final = 5
-
-OnLook = Callable[[float], None]
-"""Hears the seconds since the tasks run."""
 
 
 @dataclass(slots=True)
@@ -53,9 +51,14 @@ def slowed(config: Mapping[str, str], rows_per_second: float) -> dict[str, str]:
         **config,
         "transforms": ",".join(name for name in (config.get("transforms", ""), THROTTLE) if name),
         f"transforms.{THROTTLE}.type": "connect.transforms.Throttle",
-        f"transforms.{THROTTLE}.rows.per.second": f"{max(0.001, rows_per_second):.3f}",
-        "consumer.override.max.poll.records": str(max(1, int(rows_per_second / _READS_A_SECOND))),
+        f"transforms.{THROTTLE}.rows.per.second": f"{rows_per_second:.3f}",
+        "consumer.override.max.poll.records": str(rows_at_once(rows_per_second)),
     }
+
+
+def rows_at_once(rows_per_second: float) -> int:
+    """What a task reads at once when it is slowed down so far."""
+    return max(1, int(rows_per_second / _READS_A_SECOND))
 
 
 class SinkRunner:
@@ -70,16 +73,16 @@ class SinkRunner:
         self._ends = ends
         self._options = options
 
+    @property
+    def records(self) -> int:
+        """That a run is given."""
+        return sum(self._ends.values())
+
     def run(
-        self,
-        label: str,
-        on_look: OnLook | None = None,
-        *,
-        slow_s: float = 0.0,
-        until: Mapping[TopicPartition, int] | None = None,
+        self, label: str, faults: Faults | None = None, *, until: Mapping[TopicPartition, int] | None = None
     ) -> SinkRun:
-        """Run it under a name and into a target of its own, read that, and remove both. `slow_s`: how long it takes at
-        least. `until`: it is over when it has committed so far, or at its bound.
+        """Run it under a name and into a target of its own, read that, and remove both. `faults`: what disturbs it.
+        `until`: it is over when it has committed so far, or at its bound.
 
         NoTargetApartError; ConnectError: the target cannot be made or read, or the worker refuses the connector.
         """
@@ -88,7 +91,7 @@ class SinkRunner:
         try:
             trial.make()
             run.is_once, run.merges = trial.is_once, trial.merges
-            self._run(run, trial, on_look, slow_s, until)
+            self._run(run, trial.config, faults, until)
             if run.failure is None:
                 run.rows = trial.rows()
         finally:
@@ -98,66 +101,60 @@ class SinkRunner:
     def _run(
         self,
         run: SinkRun,
-        trial: Trial,
-        on_look: OnLook | None,
-        slow_s: float,
+        config: Mapping[str, str],
+        faults: Faults | None,
         until: Mapping[TopicPartition, int] | None,
     ) -> None:
-        rows = sum(self._ends.values())
-        config = slowed(trial.config, rows / slow_s) if slow_s else dict(trial.config)
-        own = {
+        own = {key: value for key, value in config.items() if key != "consumer.override.group.id"} | {
             "name": run.name, "consumer.override.auto.offset.reset": "earliest",
             "errors.deadletterqueue.topic.replication.factor": "1",
         }  # fmt: skip
-        config.pop("consumer.override.group.id", None)
-        self._sandbox.rest.create(run.name, {**config, **own})
+        rest = self._sandbox.rest
+        rest.create(run.name, own if faults is None else slowed(own, faults.rows_per_second))
         try:
-            self._watch(run, on_look, until, Deadline.after(self._options.duration_s + slow_s))
-            stop(self._sandbox.rest, run.name)
+            self._watch(run, faults, own, until)
+            stop(rest, run.name)
             run.committed = self._committed(run)
         finally:
-            remove(self._sandbox.rest, run.name)
+            remove(rest, run.name)
 
     def _watch(
-        self, run: SinkRun, on_look: OnLook | None, until: Mapping[TopicPartition, int] | None, limit: Deadline
+        self,
+        run: SinkRun,
+        faults: Faults | None,
+        full_speed: Mapping[str, str],
+        until: Mapping[TopicPartition, int] | None,
     ) -> None:
-        wanted = self._ends if until is None else until
-        total = sum(self._ends.values())
+        """Until it has committed all, or a bound is reached. `full_speed`: its configuration after the last fault."""
+        rest, wanted = self._sandbox.rest, self._ends if until is None else until
+        course = SinkCourse(lambda: sum(self._committed(run).values()))
+        limit = RunTime(self._options.duration_s + (faults.further_s if faults else 0.0))
         began_s = moved_s = time.monotonic()
-        running_s: float | None = None
         committed: Mapping[TopicPartition, int] = {}
-        while limit.wait(LOOK_S):
+        while limit.wait():
             now_s = time.monotonic()
-            status = status_of(self._sandbox.rest, run.name)
+            status = status_of(rest, run.name)
+            limit.saw(status)
             run.tasks = max(run.tasks, len(status.get("tasks", [])))
-            if running_s is None and is_running(status):
-                running_s = now_s
-            figures = scrape(self._sandbox.rest, run.name)
+            figures = scrape(rest, run.name)
             put = int(figures.get("rows_total", 0.0))
             if not run.readings or put > run.readings[-1].rows:
                 run.seconds = now_s - began_s
             run.readings.append(Reading(now_s - began_s, put, figures))
-            if on_look is not None and running_s is not None:
-                on_look(now_s - running_s)
-            run.failure = failure_of(status, self._settings.connector, show_values=self._options.show_values)
             found = self._committed(run)
             moved_s = moved_s if found == committed else now_s
             committed = found
+            if faults is not None:
+                course.saw(sum(found.values()), rows_put(figures, run.tasks * rows_at_once(faults.rows_per_second)))
+                if faults.look(course):
+                    rest.save(run.name, full_speed)
+            run.failure = failure_of(status, self._settings.connector, show_values=self._options.show_values)
             all_there = all(committed.get(place, 0) >= end for place, end in wanted.items())
             keeps_rest = until is None and any(committed.values()) and now_s - moved_s >= QUIET_S
             if run.failure is not None or (all_there and wanted):
                 return
-            if keeps_rest and figures.get("polled_rows_total", 0.0) >= total and is_running(status):
+            if keeps_rest and figures.get("polled_rows_total", 0.0) >= self.records and is_running(status):
                 return
 
-    def _committed(self, run: SinkRun) -> dict[TopicPartition, int]:
-        try:
-            found = self._sandbox.rest.offsets(run.name)
-        except RefusedError:
-            return {}  # its group is not there yet
-        return {
-            TopicPartition(str(one["partition"]["kafka_topic"]), int(one["partition"]["kafka_partition"])): int(
-                one["offset"]["kafka_offset"]
-            )
-            for one in found
-        }
+    def _committed(self, run: SinkRun) -> Mapping[TopicPartition, int]:
+        return self._sandbox.admin.group_offsets(f"connect-{run.name}", Deadline.after(STOP_S))

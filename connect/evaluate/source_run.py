@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.evaluate.connector_runs import LOOK_S, SourceCluster, failure_of, is_running, status_of, stop
+from connect.evaluate.connector_runs import RunTime, SourceCluster, failure_of, is_running, status_of, stop
+from connect.evaluate.courses import SourceCourse
+from connect.evaluate.faults import Faults
 from connect.evaluate.options import Options
 from connect.evaluate.timeline import Reading, has_caught_up, scrape
 from connect.evaluate.topic_rows import TopicRows, ends_of, read_rows
@@ -48,7 +50,7 @@ def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | N
     further = [ROUTE] if rows_per_second is None else [THROTTLE, ROUTE]
     throttle = {} if rows_per_second is None else {
         f"transforms.{THROTTLE}.type": "connect.transforms.Throttle",
-        f"transforms.{THROTTLE}.rows.per.second": f"{max(0.001, rows_per_second):.3f}",
+        f"transforms.{THROTTLE}.rows.per.second": f"{rows_per_second:.3f}",
     }  # fmt: skip
     return {
         **config,
@@ -71,64 +73,50 @@ class SourceRunner:
         self._config = dict(config)
         self._options = options
 
-    def run(
-        self,
-        label: str,
-        on_look: Callable[[int], None] | None = None,
-        *,
-        rows_per_second: float | None = None,
-        further_s: float = 0.0,
-        quiet_s: float = QUIET_S,
-    ) -> SourceRun:
-        """Run the connector under a name of its own and remove it. `on_look` hears the rows so far, again and again.
-        `rows_per_second`: of a task at most. `further_s`: how much longer than other runs it may take. `quiet_s`: after
-        so long without a row it has caught up.
+    def run(self, label: str, faults: Faults | None = None, *, quiet_s: float = QUIET_S) -> SourceRun:
+        """Run the connector under a name of its own and remove it. `faults`: what disturbs it. `quiet_s`: after so long
+        without a row it has caught up.
 
         ConnectError when the worker refuses it.
         """
         name = self._cluster.new_name(label)
         run = SourceRun(name, f"{name}.")
-        self._cluster.rest.create(run.name, {**sandboxed(self._config, run.prefix, rows_per_second), "name": run.name})
+        config = {**self._config, "name": name}
+        own = sandboxed(config, run.prefix)
+        slow = own if faults is None else sandboxed(config, run.prefix, faults.rows_per_second)
+        self._cluster.rest.create(name, slow)
         try:
-            self._watch(run, on_look, Deadline.after(self._options.duration_s + further_s), quiet_s)
-            stop(self._cluster.rest, run.name)
+            self._watch(run, faults, own, quiet_s)
+            stop(self._cluster.rest, name)
             run.ends = self._ends(run)
         finally:
-            self._cluster.remove(run.name)
+            self._cluster.remove(name)
         return run
 
-    def _watch(self, run: SourceRun, on_look: Callable[[int], None] | None, limit: Deadline, quiet_s: float) -> None:
+    def _watch(self, run: SourceRun, faults: Faults | None, full_speed: Mapping[str, str], quiet_s: float) -> None:
+        """Until it has caught up, or a bound is reached. `full_speed`: its configuration after the last fault."""
+        rest, course = self._cluster.rest, SourceCourse(lambda: sum(self._ends(run).values()))
+        limit = RunTime(self._options.duration_s + (faults.further_s if faults else 0.0))
         began_s = first_s = time.monotonic()
-        rows = 0
-        while limit.wait(LOOK_S):
+        while limit.wait():
             now_s = time.monotonic()
-            present = sum(self._ends(run).values())
-            if present != rows:
-                first_s = first_s if rows else now_s
-                rows = present
+            present = course.present()
+            if present != course.rows:
+                first_s = first_s if course.rows else now_s
                 run.seconds = now_s - first_s
-            figures = scrape(self._cluster.rest, run.name)
-            run.readings.append(Reading(now_s - began_s, rows, figures))
-            if on_look is not None:
-                on_look(rows)
-            failure = self._failure(run)
-            if failure is not None:
-                run.failure = failure
+            course.saw(present)
+            run.readings.append(Reading(now_s - began_s, present, scrape(rest, run.name)))
+            if faults is not None and faults.look(course):
+                rest.save(run.name, full_speed)
+            status = status_of(rest, run.name)
+            limit.saw(status)
+            run.tasks = max(run.tasks, len(status.get("tasks", [])))
+            run.failure = failure_of(status, self._config, show_values=self._options.show_values)
+            if run.failure is not None:
                 return
-            if has_caught_up(run.readings, quiet_s) and self._is_running(run):
-                run.is_complete = True
+            run.is_complete = has_caught_up(run.readings, quiet_s) and is_running(status)
+            if run.is_complete or present >= self._options.budget_rows:
                 return
-            if rows >= self._options.budget_rows:
-                return
-
-    def _is_running(self, run: SourceRun) -> bool:
-        status = status_of(self._cluster.rest, run.name)
-        run.tasks = max(run.tasks, len(status.get("tasks", [])))
-        return is_running(status)
-
-    def _failure(self, run: SourceRun) -> str | None:
-        status = status_of(self._cluster.rest, run.name)
-        return failure_of(status, self._config, show_values=self._options.show_values)
 
     def _ends(self, run: SourceRun) -> dict[TopicPartition, int]:
         deadline = Deadline.after(_ANSWER_S)

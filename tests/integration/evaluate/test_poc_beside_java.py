@@ -48,9 +48,9 @@ def compared(tmp_path, java, config):
     rest, worker_file, _ = java
     file = tmp_path / "connector.json"
     file.write_text(json.dumps({"name": "lines", "config": config}))
-    argv = [sys.executable, "-m", "connect.cli", "poc", "compare", str(file), "--json", "--duration", "30s"]
+    argv = [sys.executable, "-m", "connect.cli", "poc", "compare", str(file), "--json", "--duration", "60s"]
     argv += ["--java", rest.url, "--worker", str(worker_file)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return {line["what"]: (line["left"], line["right"]) for line in json.loads(done.stdout)}
 

@@ -11,7 +11,7 @@ from connect.client.rest import Access, ConnectClient
 from connect.services.polling import poll_until
 from connect.services.worker import WorkerService
 
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def worker(kafka, unique, tmp_path):
 def evaluated(worker, file):
     client = ConnectClient(Access(worker.endpoint.url))
     config = {"connector.class": "FileStreamSource", "file": str(file), "topic": "lines"}
-    options = {"sample_rows": 100, "duration_s": 8, "crashes": 0}
+    options = {"sample_rows": 100, "duration_s": 60, "crashes": 0}
     begun = client.call("POST", "/poc", {"connectors": [{"name": "in", "config": config}], "options": options})
     path = f"/poc/{begun['id']}"
     poll_until(

@@ -16,7 +16,7 @@ from connect.evaluate.trial import Trial
 from connect.runtime.connector_settings import ConnectorSettings
 from connect.services.polling import poll_until
 
-LIMIT_S = 60.0
+LIMIT_S = 180.0
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 

@@ -20,7 +20,7 @@ from connect.kafka.topics import TopicAdmin
 ROWS = 5000
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
-OPTIONS = Options(sample_rows=ROWS, budget_rows=ROWS, duration_s=16.0, crashes=2, seed=1)
+OPTIONS = Options(sample_rows=ROWS, budget_rows=ROWS, duration_s=60.0, crashes=2, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_the_bigquery_sink_is_tried_in_a_dataset_of_its_own(sandbox, bigquery_se
         "bigquery.storage.endpoint": endpoint.storage, "bigquery.insecure": "true", "dedup.fields": "id",
         "dedup.merge.interval.ms": "500", "allowNewBigQueryFields": "true", "decimalHandlingMode": "NUMERIC",
     }  # fmt: skip
-    options = Options(sample_rows=300, budget_rows=300, duration_s=20.0, crashes=1, seed=1)
+    options = Options(sample_rows=300, budget_rows=300, duration_s=60.0, crashes=1, seed=1)
     found = by_name(run_checks(sandbox, Sides(sink=Manifest("dw", config, "test")), options, lambda text: None))
     assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
     assert "300 records are 300 rows" in found["Round trip"].summary

@@ -9,7 +9,7 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.evaluate.faults import KILL, Struck
+from connect.evaluate.faults import KILL, Faults, Struck
 from connect.evaluate.made_records import VALUE, made_records, made_row
 from connect.evaluate.result import Outcome
 from connect.evaluate.schema_change import FIELD, changed_records, has_registry, judge_schema_change
@@ -93,8 +93,8 @@ def test_rows_of_a_killed_run_are_compared_as_far_as_it_has_committed(killed, lo
 @pytest.mark.parametrize(("is_once", "outcome"), [(True, Outcome.FAIL), (False, Outcome.WARN)])
 def test_a_repeated_row_breaks_a_promise_where_there_is_one(is_once, outcome):
     killed = run("abcdefghijj", is_once=is_once)
-    struck = [Struck(KILL, 1.0, 1.0, "")]
-    told = judge_sink_delivery(killed, compare_targets(run("abcdefghij"), killed, KEPT), struck, 5.0)
+    faults = Faults([], done=[Struck(KILL, rows=1, under_way=1, after_s=1.0, what="")])
+    told = judge_sink_delivery(killed, compare_targets(run("abcdefghij"), killed, KEPT), faults)
     assert (told.outcome, told.defects) == (outcome, {"duplicate"})
 
 
