@@ -135,12 +135,15 @@ def compare(
 
 
 def _beside_java(file: Path, url: str, worker_file: Path, duration: str, budget_rows: int) -> Sequence[Line]:
+    from connect.api.errors import ConfigError
     from connect.cli.cluster_options import client_of
     from connect.client.manifests import read_manifests
     from connect.evaluate.beside_java import beside_java
     from connect.evaluate.options import Options, seconds_of
 
-    (manifest,) = read_manifests([file])
+    manifest, *others = read_manifests([file])
+    if others:
+        raise ConfigError(f"{file} holds {len(others) + 1} connectors; one is set beside Java's.")
     options = Options(duration_s=seconds_of(duration), budget_rows=budget_rows)
     worker = _worker_of(worker_file)
     return beside_java(manifest, client_of(url, None), worker, options, lambda text: click.echo(text, err=True))
