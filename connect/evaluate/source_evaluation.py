@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from connect.api.errors import ConnectError
@@ -16,9 +17,11 @@ from connect.evaluate.examination import examine
 from connect.evaluate.options import Options
 from connect.evaluate.progress import Progress
 from connect.evaluate.result import Check, Outcome
+from connect.evaluate.row_values import without_values
 from connect.evaluate.sample_checks import CURSOR, DISCOVER, check_sample
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.schema_change import SCHEMA_CHANGE
+from connect.evaluate.source_change import ChangeSeen, judge_source_change
 from connect.evaluate.source_run import SourceRun, SourceRunner
 from connect.evaluate.throughput_check import NAME as THROUGHPUT
 from connect.evaluate.throughput_check import judge_throughput
@@ -73,11 +76,21 @@ def _run_checks(
     if options.crashes:
         exactly_once = config.get("exactly.once.support", "").strip().lower() == "required"
         progress.note(check_delivery(sandbox, runner, peaceful, rows, options=options, exactly_once=exactly_once))
-    progress.note(
-        Check(*SCHEMA_CHANGE, Outcome.NOT_TESTED, "A source's tables are only read: evaluate a copy of them.")
-    )
-    progress.note(_load(settings, peaceful, rows, options))
+    progress.note(_schema_change(settings, options), _load(settings, peaceful, rows, options))
     return peaceful
+
+
+def _schema_change(settings: ConnectorSettings, options: Options) -> Check:
+    asked = {"worker": dict(settings.worker), "connector": dict(settings.connector)}
+    answer = asked_of("connect.evaluate.source_change", asked, options.duration_s)
+    reason = reason_of(answer)
+    if reason is not None:
+        return Check(*SCHEMA_CHANGE, Outcome.NOT_TESTED, f"No rows of a changed table could be made: {reason}")
+    seen = [ChangeSeen(**one) for one in answer["seen"]]
+    if not options.show_values:
+        known = [text for pair in settings.connector.items() for text in pair] + [one.what for one in seen]
+        seen = [replace(one, refused=one.refused and without_values(one.refused, known)) for one in seen]
+    return judge_source_change(seen)
 
 
 def _load(settings: ConnectorSettings, run: SourceRun, rows: TopicRows, options: Options) -> Check:

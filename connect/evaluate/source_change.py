@@ -1,0 +1,141 @@
+"""Check 9 of a source: its rows as they would be after a change of its tables, through transforms and converters.
+
+Runs in a process of its own, `python -m connect.evaluate.source_change`: settings come on standard input as JSON, the
+answer goes to standard output as JSON. The source is only read; schemas go to the sandbox's registry.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
+from connect.api.records import Batch
+from connect.api.schema import Type
+from connect.evaluate.reading import read_batches
+from connect.evaluate.result import Check, Outcome, Table
+from connect.evaluate.schema_change import SCHEMA_CHANGE
+from connect.evaluate.schema_changes import Change, changed, changes_of, shown_in, table_of
+from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.tolerance import BadRow
+
+ROWS: Final = 1000
+"""Read at most, to find a few of each topic."""
+ROWS_OF_A_TOPIC: Final = 50
+TOPICS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSeen:
+    """What became of a change. `breaks`: see `Change`. `is_shown`: who reads Kafka sees it. `refused`: why rows, or
+    their schema, were; None: all went on.
+    """
+
+    topic: str
+    what: str
+    breaks: bool
+    is_shown: bool
+    refused: str | None = None
+
+
+_CUT: Final = "values that it alone can hold come out as others"
+_COLUMNS: Final = ("topic", "change of its table", "what became of the rows")
+
+
+def judge_source_change(seen: Sequence[ChangeSeen]) -> Check:
+    """What the changes show. Who refuses one that breaks readers does so with reason, and is told of alone. Pure."""
+    table = Table(
+        "Its rows after a change of their table", _COLUMNS, [(one.topic, one.what, _fate(one)) for one in seen]
+    )
+    refused = [one for one in seen if one.refused is not None]
+    harmless = [one for one in refused if not one.breaks]
+    if harmless:
+        text = (
+            f"After {harmless[0].what} in the table of {harmless[0].topic} its rows are refused: {harmless[0].refused}"
+        )
+        return Check(*SCHEMA_CHANGE, Outcome.WARN, text, (table,), defects=frozenset({"schema"}))
+    text = "Rows of a table with a column more, or a wider one, go on through transforms and converters."
+    if refused:
+        text += f" Refused are those after {', '.join(dict.fromkeys(one.what for one in refused))}."
+    return Check(*SCHEMA_CHANGE, Outcome.PASS, text, (table,))
+
+
+def _fate(seen: ChangeSeen) -> str:
+    if seen.refused is not None:
+        return f"refused: {seen.refused}"
+    return "go on, and show it" if seen.is_shown else "go on, and do not show it"
+
+
+def try_changes(settings: ConnectorSettings, deadline: Deadline) -> list[ChangeSeen]:
+    """Every change on every topic. ConnectError: the source gives no rows, or they have no columns."""
+    parts = settings.open()
+    batches = _first_of_topics(parts, deadline)
+    if not batches:
+        raise ConnectError("Its rows have no schema with columns.")
+    return [seen for batch in batches for seen in tried(parts, batch)]
+
+
+def _first_of_topics(parts: ConnectorParts, deadline: Deadline) -> list[Batch]:
+    found: dict[str, Batch] = {}
+    for batch in read_batches(parts, ROWS, deadline):
+        schema = batch.values.schema
+        has_columns = schema is not None and schema.type is Type.STRUCT and table_of(schema) is not None
+        if has_columns and batch.topic not in found and len(found) < TOPICS:
+            found[batch.topic] = batch.slice(0, min(len(batch), ROWS_OF_A_TOPIC))
+    return list(found.values())
+
+
+def tried(parts: ConnectorParts, batch: Batch) -> Iterator[ChangeSeen]:
+    """Every change on rows of one topic."""
+    schema = batch.values.schema
+    table = None if schema is None else table_of(schema)
+    assert table is not None
+    keys = batch.keys.schema if batch.keys is not None else None
+    named = {one.name for one in keys.fields} if keys is not None else set()
+    _sent(parts, batch)  # so that a registry knows what there was
+    for change in changes_of(table, named):
+        try:
+            rows = _sent(parts, replace(batch, values=changed(batch.values, change)))
+        except ConnectError as error:
+            yield ChangeSeen(batch.topic, change.what, change.breaks, False, str(error))
+        else:
+            shown = _is_shown(rows, change)
+            cut = _CUT if change.must_show and not shown else None
+            yield ChangeSeen(batch.topic, change.what, change.breaks, shown, cut)
+
+
+def _sent(parts: ConnectorParts, batch: Batch) -> list[object]:
+    """The values that a reader of Kafka is given. ConnectError: a row is refused."""
+    bad: list[BadRow] = []
+    raws = parts.source_pipeline(bad.extend).encode(batch).rows
+    for row in bad:
+        raise row.error if isinstance(row.error, ConnectError) else ConnectError(str(row.error))
+    columns = (column for raw in raws for column in parts.converters.value.decode(raw.topic, raw.values))
+    return [value for column in columns for value in column.rows() if value is not None]
+
+
+def _is_shown(rows: list[object], change: Change) -> bool:
+    return bool(rows) and all(isinstance(row, Mapping) and shown_in(row, change) for row in rows)
+
+
+def main() -> int:
+    """The child process."""
+    asked = json.load(sys.stdin)
+    answer: dict[str, Any]
+    try:
+        settings = ConnectorSettings(asked["worker"], asked["connector"])
+        answer = {"seen": [asdict(seen) for seen in try_changes(settings, Deadline.after(asked["timeout_s"]))]}
+    except ConnectError as error:
+        answer = {"error": str(error)}
+    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what the evaluation shows
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    json.dump(answer, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
