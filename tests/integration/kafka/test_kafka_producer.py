@@ -168,17 +168,17 @@ def test_a_full_queue_is_waited_for(clients, topic_name, values, path):
 
 def test_a_retry_after_a_full_queue_neither_loses_nor_repeats_rows(clients, topic_name, values, path):
     topic = clients.topic(topic_name)
-    rows = [b"%d" % i for i in range(3000)]
+    rows = [b"%d" % i for i in range(1500)]
     batch = values(topic, rows)
     producer = clients.producer(path=path, queue_buffering_max_messages="1000", linger_ms="2000")
 
-    with pytest.raises(PartlySentError, match="1000 of 3000 rows") as caught:
+    with pytest.raises(PartlySentError, match="1000 of 1500 rows") as caught:
         producer.send(batch, in_s(0.1))
     assert caught.value.sent == 1000
     producer.send(batch, in_s(60))
     producer.flush(in_s(60))
 
-    assert read_values(clients, topic, 3000) == rows
+    assert read_values(clients, topic, 1500) == rows
 
 
 def test_stop_ends_the_wait_for_a_full_queue(clients, topic_name, values, path):
