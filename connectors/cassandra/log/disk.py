@@ -6,7 +6,9 @@ import logging
 import re
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
 log = logging.getLogger(__name__)
@@ -66,17 +68,20 @@ class DiskWatch:
         self._gauge = gauge
         self._share = 0.0
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="cdc-raw-watch", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Look now, and from now on until `close`. OSError: the folder cannot be measured."""
         self.look()
+        # What it says in the log names connector and task, as all that the task's own thread says.
+        run = partial(copy_context().run, self._run)
+        self._thread = threading.Thread(target=run, name="cdc-raw-watch", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Look no more. May be called twice, and before `start`."""
         self._ending.set()
-        if self._thread.is_alive():
+        if self._thread is not None:
             self._thread.join()
 
     @property

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextvars import ContextVar
 
 import pytest
 
 from connectors.cassandra.log import disk
 from connectors.cassandra.log.disk import DiskWatch, Limit, limit_of
+
+CONNECTOR: ContextVar[str] = ContextVar("connector")
+"""What a task's own thread knows."""
 
 
 @pytest.mark.parametrize(
@@ -59,12 +63,13 @@ def test_the_folder_is_watched_though_nobody_polls_and_one_that_is_gone_is_said_
         return size
 
     def gauge(name: str, value: float) -> None:
-        if (name, value) == ("cdc_raw_alarm", 2):
+        if (name, value) == ("cdc_raw_alarm", 2) and CONNECTOR.get(None) == "orders":
             seen.set()
 
     watch = DiskWatch(measure, Limit(100, blocks_writes=True), gauge)
     watch.close()
     watch = DiskWatch(measure, Limit(100, blocks_writes=True), gauge)
+    CONNECTOR.set("orders")
     with caplog.at_level(logging.WARNING):
         watch.start()
         assert looked.is_set(), "the first look is the caller's"
