@@ -22,7 +22,7 @@ class ConnectError(Exception):
     """
 
     def __init__(self, message: str, *, key: str | None = None, fix: str | None = None) -> None:
-        super().__init__(message if fix is None else f"{message} {fix}")
+        super().__init__(_sentence(message, fix))
         self.message = message
         self.key = key
         self.fix = fix
@@ -67,7 +67,15 @@ class ConfigError(ConnectError):
     """The configuration is wrong. `problems` lists every broken key, not the first."""
 
     def __init__(self, problems: Iterable[ConfigProblem] | str, *, key: str = "", fix: str | None = None) -> None:
-        self.problems = (ConfigProblem(key, problems),) if isinstance(problems, str) else tuple(problems)
+        if isinstance(problems, str):
+            self.problems: tuple[ConfigProblem, ...] = (ConfigProblem(key, _sentence(problems, fix)),)
+            super().__init__(problems, key=key or None, fix=fix)
+            return
+        self.problems = tuple(problems)
         if not self.problems:
             raise ValueError("ConfigError needs at least one problem.")
         super().__init__("\n".join(p.message for p in self.problems), key=self.problems[0].key or None, fix=fix)
+
+
+def _sentence(message: str, fix: str | None) -> str:
+    return message if fix is None else f"{message} {fix}"

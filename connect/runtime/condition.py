@@ -23,10 +23,10 @@ class Step(StrEnum):
     PUT = "put"
     POLL = "poll"
     FLUSH = "flush"
-    TAIL = "tail"
-    """Rows that the sink has taken and keeps, as they do not yet fill what it writes."""
     PART = "part"
     """Part of the work alone, such as one table of several; the connector tells it."""
+    TAIL = "tail"
+    """Rows that the sink has taken and keeps, as they do not yet fill what it writes: nothing is wrong."""
 
 
 STEPS: Final = tuple(Step)

@@ -28,12 +28,12 @@ _LAST_US: Final = 253_402_300_799_999_999
 _DATE_DAYS: Final = (-719_162, 2_932_896)
 
 
-def fitted_rows(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> Mapping[int, Exception]:
+def fitted_rows(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> Mapping[int, SchemaError]:
     """The rows whose value has no place in the column, each with the reason; found by halving, so good rows are cheap.
 
     SchemaError when no value of this type has.
     """
-    bad: dict[int, Exception] = {}
+    bad: dict[int, SchemaError] = {}
 
     def search(start: int, stop: int) -> None:
         error = _misfit(array.slice(start, stop - start), schema, column, path)

@@ -122,7 +122,9 @@ def _member(batch: Batch, column: Column, path: Path) -> Found:
             where = "keys" if path.root is Root.KEY else "values"
             known = ", ".join(f.name for f in schema.fields) or f"a {schema.name or schema.type}"
             raise SchemaError(
-                f"The {where} of topic {batch.topic} have no such field; they have {known}.", field=str(path)
+                f"The {where} of topic {batch.topic} have no such field; they have {known}.",
+                field=str(path),
+                fix="Name another field in dedup.fields, dedup.order.by or dedup.delete, where this one is named.",
             )
         values, schema = pc.struct_field(values, index), schema.fields[index].schema
     return Found(values, schema)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from connect.api import schema as s
+from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connectors.bigquery.dedup import (
     INSERT_ID,
@@ -58,7 +59,7 @@ class Admitted:
 class Admission:
     """What becomes of the records of one schema in one table. `table`: its columns, dedup's own among them.
 
-    `insert_id`: whose values make INSERT_ID; empty: rows have none.
+    `name`: the table's, for people. `insert_id`: whose values make INSERT_ID; empty: rows have none.
     """
 
     table: Columns
@@ -68,6 +69,7 @@ class Admission:
     window: Window | None = None
     extras: Extras = _NO_EXTRAS
     insert_id: tuple[Path, ...] = ()
+    name: str = ""
 
     def admit(self, batch: Batch, newest_us: int | None = None) -> Admitted:
         """SchemaError when a dedup field is missing, or when no value of a field has a place in its column.
@@ -106,10 +108,20 @@ class Admission:
         return pc.binary_join_element_wise(*parts, "-")
 
     def _misfits(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, Exception]:
-        """Rows with a value that has no place in its column."""
+        """Rows with a value that has no place in its column. SchemaError: a whole field has none."""
+        try:
+            bad = self._unfitting(values, schema, tombstone)
+        except SchemaError as error:
+            raise self._in_table(error) from None  # the same error, with its table
+        return {row: self._in_table(error) for row, error in bad.items()}
+
+    def _in_table(self, error: SchemaError) -> SchemaError:
+        return SchemaError(f"Table {self.name}: {error.message}", key=error.key, fix=error.fix)
+
+    def _unfitting(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, SchemaError]:
         import pyarrow.compute as pc
 
-        bad: dict[int, Exception] = {}
+        bad: dict[int, SchemaError] = {}
         known = by_name(self.table)
         for name, found in self._fields(values, schema).items():
             if name not in known:  # ignoreUnknownFields

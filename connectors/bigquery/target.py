@@ -128,8 +128,9 @@ class Targets:
             lane.columns = lane.columns if columns == lane.columns else columns
         config = self._config
         admission = Admission(
-            lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras, config.insert_id
-        )
+            lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras, config.insert_id,
+            name=self._path(lane.target),
+        )  # fmt: skip
         if len(self._admissions) >= _KNOWN_MOST:
             self._admissions.clear()
         self._admissions[lane.target, shape] = admission

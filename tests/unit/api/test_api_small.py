@@ -66,6 +66,8 @@ def test_a_config_error_lists_every_problem() -> None:
     assert str(error) == "A is bad.\nB is bad."
     assert error.key == "a"
     assert ConfigError("C is bad.", key="c").problems == (ConfigProblem("c", "C is bad."),)
+    mended = ConfigError("D is bad.", key="d", fix="Set it to 1.")
+    assert (str(mended), mended.problems) == ("D is bad. Set it to 1.", (ConfigProblem("d", "D is bad. Set it to 1."),))
     with pytest.raises(ValueError, match="at least one problem"):
         ConfigError([])
 

@@ -51,6 +51,14 @@ def test_of_several_troubles_the_one_nearest_to_the_rows_is_shown_and_then_the_o
     assert [condition.reason for condition in heard] == ["no acknowledgement", "refused", "no acknowledgement"]
 
 
+def test_a_fault_of_a_part_is_told_before_rows_that_only_wait_for_more():
+    heard, conditions = told()
+    conditions.waiting(Step.TAIL, "rows", "below flush.size")
+    conditions.part_waits("sink", "Table a waits: 503.")
+    conditions.part_waits("sink", None)
+    assert [condition.reason for condition in heard] == ["below flush.size", "Table a waits: 503.", "below flush.size"]
+
+
 def test_part_of_the_work_that_waits_is_told_while_nothing_holds_up_the_whole():
     clock = Clock()
     heard, conditions = told(clock)
