@@ -210,14 +210,11 @@ class BigQuerySinkTask:
 
     def _explain(self) -> None:
         """Show in the status why batches wait, while others go on."""
-        failing = [lane for lane in self._lanes.values() if lane.failure is not None]
+        failing = [(lane.target, lane.failure) for lane in self._lanes.values() if lane.failure is not None]
         if not failing and not self._explained:
             return
         self._explained = bool(failing)
-        reason = None
-        if failing:
-            reason = " ".join(f"Table {failing[0].target} waits, and is tried again: {failing[0].failure}".split())
-        self._open.ctx.explain(reason)
+        self._open.ctx.explain(_waiting(*failing[0]) if failing else None)
 
     def _wait_for_room(self, deadline: Deadline) -> None:
         while sum(lane.held_bytes for lane in self._lanes.values()) >= self._config.buffer_max_bytes:
@@ -262,3 +259,9 @@ class BigQuerySinkTask:
         for name, value in figures.items():
             self._open.ctx.gauge(name, value)
         self._open.ctx.gauge("buffered_bytes", sum(lane.held_bytes for lane in self._lanes.values()))
+
+
+def _waiting(target: str, failure: RetriableError) -> str:
+    """Why a table waits, in one line: what to do comes first, as BigQuery's own words can be long."""
+    fix = "" if failure.fix is None else f"{failure.fix} "
+    return " ".join(f"Table {target} waits, and is tried again. {fix}{failure.message}".split())

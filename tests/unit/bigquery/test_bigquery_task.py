@@ -82,3 +82,10 @@ def test_a_task_closes_what_it_opened_once(clock_s, monkeypatch):
     task.close()
     task.close()
     assert told == ["stop", "stop", "close", "close"]  # of the way to land batches, then of the dataset
+
+
+def test_what_to_do_about_a_table_that_waits_is_told_before_the_words_of_the_service():
+    failure = RetriableError("Quota exceeded: see\nhttps://cloud.google.com", fix="It passes within a day.")
+    assert sink._waiting("orders", failure) == (
+        "Table orders waits, and is tried again. It passes within a day. Quota exceeded: see https://cloud.google.com"
+    )
