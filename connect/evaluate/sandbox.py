@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import secrets
 import signal
 import threading
-import urllib.request
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -40,16 +38,6 @@ def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
     return {key: url if url is not None and key.endswith(REGISTRY_KEY) else value for key, value in config.items()}
 
 
-def _let_it_refuse(url: str) -> None:
-    """A registry of Confluent's refuses schemas that readers cannot take, unless it is told otherwise: so does this."""
-    body = json.dumps({"compatibility": "BACKWARD"}).encode()
-    request = urllib.request.Request(  # noqa: S310 - http on loopback
-        f"{url}/config", data=body, method="PUT", headers={"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=30):  # noqa: S310 - http on loopback
-        pass
-
-
 class Sandbox:
     """Owned by the thread that runs the evaluation."""
 
@@ -70,7 +58,6 @@ class Sandbox:
             servers = self.kafka.endpoint.bootstrap_servers
             if self._has_registry:
                 self.registry_url = starting.enter_context(SchemaRegistryService()).endpoint.url
-                _let_it_refuse(self.registry_url)
                 self._settings = with_registry(self._settings, self.registry_url)
             self.worker = WorkerService(servers, group_id=self.id, settings={**_SOON, **self._settings})
             starting.enter_context(self.worker)

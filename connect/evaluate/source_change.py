@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
+from urllib.parse import quote
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
@@ -27,6 +29,7 @@ ROWS: Final = 1000
 """Read at most, to find a few of each topic."""
 ROWS_OF_A_TOPIC: Final = 50
 TOPICS: Final = 5
+_ANSWER_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,34 @@ def _fate(seen: ChangeSeen) -> str:
     return "go on, and show it" if seen.is_shown else "go on, and do not show it"
 
 
-def try_changes(settings: ConnectorSettings, deadline: Deadline) -> list[ChangeSeen]:
-    """Every change on every topic. ConnectError: the source gives no rows, or they have no columns."""
+def try_changes(settings: ConnectorSettings, registry_url: str | None, deadline: Deadline) -> list[ChangeSeen]:
+    """Every change on every topic. `registry_url`: of the sandbox, where it has one. ConnectError: the source gives no
+    rows, or they have no columns.
+    """
     parts = settings.open()
     batches = _first_of_topics(parts, deadline)
     if not batches:
         raise ConnectError("Its rows have no schema with columns.")
+    for batch in batches:
+        _sent(parts, batch)
+    if registry_url is not None:
+        _let_it_refuse(registry_url)
     return [seen for batch in batches for seen in tried(parts, batch)]
+
+
+def _let_it_refuse(registry_url: str) -> None:
+    """A registry of Confluent's refuses schemas that readers cannot take, unless it is told otherwise: so does this
+    one, of the subjects that it has.
+    """
+    with urllib.request.urlopen(f"{registry_url}/subjects", timeout=_ANSWER_S) as answer:  # noqa: S310 - loopback
+        subjects = json.load(answer)
+    for subject in subjects:
+        asked = urllib.request.Request(  # noqa: S310 - loopback
+            f"{registry_url}/config/{quote(subject, safe='')}",
+            data=b'{"compatibility": "BACKWARD"}', method="PUT", headers={"Content-Type": "application/json"},
+        )  # fmt: skip
+        with urllib.request.urlopen(asked, timeout=_ANSWER_S):  # noqa: S310 - loopback
+            pass
 
 
 def _first_of_topics(parts: ConnectorParts, deadline: Deadline) -> list[Batch]:
@@ -96,7 +120,6 @@ def tried(parts: ConnectorParts, batch: Batch) -> Iterator[ChangeSeen]:
     assert table is not None
     keys = batch.keys.schema if batch.keys is not None else None
     named = {one.name for one in keys.fields} if keys is not None else set()
-    _sent(parts, batch)  # so that a registry knows what there was
     for change in changes_of(table, named):
         try:
             rows = _sent(parts, replace(batch, values=changed(batch.values, change)))
@@ -128,7 +151,12 @@ def main() -> int:
     answer: dict[str, Any]
     try:
         settings = ConnectorSettings(asked["worker"], asked["connector"])
-        answer = {"seen": [asdict(seen) for seen in try_changes(settings, Deadline.after(asked["timeout_s"]))]}
+        answer = {
+            "seen": [
+                asdict(seen)
+                for seen in try_changes(settings, asked["registry_url"], Deadline.after(asked["timeout_s"]))
+            ]
+        }
     except ConnectError as error:
         answer = {"error": str(error)}
     except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what the evaluation shows

@@ -76,12 +76,14 @@ def _run_checks(
     if options.crashes:
         exactly_once = config.get("exactly.once.support", "").strip().lower() == "required"
         progress.note(check_delivery(sandbox, runner, peaceful, rows, options=options, exactly_once=exactly_once))
-    progress.note(_schema_change(settings, options), _load(settings, peaceful, rows, options))
+    progress.note(_schema_change(sandbox, settings, options), _load(settings, peaceful, rows, options))
     return peaceful
 
 
-def _schema_change(settings: ConnectorSettings, options: Options) -> Check:
-    asked = {"worker": dict(settings.worker), "connector": dict(settings.connector)}
+def _schema_change(sandbox: Sandbox, settings: ConnectorSettings, options: Options) -> Check:
+    asked = {
+        "worker": dict(settings.worker), "connector": dict(settings.connector), "registry_url": sandbox.registry_url
+    }  # fmt: skip
     answer = asked_of("connect.evaluate.source_change", asked, options.duration_s)
     reason = reason_of(answer)
     if reason is not None:
