@@ -26,7 +26,7 @@ def test_rows_that_are_in_objects_are_not_written_again(store: Store, monkeypatc
     assert len(store.objects) == 2 * PATHS
     asked = store.lists
     again = TaskRun(store, **SETTINGS)
-    again.put(batch(rows(0, 450)))
+    again.put(batch(rows(50, 450), first=50))
     assert store.lists - asked == lists
     written = again.written()
     assert sorted(int(line.split(b'"n":')[1][:-1]) for body in written.values() for line in body.splitlines()) == list(
