@@ -114,16 +114,20 @@ class Requests(BaseHTTPRequestHandler):
 
     def list_objects(self) -> None:  # ListObjectsV2
         asked = dict(parse_qsl(urlsplit(self.path).query))
-        keys, prefix, after = self.server.keys, asked.get("prefix", ""), asked.get("start-after", "")
+        keys, prefix = self.server.keys, asked.get("prefix", "")
+        after = asked.get("continuation-token", asked.get("start-after", ""))
         first = max(bisect_left(keys, prefix), bisect_right(keys, after))
-        found = list(takewhile(lambda key: key.startswith(prefix), keys[first : first + 1000]))
+        found = list(takewhile(lambda key: key.startswith(prefix), keys[first : first + 1001]))
+        more, found = found[1000:], found[:1000]
         self.server.lists += 1
         contents = "".join(
             f"<Contents><Key>{escape(key)}</Key><LastModified>2022-01-01T00:00:00.000Z</LastModified>"
             f"<ETag>e</ETag><Size>1</Size></Contents>"
             for key in found
         )
-        self.answer(200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>".encode())
+        rest = f"<NextContinuationToken>{escape(found[-1])}</NextContinuationToken>" if more else ""
+        is_truncated = f"<IsTruncated>{str(bool(more)).lower()}</IsTruncated>{rest}"
+        self.answer(200, f"<ListBucketResult>{is_truncated}{contents}</ListBucketResult>".encode())
 
     def do_POST(self) -> None:  # DeleteObjects
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
