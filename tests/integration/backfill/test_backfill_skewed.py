@@ -15,7 +15,7 @@ from connect.backfill.job import JobState
 from connect.backfill.progress import Watch
 from connect.backfill.verify import verify
 
-DENSE, SPARSE, FIRST, GAP = 100_000, 500, 400_000_000, 1_000_000
+DENSE, SPARSE, FIRST, GAP = 60_000, 200, 150_000_000, 1_000_000
 
 
 def filled(table: Table) -> list[int]:
@@ -34,7 +34,7 @@ def filled(table: Table) -> list[int]:
 def test_a_chunk_with_nearly_all_rows_is_cut_and_written_by_all_lanes_once(table: Table, tmp_path: Path) -> None:
     ids = filled(table)
     kills = KillEachStepOnce(tmp_path, (Step.ROWS_SENT, Step.MARKER_SENT, Step.COMMITTED))
-    with table.driver(chunking={"rows": 4000, "max_bytes": "1MiB", "lanes": 4}) as driver:
+    with table.driver(chunking={"rows": 2500, "max_bytes": "1MiB", "lanes": 4}) as driver:
         job = driver.run(LocalEngine(2, 3, kills))
         assert job.state is JobState.COPIED
         assert kills.killed_at == {"ROWS_SENT", "MARKER_SENT", "COMMITTED"}

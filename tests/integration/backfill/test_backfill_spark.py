@@ -28,13 +28,16 @@ HERE = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent)}
 """Where Spark's Python workers find this test's modules."""
 
 
-def test_lanes_whose_python_workers_are_killed_are_run_again_by_spark(table: Table, tmp_path):
+@pytest.mark.parametrize(
+    "steps", [(Step.MARKER_SENT,), pytest.param((Step.ROWS_SENT, Step.COMMITTED), marks=pytest.mark.chaos)]
+)
+def test_lanes_whose_python_workers_are_killed_are_run_again_by_spark(table: Table, tmp_path, steps: tuple[Step, ...]):
     table.fill(ROWS)
-    kills = KillEachStepOnce(tmp_path, steps=(Step.MARKER_SENT, Step.COMMITTED))
+    kills = KillEachStepOnce(tmp_path, steps)
     with table.driver(engine={"type": "spark", "master": "local[2,4]", "conf": HERE}) as driver:
         job = driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills))
         assert job.state is JobState.COPIED
-        assert kills.killed_at == {"MARKER_SENT", "COMMITTED"}
+        assert kills.killed_at == {step.name for step in steps}
         assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
         assert verify(driver).is_good
 
