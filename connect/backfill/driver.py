@@ -104,7 +104,7 @@ class Driver:
         source = self.connectors.open_source()
         size = SplitSize(self.spec.chunking.rows, self.spec.chunking.max_bytes)
         if self.spec.limits.pace.is_guarded:
-            require_told(self.spec.limits.pace, load_of(self.connectors))
+            require_told(self.spec.limits.pace, load_of(self.settings.open()))
         plan = source.plan_bulk(size, Deadline.after(self.spec.handover.settle))
         if plan.is_fenced and self.connectors.sink is not None:
             raise ConfigError(

@@ -96,9 +96,9 @@ def bulk_source(parts: ConnectorParts) -> BulkSource:
     return connector
 
 
-def load_of(connectors: JobConnectors) -> SourceLoad:
-    """How busy the source is; one that cannot say is never too busy. RetriableError: it does not answer."""
-    source = None if connectors.source is None else connectors.source.open().build_connector()
+def load_of(parts: ConnectorParts) -> SourceLoad:
+    """How busy a connector's source is; None where it cannot say, or is no source. RetriableError: no answer."""
+    source = parts.build_connector()
     return source.load(Deadline.after(_LOAD_S)) if isinstance(source, MeasuredSource) else SourceLoad(None, None)
 
 

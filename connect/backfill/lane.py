@@ -94,7 +94,7 @@ class Lane:
         self._target = target_of(task, parts, self._store)
         stack.callback(self._target.close)
         self._throttle = Throttle(task.sharers, time.monotonic)
-        self._guard = SourceGuard(lambda: load_of(task.connectors), time.monotonic)
+        self._guard = SourceGuard(lambda: load_of(parts), time.monotonic)
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
         """As the target makes them."""

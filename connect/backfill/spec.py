@@ -132,7 +132,7 @@ class Limits(Part):
     max_active_sessions: int = Field(
         default=0,
         ge=0,
-        description="While more sessions of the source work at a time, no chunk is begun; 0: any number",
+        description="No chunk is begun while more sessions of the source work, the job's own included; 0: no limit",
     )
     max_replica_lag: Annotated[float, BeforeValidator(_seconds), Field(ge=0)] = Field(
         default=0.0, description="While a replica of the source is farther behind, no chunk is begun; 0: however far"

@@ -125,7 +125,7 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
     click.option(
         "--max-active-sessions",
         type=click.IntRange(0),
-        help="While more sessions of the source work at a time, no chunk is begun; 0: any number.",
+        help="No chunk is begun while more sessions of the source work, the job's own included; 0: no limit.",
     ),
     click.option(
         "--max-replica-lag",
