@@ -9,6 +9,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -19,6 +20,13 @@ from test_bigquery_crashes import MERGE
 from test_bigquery_killed import PARTITIONS, committed, config_of, duplicates, produce
 
 QUICK = {"consumer.override.session.timeout.ms": "6000", "consumer.override.max.poll.records": "100"}
+
+
+def send(what: signal.Signals, processes: list[psutil.Process]) -> None:
+    """One that others of them ended meanwhile is left out."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(what)
 
 
 @pytest.fixture
@@ -58,8 +66,7 @@ class Run:
         """Stop the owner and all processes below it."""
         process = psutil.Process(self.workers[self.owner].pid)
         tree = [process, *process.children(recursive=True)]
-        for one in tree:
-            one.send_signal(signal.SIGSTOP)
+        send(signal.SIGSTOP, tree)
         produce(self.kafka, self.topic, self.messages[self.half :])
         return tree
 
@@ -69,9 +76,7 @@ class Run:
 
     def go_on(self, tree: list[psutil.Process]) -> None:
         """Let the zombie go on until it knows what it is."""
-        for one in tree:
-            if one.is_running():
-                one.send_signal(signal.SIGCONT)
+        send(signal.SIGCONT, tree)
         for worker in self.workers.values():
             wait_for(worker.healthy, 60, worker.log_tail())
         self.wait_for_commits(len(self.messages))
