@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -130,25 +131,46 @@ def _member(batch: Batch, column: Column, path: Path) -> Found:
     return Found(values, schema)
 
 
+def unreadable_headers(batch: Batch, paths: Iterable[Path]) -> dict[int, ConnectError]:
+    """Rows whose header at one of these paths is bytes that are no text, each with its error."""
+    found: dict[int, ConnectError] = {}
+    for path in paths:
+        if path.root is not Root.HEADER:
+            continue
+        for row, value in enumerate(_header_values(batch, path.names[0])):
+            if value is not None and _text(value) is None:
+                found[row] = ConnectError(
+                    f"{place_of(batch, row)}: {path} is not UTF-8 text.",
+                    key="header.converter",
+                    fix="Set a header converter that reads it, or name another field where this one is named.",
+                )
+    return found
+
+
+def place_of(batch: Batch, row: int) -> str:
+    """Topic, partition and offset of a record, for people."""
+    assert batch.consumed is not None
+    return f"{batch.consumed.topic_partition.topic}-{batch.partition}@{batch.consumed.offsets[row].as_py()}"
+
+
 def _header(batch: Batch, name: str) -> Found:
-    """Headers are Python objects per row already; the last of a name counts, as Kafka's `lastHeader`."""
+    """Null where a row has none, or one that is no text (see `unreadable_headers`)."""
     import pyarrow as pa
 
-    def text(value: Any) -> str | None:
-        if value is None or isinstance(value, str):
-            return value
-        if isinstance(value, bytes):
-            return value.decode("utf-8", errors="strict")
-        return str(value)
-
-    try:
-        found = [
-            next((text(header.value) for header in reversed(headers) if header.key == name), None)
-            for headers in batch.headers or [()] * len(batch)
-        ]
-    except UnicodeDecodeError as error:
-        raise ConnectError(
-            f"Header {name!r} of topic {batch.topic} is not UTF-8 text: {error}",
-            fix="Set header.converter to one that reads it, or name another field.",
-        ) from error
+    found = [None if value is None else _text(value) for value in _header_values(batch, name)]
     return Found(pa.array(found, pa.string()), s.STRING.as_optional())
+
+
+def _header_values(batch: Batch, name: str) -> Iterator[Any]:
+    """Headers are Python objects per row already; the last of a name counts, as Kafka's `lastHeader`."""
+    for headers in batch.headers or [()] * len(batch):
+        yield next((header.value for header in reversed(headers) if header.key == name), None)
+
+
+def _text(value: Any) -> str | None:
+    if not isinstance(value, bytes):
+        return str(value)
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None

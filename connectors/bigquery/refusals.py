@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connectors.bigquery.dedup import Placed
-from connectors.bigquery.paths import Path
+from connectors.bigquery.paths import Path, place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,13 +18,13 @@ def no_key(batch: Batch, row: int, path: Path, *, is_final: bool) -> ConnectErro
     fix = "Set dedup.null.key=dlq to treat such records as bad ones."
     if what == "tombstone":
         fix = f"Set dedup.delete=ignore, or give its key a field {path}. {fix}"
-    message = f"{_place(batch, row)}: the {what} has no {path}, which dedup.fields names."
+    message = f"{place_of(batch, row)}: the {what} has no {path}, which dedup.fields names."
     return ConnectError(message, key="dedup.null.key", fix=fix if is_final else None)
 
 
 def no_order(batch: Batch, row: int, placed: Placed) -> ConnectError:
     return ConnectError(
-        f"{_place(batch, row)}: the tombstone has no {placed.path}, so nothing says which records it comes after.",
+        f"{place_of(batch, row)}: the tombstone has no {placed.path}, so nothing says which records it comes after.",
         key="dedup.order.by",
         fix="Set dedup.order.by=__timestamp, give its key such a field, or set dedup.delete=ignore.",
     )
@@ -32,7 +32,7 @@ def no_order(batch: Batch, row: int, placed: Placed) -> ConnectError:
 
 def no_value(batch: Batch, row: int) -> ConnectError:
     return ConnectError(
-        f"{_place(batch, row)}: the record has a null value, and without dedup there is no row that it could delete.",
+        f"{place_of(batch, row)}: the record has a null value, and without dedup there is no row that it could delete.",
         key="dedup.fields",
         fix="Set dedup.fields, or leave such records out by the transform Filter with the predicate RecordIsTombstone.",
     )
@@ -45,13 +45,8 @@ def late_rows(batch: Batch, offsets: pa.Int64Array, late: pa.Array) -> dict[int,
     rows = pc.index_in(offsets.filter(late), value_set=batch.consumed.offsets).to_pylist()
     return {
         row: ConnectError(
-            f"{_place(batch, row)}: the record is older than dedup.window.", key="dedup.late",
+            f"{place_of(batch, row)}: the record is older than dedup.window.", key="dedup.late",
             fix="Set dedup.late=merge to search for its row all the same.",
         )
         for row in rows
     }  # fmt: skip
-
-
-def _place(batch: Batch, row: int) -> str:
-    assert batch.consumed is not None
-    return f"{batch.consumed.topic_partition.topic}-{batch.partition}@{batch.consumed.offsets[row].as_py()}"

@@ -6,7 +6,7 @@ Changes nothing, so whatever it raises leaves the sink as it was. Columns stay A
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from connectors.bigquery.dedup import (
 from connectors.bigquery.extras import Extras
 from connectors.bigquery.fit import fitted, fitted_rows
 from connectors.bigquery.names import FieldNames
-from connectors.bigquery.paths import Found, Path, Root, find, schema_of
+from connectors.bigquery.paths import Found, Path, Root, find, schema_of, unreadable_headers
 from connectors.bigquery.refusals import late_rows, no_key, no_order, no_value
 from connectors.bigquery.table_schema import NULLABLE, Columns, ColumnSchema, ColumnType, by_name
 from connectors.bigquery.types import TypeRules, arrow_type_of, column_of
@@ -81,11 +81,12 @@ class Admission:
         values, schema = batch.values.arrow(), schema_of(batch.values)
         tombstone = values.is_null()
         cells = self._cells(batch)
-        bad = self._without_key(batch, cells, tombstone)
+        unreadable = unreadable_headers(batch, self._paths())
+        bad = self._without_key(batch, cells, tombstone, unreadable)
         lacks_key = self._lacks_key(cells, len(batch))
         skipped = self._skipped(lacks_key, tombstone)
         bad = {row: error for row, error in bad.items() if row not in skipped}
-        bad |= self._misfits(values, schema, tombstone)
+        bad |= self._misfits(values, schema, tombstone) | unreadable
         kept = None
         if bad or skipped:
             kept = pa.array([row for row in range(len(batch)) if row not in bad and row not in skipped], pa.int64())
@@ -98,6 +99,13 @@ class Admission:
             rows = rows.append_column(INSERT_ID, _taken(self._insert_ids(batch), kept))
         admitted = Admitted(rows, _taken(batch.consumed.offsets, kept), dict(sorted(bad.items())))
         return admitted if self.window is None else self._judged(self.window, batch, admitted, newest_us)
+
+    def _paths(self) -> Iterator[Path]:
+        """All that settings name."""
+        yield from (placed.path for placed in (*self.columns.order, *self.columns.keys))
+        yield from self.insert_id
+        if self.rules.delete_field is not None:
+            yield self.rules.delete_field
 
     def _insert_ids(self, batch: Batch) -> pa.Array:
         """The values at the paths of `insert_id`, joined."""
@@ -211,11 +219,13 @@ class Admission:
             check_key_type(placed.path, found[placed.column].schema, batch.topic)
         return found
 
-    def _without_key(self, batch: Batch, cells: Mapping[str, Found], tombstone: pa.Array) -> dict[int, Exception]:
-        """Rows that lack a dedup field, and deletes that lack a field of the order."""
+    def _without_key(
+        self, batch: Batch, cells: Mapping[str, Found], tombstone: pa.Array, refused: Collection[int]
+    ) -> dict[int, Exception]:
+        """Rows that lack a dedup field, but for those `refused` already, and deletes that lack a field of the order."""
         bad: dict[int, Exception] = {}
         for placed in self.columns.keys:
-            lacking = _indices(cells[placed.column].values.is_null())
+            lacking = _indices(cells[placed.column].values.is_null()).difference(refused)
             if lacking and self.rules.null_key is NullKey.FAIL and self._counts(lacking, tombstone):
                 raise no_key(batch, min(lacking), placed.path, is_final=True)
             if self.rules.null_key is NullKey.APPEND:

@@ -38,7 +38,7 @@ class Sale:
     id: int
     region: str
     shop: int
-    tenant: str | None
+    tenant: str | bytes | None
 
     @property
     def text(self) -> str:
@@ -88,8 +88,8 @@ def batch_of(run: Sequence[Sale]) -> Batch:
     )
 
 
-def admission_of(fields: str, batch: Batch) -> Admission:
-    given = {"project": "p", "defaultDataset": "d", "dedup.fields": fields, "dedup.null.key": "dlq"}
+def admission_of(fields: str, batch: Batch, null_key: str = "dlq") -> Admission:
+    given = {"project": "p", "defaultDataset": "d", "dedup.fields": fields, "dedup.null.key": null_key}
     config = BigQuerySinkConfig.parse(given)
     columns = placed(config.dedup, config.field_names, schema_of(batch.keys) if batch.keys is not None else None)
     own = own_columns(columns, config.dedup, batch, config.type_rules)
@@ -133,6 +133,16 @@ def test_a_record_without_the_header_is_a_bad_one():
     admitted = admission_of("__header.tenant", batch_of(run)).admit(batch_of(run))
     assert len(admitted.rows) == 1
     assert "a-0@1: the record has no __header.tenant" in str(admitted.bad[1])
+
+
+@pytest.mark.parametrize("null_key", ["fail", "dlq", "append"])
+def test_a_header_that_is_no_text_is_one_bad_row(null_key):
+    run = [Sale("a", 0, number, 0, number, "x", 1, tenant) for number, tenant in enumerate([b"t", b"\xff", b"u"])]
+    batch = batch_of(run)
+    admitted = admission_of("__header.tenant", batch, null_key).admit(batch)
+    assert admitted.offsets.to_pylist() == [0, 2]
+    assert list(admitted.bad) == [1]
+    assert "a-0@1: __header.tenant is not UTF-8 text" in str(admitted.bad[1])
 
 
 @pytest.mark.parametrize(("fields", "told"), [("order.score", "is a float64"), ("order", "Name its members")])
