@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -66,9 +67,9 @@ def has_caught_up(readings: Sequence[Reading], quiet_s: float) -> bool:
     quiet = [last, *resting]
     rested_s = last.at_s - quiet[-1].at_s
     before = quiet[len(quiet) // 2].figures
-    # A Java worker never tells of its polls.
+    # A Java worker never tells of its polls; one of ours does not while a task that was killed is started anew.
     is_told = any(reading.figures for reading in readings)
-    polled = not is_told or last.figures.get("poll_seconds_total", 0.0) > before.get("poll_seconds_total", 0.0)
+    polled = not is_told or last.figures.get("poll_seconds_total", 0.0) > before.get("poll_seconds_total", math.inf)
     return rested_s >= quiet_s and polled and last.figures.get("source_lag_seconds", 0.0) < rested_s
 
 

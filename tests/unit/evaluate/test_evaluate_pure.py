@@ -78,6 +78,12 @@ def test_a_source_has_caught_up_when_it_was_asked_and_had_nothing_more():
     assert not has_caught_up([], 3.0)
 
 
+def test_a_source_whose_task_is_started_anew_has_not_caught_up_with_its_first_poll():
+    dead = [Reading(float(second), 9) for second in range(1, 8)]
+    begun = Reading(8.0, 9, {"poll_seconds_total": 0.1})
+    assert not has_caught_up([*polling([0, 5], [0, 5], [0, 0.1]), *dead, begun], 3.0)
+
+
 def test_while_nobody_could_look_a_source_was_not_quiet():
     asked = {"poll_seconds_total": 1.0}, {"poll_seconds_total": 5.0}
     paused = [
