@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from backfill_job import KillEachStepOnce, Table
 
 from connect.api.deadline import Deadline
@@ -31,6 +32,7 @@ def filled(table: Table) -> list[int]:
     return [1, *dense, *sparse]
 
 
+@pytest.mark.chaos
 def test_a_chunk_with_nearly_all_rows_is_cut_and_written_by_all_lanes_once(table: Table, tmp_path: Path) -> None:
     ids = filled(table)
     kills = KillEachStepOnce(tmp_path, (Step.ROWS_SENT, Step.MARKER_SENT, Step.COMMITTED))

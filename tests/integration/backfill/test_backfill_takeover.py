@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 import requests
 from backfill_job import Table
 from e2e_worker import WorkerProcess, wait_for
@@ -39,6 +40,7 @@ def child_of(worker: WorkerProcess) -> psutil.Process:
     return next(p for p in spawned if p.children())
 
 
+@pytest.mark.chaos
 def test_a_backfill_goes_on_when_its_process_is_killed_and_then_the_worker_that_runs_it(
     table: Table, kafka: KafkaEndpoint, tmp_path: Path
 ) -> None:

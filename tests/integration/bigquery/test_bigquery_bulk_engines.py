@@ -69,6 +69,7 @@ def write(database: Path, table: str, rows: Iterable[tuple[int, int, str]]) -> N
         connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)
 
 
+@pytest.mark.chaos
 def test_a_table_is_copied_past_kafka_and_a_later_copy_brings_newer_rows_alone(kafka, dataset, unique, tmp_path):
     database, table = tmp_path / "database", f"{unique}_rows"
     source = {

@@ -52,6 +52,7 @@ def outcomes(result):
     return {(check["connector"], check["name"]): check["outcome"] for check in result["checks"]}
 
 
+@pytest.mark.chaos
 def test_a_table_goes_to_a_target_without_any_file(shop, tmp_path):
     target = tmp_path / "out.txt"
     options = ("--to", f"file://{target}", "--sample", "500", "--duration", "60s", "--crash", "1", "--seed", "1")
