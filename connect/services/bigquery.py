@@ -20,7 +20,22 @@ _PACKAGES: Final = Path(__file__).with_name("local_bigquery.txt")
 """All packages of its environment. DuckDB is older than local-bigquery asks for: its extensions are packages, too."""
 _EXTENSIONS: Final = ("ducklake", "spatial", "icu")
 _UNPACK: Final = f"import duckdb_extensions as d; [d.import_extension(name) for name in {_EXTENSIONS}]"
-_RUN: Final = "from local_bigquery.cli import main; main()"
+_RUN: Final = """
+import threading
+from local_bigquery.cli import main
+from local_bigquery.jobs import runner
+
+lock, submit = threading.Lock(), runner.submit
+
+def submit_alone(*given):
+    with lock:
+        return submit(*given)
+
+runner.submit = submit_alone
+main()
+"""
+"""BigQuery takes the id of a job once. local-bigquery asks whether there is such a job and then writes it, so that two
+requests at one moment would both run: it gets one at a time."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,41 @@
+"""The emulated BigQuery keeps what the sink's exactly-once rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+
+import pytest
+import requests
+
+from connect.services.bigquery import BigQueryService
+from connect.services.errors import ArtifactError
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def jobs_url():
+    service = BigQueryService()
+    try:
+        service.prepare()
+    except ArtifactError as missing:
+        pytest.skip(f"NOT CHECKED: {missing}")
+    with service:
+        yield f"{service.endpoint.url}/bigquery/v2/projects/local/jobs"
+
+
+def test_the_id_of_a_job_is_taken_once_however_many_ask_for_it_at_one_moment(jobs_url):
+    def submit(number):
+        job = {
+            "jobReference": {"projectId": "local", "jobId": f"job-{number // 8}"},
+            "configuration": {"query": {"query": "SELECT 1", "useLegacySql": False}},
+        }
+        return number // 8, requests.post(jobs_url, json=job, timeout=60).status_code
+
+    with ThreadPoolExecutor(8) as clients:
+        answers = Counter(clients.map(submit, range(160)))
+    assert {number: answers[number, HTTPStatus.OK] for number in range(20)} == dict.fromkeys(range(20), 1)
+    assert answers.total() == 160
+    assert {status for _, status in answers} == {HTTPStatus.OK, HTTPStatus.CONFLICT}
