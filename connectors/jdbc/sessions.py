@@ -6,7 +6,7 @@ from __future__ import annotations
 def session_statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
     """The statements; `timeout_ms`: how long a statement may take on the server, 0: as long as it likes."""
     prepared = {
-        "sqlite": ("PRAGMA query_only=ON",), "postgresql": _POSTGRES_SESSION,
+        "sqlite": ("PRAGMA query_only=ON",), "postgresql": (*_POSTGRES_SESSION, _LOCK_WAIT),
         "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
     }.get(dialect, ())  # fmt: skip
     return (*prepared, *_TIMEOUTS[dialect](timeout_ms)) if timeout_ms and dialect in _TIMEOUTS else prepared
@@ -34,6 +34,9 @@ _TIMEOUTS = {
 _POSTGRES_SESSION = (
     "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
 )  # fmt: skip
+# A reader has two sessions: one that has looked at a table's columns may hold the ALTER TABLE for which the other one's
+# read waits. The server sees no deadlock in that, so the read gives up, both end, and the table is read again.
+_LOCK_WAIT = "SET lock_timeout='5s'"
 
 _MYSQL_WRITING = (
     "SET time_zone='+00:00'",
