@@ -75,14 +75,11 @@ def test_a_table_that_another_has_locked_is_waited_for(server: Server):
     other = f"{server.table}_other"
     for name in (server.table, other):
         server.run(f"CREATE TABLE {name} (id INT PRIMARY KEY)", f"INSERT INTO {name} VALUES (1)")
-    settings = {"connection__options": "-clock_timeout=200"} if server.name == "postgres" else {}
     lock = {"postgres": "LOCK TABLE {t} IN ACCESS EXCLUSIVE MODE", "mariadb": "LOCK TABLES {t} WRITE"}
     store = OffsetStore()
     if server.name == "mariadb":
         server.run("SET GLOBAL lock_wait_timeout=1")
-    task = server.opened(
-        store, **BY_ID, offset__mode="confluent", table__whitelist=f"{server.table},{other}", **settings
-    )
+    task = server.opened(store, **BY_ID, offset__mode="confluent", table__whitelist=f"{server.table},{other}")
     with server.engine.connect() as locking:
         locking.exec_driver_sql(lock[server.name].format(t=server.table))
         said: list[str] = []
