@@ -253,6 +253,10 @@ class BigQuerySinkConfig(DedupSettings):
         """Columns beside those of fields."""
         return Extras(self.key_column, self.coordinates_column)
 
+    def table_path(self, table: str) -> str:
+        """A table as messages name it."""
+        return f"{self.project}.{self.dataset}.{table}"
+
     @property
     def table_labels(self) -> dict[str, str]:
         """Labels of new tables."""

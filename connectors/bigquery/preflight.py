@@ -56,7 +56,7 @@ def _of_topic(config: BigQuerySinkConfig, warehouse: Warehouse, topic: str) -> I
     except ConnectError as error:
         yield ConfigProblem(error.key or "topics", str(error))
         return
-    name = f"{config.project}.{config.dataset}.{target}"
+    name = config.table_path(target)
     table = warehouse.table(target)
     if table is None:
         if not config.auto_create:

@@ -1,4 +1,4 @@
-"""Which columns and settings a table gets, and what may be changed on one that is there. Pure."""
+"""Which columns a table gets, by what it is clustered, and what may be changed on one that is there. Pure."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ _CLUSTERABLE: Final = frozenset(ColumnType) - {
 class Allowed:
     """What may be changed on a table that is there: allowNewBigQueryFields, allowBigQueryRequiredFieldRelaxation.
 
-    `ignores_unknown`: a field without a column is left out.
+    `ignores_unknown`: a field without a column is left out. first_values: a table that has dedup's columns alone gets
+    those of the first records with values, as this sink made it when it had seen deletes alone.
     """
 
     new_columns: bool
     relaxation: bool
     ignores_unknown: bool = False
+    first_values: bool = False
 
 
 def value_columns(batch: Batch, rules: TypeRules) -> Columns:
@@ -62,8 +64,7 @@ def widened(table: str, existing: Columns, needed: Needed, allowed: Allowed) -> 
     SchemaError names all that may not be changed.
     """
     for_dedup = {column.name.lower() for column in needed.own} | needed.keys
-    if all(column.name.lower() in for_dedup for column in existing):
-        # It was made for deletes alone, before any record had values.
+    if allowed.first_values and all(column.name.lower() in for_dedup for column in existing):
         allowed = replace(allowed, new_columns=True)
     refused: list[str] = []
     found = _widened(existing, needed.values, allowed, "", refused) if needed.values else existing

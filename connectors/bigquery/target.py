@@ -12,10 +12,9 @@ from dataclasses import replace
 from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Batch
-from connectors.bigquery.captured_tables import check_captured, check_primary_key
+from connectors.bigquery.captured_tables import check_primary_key
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import (
-    DELETED_AT,
     DedupColumns,
     Deletes,
     NullKey,
@@ -25,6 +24,7 @@ from connectors.bigquery.dedup import (
 )
 from connectors.bigquery.extras import has_keys
 from connectors.bigquery.lanes import Lane, Rotation
+from connectors.bigquery.new_tables import made_for_deletes, new_deletes_table, new_table
 from connectors.bigquery.paths import Root, schema_of
 from connectors.bigquery.refusals import no_key
 from connectors.bigquery.rows import Admission, cell, own_columns
@@ -32,16 +32,13 @@ from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.tables import (
     Allowed,
     Needed,
-    clustering,
-    deletes_columns,
-    deletes_table,
     member,
     value_columns,
     widened,
 )
 from connectors.bigquery.types import column_of
 from connectors.bigquery.view_sql import LatestView
-from connectors.bigquery.warehouse import NewTable, Warehouse
+from connectors.bigquery.warehouse import TableFacts, Warehouse
 from connectors.bigquery.window import PARTITIONABLE, Late, Window, parse_window
 
 _log = logging.getLogger(__name__)
@@ -58,6 +55,7 @@ class Targets:
         self._warehouse = warehouse
         self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation, config.ignore_unknown)
         self._admissions: dict[tuple[str, _Shape], Admission] = {}
+        self._without_values: set[str] = set()
 
     def lane_of(self, batch: Batch, lanes: MutableMapping[str, Lane]) -> Lane:
         """The lane of the batch's table; a new one when its first rows come, the table made ready for them."""
@@ -66,7 +64,7 @@ class Targets:
         if lane is None:
             dedup = self._dedup_columns(batch)
             columns = self._ready(target, batch, dedup)
-            _check_key_columns(self._path(target), columns, dedup)
+            _check_key_columns(self._config.table_path(target), columns, dedup)
             lane = lanes[target] = Lane(
                 target, columns, dedup, self._rotation(batch.topic), self._window(target, columns)
             )
@@ -76,19 +74,20 @@ class Targets:
         """Make the lane's table again if somebody dropped it; its next batches go on."""
         if self._warehouse.table(lane.target) is None:
             _log.warning("Table %s is gone, and is made again.", lane.target)
-            lane.columns = self._create_table(lane.target, lane.columns, lane.dedup)
+            for_deletes = lane.target in self._without_values
+            lane.columns = self._create(lane.target, lane.columns, lane.dedup, for_deletes=for_deletes).columns
         if self._config.remembers_deletes:
-            self._create_deletes(lane.target, lane.columns, lane.dedup)
+            self._warehouse.create(new_deletes_table(self._config, lane.target, lane.columns, lane.dedup))
 
     def check_unchanged(self, lane: Lane, error: ConnectError) -> None:
         """ConnectError names what somebody else changed on the lane's table, where that may be why it refused rows."""
         table = self._warehouse.table(lane.target)
         now = by_name(table.columns) if table is not None else {}
-        changed = [c for c in lane.columns if (found := now.get(c.name.lower())) is None or found.type != c.type]
+        changed = [c.name for c in lane.columns if (found := now.get(c.name.lower())) is None or found.type != c.type]
         if changed:
             raise ConnectError(
-                f"Table {self._path(lane.target)} was changed by somebody else while rows were on their way: column "
-                f"{', '.join(column.name for column in changed)} is gone or has another type. {error.message}",
+                f"Table {self._config.table_path(lane.target)} was changed by somebody else while rows were on "
+                f"their way: column {', '.join(changed)} is gone or has another type. {error.message}",
                 fix="Restart the task, which looks at the table anew and reads the rows again.",
             ) from error
 
@@ -129,7 +128,7 @@ class Targets:
         config = self._config
         admission = Admission(
             lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras, config.insert_id,
-            name=self._path(lane.target),
+            name=self._config.table_path(lane.target),
         )  # fmt: skip
         if len(self._admissions) >= _KNOWN_MOST:
             self._admissions.clear()
@@ -188,20 +187,21 @@ class Targets:
         """Find or create the table, and give it the columns that it lacks."""
         needed = self._needed(batch, dedup)
         table = self._warehouse.table(target)
-        columns = self._create_table(target, (*needed.values, *needed.own), dedup) if table is None else table.columns
-        if table is not None and self._config.captures:
-            check_primary_key(self._path(target), table, dedup)
-        if widened(target, columns, needed, self._allowed) is not columns:
-            columns = self._warehouse.change_columns(target, lambda now: widened(target, now, needed, self._allowed))
+        if table is None:
+            columns = (*needed.values, *needed.own)
+            table = self._create(target, columns, dedup, for_deletes=not needed.values)
+        elif self._config.captures:
+            check_primary_key(self._config.table_path(target), table, dedup)
+        (self._without_values.discard if needed.values else self._without_values.add)(target)
+        columns, allowed = table.columns, replace(self._allowed, first_values=made_for_deletes(table))
+        if widened(target, columns, needed, allowed) is not columns:
+            columns = self._warehouse.change_columns(target, lambda now: widened(target, now, needed, allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
         if self._config.remembers_deletes:
-            self._create_deletes(target, columns, dedup)
+            self._warehouse.create(new_deletes_table(self._config, target, columns, dedup))
         if self._config.views:
             self._create_view(target, columns, dedup)
         return columns
-
-    def _path(self, target: str) -> str:
-        return f"{self._config.project}.{self._config.dataset}.{target}"
 
     def _create_view(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
         """A view shows the columns that its table had when it was made, so it is made anew for new ones."""
@@ -211,68 +211,14 @@ class Targets:
         )  # fmt: skip
         self._warehouse.replace_view(f"{target}{self._config.view_suffix}", view.text())
 
-    def _create_table(self, target: str, columns: Columns, dedup: DedupColumns) -> Columns:
-        config = self._config
-        if not config.auto_create:
-            raise ConfigError(
-                f"Table {self._path(target)} does not exist.",
-                key="autoCreateTables",
-                fix="Create it, or set autoCreateTables=true.",
-            )
-        self._check_named(target, columns)
-        if config.captures:
-            check_captured(self._path(target), columns, dedup)
-        keys = (p.column for p in dedup.keys if "." not in p.column)
-        staleness_ms = parse_window(config.max_staleness)
-        is_new = self._warehouse.create(
-            NewTable(
-                target,
-                columns,
-                partitioning=None if config.partitioning.upper() == "NONE" else config.partitioning.upper(),
-                partition_by=config.partition_field or None,
-                expiration_ms=None if config.partition_expiration_ms == -1 else config.partition_expiration_ms,
-                cluster_by=clustering(config.clustering, keys, columns),
-                labels=config.table_labels,
-                primary_key=config.primary_key or ([p.column for p in dedup.keys] if config.captures else ()),
-                max_staleness_s=None if not config.captures or staleness_ms is None else staleness_ms // 1000,
-            )
-        )
-        if is_new:
-            _log.info("Created table %s with the columns %s.", target, ", ".join(column.name for column in columns))
-            return columns
-        found = self._warehouse.table(target)
-        return found.columns if found is not None else columns
-
-    def _check_named(self, target: str, columns: Columns) -> None:
-        """ConfigError where a setting names a column that the records do not have."""
-        lacking = [name for name in self._config.primary_key if name.lower() not in by_name(columns)]
-        if lacking:
-            raise ConfigError(
-                f"Table {self._path(target)} cannot have the primary key {', '.join(self._config.primary_key)}: the "
-                f"records have no {', '.join(lacking)}, but {', '.join(column.name for column in columns)}.",
-                key="table.primary.key",
-                fix="Name columns of the records.",
-            )
-        name = self._config.partition_field
-        if name and name.lower() not in by_name(columns):
-            raise ConfigError(
-                f"Table {target} cannot be partitioned by {name!r}: the records have "
-                f"{', '.join(column.name for column in columns)}.",
-                key="timestampPartitionFieldName",
-                fix="Name a field that is a date or a timestamp.",
-            )
-
-    def _create_deletes(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
-        keys = tuple(p.column for p in dedup.keys)
-        self._warehouse.create(
-            NewTable(
-                deletes_table(target),
-                deletes_columns(columns, (*keys, *(p.column for p in dedup.order))),
-                partitioning="DAY",
-                partition_by=DELETED_AT,
-                expiration_ms=self._config.tombstone_retention_ms,
-            )
-        )
+    def _create(self, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool) -> TableFacts:
+        """The table, made now, or by somebody else at the same time."""
+        table = new_table(self._config, target, columns, dedup, for_deletes=for_deletes)
+        found = None if self._warehouse.create(table) else self._warehouse.table(target)
+        if found is not None:
+            return found
+        _log.info("Created table %s with the columns %s.", target, ", ".join(column.name for column in columns))
+        return TableFacts(target, columns, table.labels or {}, "")
 
 
 def _check_names(topic: str, values: Columns, own: Columns) -> None:

@@ -16,7 +16,7 @@ from bigquery_write_shim import AppendFault, WriteShim
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConnectError
+from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 
 PLACE = TopicPartition(TOPIC, 0)
@@ -72,6 +72,30 @@ def test_columns_have_the_types_that_are_chosen_for_them(dataset):
     assert table.labels == {"team": "shop", "stage": "test"}
     assert table.table_constraints.primary_key.columns == ["id"]
     assert table.time_partitioning.field == "seen"
+
+
+@pytest.mark.chaos
+def test_a_table_made_for_deletes_takes_values_of_another_task_and_somebodys_own_does_not(dataset):
+    key = Column.from_arrow(pa.array([{"id": 1}]), s.struct({"id": s.INT64}))
+    consumed = Consumed(PLACE, pa.array([0]), 1)
+    tombstone = Batch(
+        TOPIC, Column.from_arrow(pa.nulls(1)), keys=key, timestamps_ms=pa.array([0]), partition=0, consumed=consumed
+    )
+    with Life(dataset.settings()) as life:
+        life.task.put(tombstone, Deadline.after(30))
+        life.ends[PLACE] = 1
+        life.settle()
+    table = dataset.client.get_table(f"{dataset.name}.{TOPIC}")
+    assert table.labels == {"kafka-connect-made-for": "deletes"}
+    with Life(dataset.settings()) as other:
+        other.put([Message(0, 1, 2, 0)])
+        other.settle()
+    assert [(row["id"], row["text"]) for row in dataset.rows(TOPIC)] == [(2, "x")]
+
+    dataset.query(f"DROP TABLE `{dataset.name}`.{TOPIC}")
+    dataset.query(f"CREATE TABLE `{dataset.name}`.{TOPIC} (id INT64)")
+    with Life(dataset.settings()) as life, pytest.raises(SchemaError, match="allowNewBigQueryFields=true adds"):
+        life.put([Message(0, 1, 2, 0)])
 
 
 def test_a_primary_key_that_the_records_lack_is_named(dataset):

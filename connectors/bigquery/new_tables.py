@@ -1,0 +1,81 @@
+"""What the tables are like that this sink makes. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connect.api.errors import ConfigError
+from connectors.bigquery.captured_tables import check_captured
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.dedup import DELETED_AT, DedupColumns
+from connectors.bigquery.table_schema import Columns, by_name
+from connectors.bigquery.tables import clustering, deletes_columns, deletes_table
+from connectors.bigquery.warehouse import NewTable, TableFacts
+from connectors.bigquery.window import parse_window
+
+_MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
+"""Label of a table that this sink made before any record with values had come."""
+
+
+def made_for_deletes(table: TableFacts) -> bool:
+    """Whether this sink, in whatever task or life, made the table when it had seen deletes alone."""
+    return _MADE_FOR_DELETES.items() <= table.labels.items()
+
+
+def new_table(
+    config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool
+) -> NewTable:
+    """A table for records; `for_deletes`: none with values has come. ConfigError: the settings allow no such table."""
+    path = config.table_path(target)
+    if not config.auto_create:
+        raise ConfigError(
+            f"Table {path} does not exist.", key="autoCreateTables", fix="Create it, or set autoCreateTables=true."
+        )
+    _check_named(config, path, columns)
+    if config.captures:
+        check_captured(path, columns, dedup)
+    keys = (p.column for p in dedup.keys if "." not in p.column)
+    staleness_ms = parse_window(config.max_staleness)
+    return NewTable(
+        target,
+        columns,
+        partitioning=None if config.partitioning.upper() == "NONE" else config.partitioning.upper(),
+        partition_by=config.partition_field or None,
+        expiration_ms=None if config.partition_expiration_ms == -1 else config.partition_expiration_ms,
+        cluster_by=clustering(config.clustering, keys, columns),
+        labels={**config.table_labels, **(_MADE_FOR_DELETES if for_deletes else {})},
+        primary_key=config.primary_key or ([p.column for p in dedup.keys] if config.captures else ()),
+        max_staleness_s=None if not config.captures or staleness_ms is None else staleness_ms // 1000,
+    )
+
+
+def _check_named(config: BigQuerySinkConfig, path: str, columns: Columns) -> None:
+    """ConfigError where a setting names a column that the records do not have."""
+    known = by_name(columns)
+    names = ", ".join(column.name for column in columns)
+    lacking = [name for name in config.primary_key if name.lower() not in known]
+    if lacking:
+        raise ConfigError(
+            f"Table {path} cannot have the primary key {', '.join(config.primary_key)}: the records have no "
+            f"{', '.join(lacking)}, but {names}.",
+            key="table.primary.key",
+            fix="Name columns of the records.",
+        )
+    if config.partition_field and config.partition_field.lower() not in known:
+        raise ConfigError(
+            f"Table {path} cannot be partitioned by {config.partition_field!r}: the records have {names}.",
+            key="timestampPartitionFieldName",
+            fix="Name a field that is a date or a timestamp.",
+        )
+
+
+def new_deletes_table(config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns) -> NewTable:
+    """The table that remembers the hard deletes of a table with these columns."""
+    names = (*(p.column for p in dedup.keys), *(p.column for p in dedup.order))
+    return NewTable(
+        deletes_table(target),
+        deletes_columns(columns, names),
+        partitioning="DAY",
+        partition_by=DELETED_AT,
+        expiration_ms=config.tombstone_retention_ms,
+    )

@@ -1,0 +1,97 @@
+"""Tables made ready for records: which columns a table gets, of which somebody made it and of which the sink did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from connect.api import schema as s
+from connect.api.errors import SchemaError
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.lanes import Lane
+from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
+from connectors.bigquery.target import Targets
+from connectors.bigquery.warehouse import NewTable, TableFacts
+
+KEY = s.struct({"id": s.INT64})
+KEYS = Column.from_arrow(pa.array([{"id": 1}]), KEY)
+TEXT = s.struct({"id": s.INT64, "text": s.STRING})
+
+
+def batch(values: Column) -> Batch:
+    """One record."""
+    consumed = Consumed(TopicPartition("orders", 0), pa.array([0]), 1)
+    return Batch("orders", values, keys=KEYS, timestamps_ms=pa.array([0]), partition=0, consumed=consumed)
+
+
+DELETE = batch(Column.from_arrow(pa.nulls(1)))
+KEY_ALONE = batch(KEYS)
+VALUE = batch(Column.from_arrow(pa.array([{"id": 1, "text": "x"}]), TEXT))
+
+
+class Tables:
+    """What `Targets` asks of a dataset, in memory."""
+
+    def __init__(self, *tables: TableFacts) -> None:
+        self.tables = {table.name: table for table in tables}
+
+    def table(self, name: str) -> TableFacts | None:
+        return self.tables.get(name)
+
+    def create(self, table: NewTable) -> bool:
+        if table.name in self.tables:
+            return False
+        self.tables[table.name] = TableFacts(table.name, table.columns, dict(table.labels or {}), "")
+        return True
+
+    def change_columns(self, name: str, change: Callable[[Columns], Columns]) -> Columns:
+        self.tables[name] = replace(self.tables[name], columns=change(self.tables[name].columns))
+        return self.tables[name].columns
+
+    def names(self, table: str) -> set[str]:
+        return {column.name for column in self.tables[table].columns if not column.name.startswith("_")}
+
+
+def targets_of(tables: Tables, **settings: str) -> Targets:
+    given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", **settings}
+    return Targets(BigQuerySinkConfig.parse(given), tables)  # type: ignore[arg-type]
+
+
+def test_somebodys_table_of_a_key_alone_gets_no_columns_unless_it_may():
+    tables = Tables(TableFacts("orders", (ColumnSchema("id", ColumnType.INTEGER),), {}, ""))
+    with pytest.raises(SchemaError, match=r"Table orders does not take the records: it has no column text"):
+        targets_of(tables).lane_of(VALUE, {})
+    assert tables.names("orders") == {"id"}
+    targets_of(tables, allowNewBigQueryFields="true").lane_of(VALUE, {})
+    assert tables.names("orders") == {"id", "text"}
+
+
+def test_a_table_that_was_made_for_deletes_gets_the_columns_of_the_first_values_by_another_task_too():
+    tables = Tables()
+    targets_of(tables, **{"table.labels": "team:shop"}).lane_of(DELETE, {})
+    assert tables.names("orders") == {"id"}
+    assert tables.tables["orders"].labels["team"] == "shop"
+    targets_of(tables).lane_of(VALUE, {})
+    assert tables.names("orders") == {"id", "text"}
+
+
+def test_a_table_made_for_deletes_that_somebody_drops_takes_values_when_it_is_made_again():
+    tables = Tables()
+    targets = targets_of(tables)
+    lanes: dict[str, Lane] = {}
+    lane = targets.lane_of(DELETE, lanes)
+    del tables.tables["orders"]
+    targets.restore(lane)
+    targets.admission(lane, VALUE)
+    assert tables.names("orders") == {"id", "text"}
+
+
+def test_a_table_that_was_made_for_values_of_a_key_alone_gets_no_columns_unless_it_may():
+    tables = Tables()
+    targets_of(tables).lane_of(KEY_ALONE, {})
+    with pytest.raises(SchemaError, match="it has no column text"):
+        targets_of(tables).lane_of(VALUE, {})
