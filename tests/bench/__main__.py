@@ -1,9 +1,7 @@
 """`make bench`: ours beside its peers, on one embedded broker.
 
-Throughput goes to a table and bench.json, that of SQL servers to bench-sql.json, the figures of a cluster of two
-workers to bench-cluster.json, those of database logs to bench-log.json, those of Cassandra to bench-cassandra.json,
-duplicates in BigQuery, and merges, to bench-bigquery.json, its sink in a worker to bench-bigquery-worker.json, bulk
-reads of a table to bench-backfill.json.
+Each part is shown as a table and written to a file: throughput to bench.json, every other part, such as `sql`, to
+bench-sql.json; the BigQuery sink in a worker to bench-bigquery-worker.json.
 """
 
 from __future__ import annotations
@@ -32,10 +30,9 @@ from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.profile_table import profile_table
 from tests.bench.s3_files import ROWS_PER_OBJECT
 from tests.bench.s3_paths import measure_paths, paths_table
-from tests.bench.sql_bench import measure_sql
+from tests.bench.sql_bench import measure_exactly_once, measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
-PARTS = ("throughput", "sql", "cluster", "log", "cassandra", "bigquery", "backfill", "s3-paths")
 ROWS, SQL_ROWS = 1_000_000, 2_000_000
 ORDINARY_BROKER = (
     "-Xms1024m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
@@ -63,7 +60,7 @@ def main() -> int:
         help=f"rows each job moves, n x 100,000: else {ROWS:,}, of SQL servers {SQL_ROWS:,}, "
         f"of backfills {BACKFILL_ROWS:,}",
     )
-    parser.add_argument("--only", choices=PARTS, help="run one part")
+    parser.add_argument("--only", choices=sorted(PARTS), help="run one part")
     parser.add_argument("--java-s3-plugin", type=Path, help="folder of plug-ins with Aiven's S3 sink, for the S3 rows")
     parser.add_argument(
         "--java-jdbc-plugin",
@@ -80,44 +77,58 @@ def main() -> int:
         tempfile.TemporaryDirectory() as name,
         KafkaService(heap_mib=1024, jvm_options=ORDINARY_BROKER, properties=DROPS_AT_ONCE) as kafka,
     ):
-        folder = Path(name)
         java = {"java_s3_plugin": options.java_s3_plugin, "java_jdbc_plugin": options.java_jdbc_plugin}
-        bench = Bench(kafka, folder, options.rows or ROWS, CONSOLE.print, **java)
-        if options.only in {None, "throughput"}:
-            throughput(measure_throughput(bench), options.out)
-        if options.only in {None, "sql"}:
-            sql = replace(bench, rows=options.rows or SQL_ROWS)
-            throughput(measure_sql(sql), options.out.with_name(f"{options.out.stem}-sql.json"))
-        if options.only in {None, "log"}:
-            logs = log_entries(kafka, CONSOLE.print)
-            options.out.with_name(f"{options.out.stem}-log.json").write_text(json.dumps(logs, indent=1) + "\n")
-            CONSOLE.print(log_table(logs))
-            CONSOLE.print(profile_table(logs))
-        if options.only in {None, "cassandra"}:
-            cassandra = cassandra_entries(kafka, CONSOLE.print)
-            out = options.out.with_name(f"{options.out.stem}-cassandra.json")
-            out.write_text(json.dumps(cassandra, indent=1) + "\n")
-            CONSOLE.print(log_table(cassandra))
-            CONSOLE.print(profile_table(cassandra))
-        if options.only in {None, "bigquery"}:
-            bigquery(options.out.with_name(f"{options.out.stem}-bigquery.json"))
-            throughput(measure_worker(bench), options.out.with_name(f"{options.out.stem}-bigquery-worker.json"))
-        if options.only in {None, "backfill"}:
-            backfills = measure_backfill(replace(bench, rows=options.rows or BACKFILL_ROWS))
-            throughput(backfills, options.out.with_name(f"{options.out.stem}-backfill.json"))
-        if options.only in {None, "s3-paths"}:
-            found = list(measure_paths(options.rows or ROWS))
-            options.out.with_name(f"{options.out.stem}-s3-paths.json").write_text(json.dumps(found, indent=1) + "\n")
-            CONSOLE.print(paths_table(found))
-        if options.only in {None, "cluster"}:
-            found = cluster_entries(kafka, folder, lambda topic: new_topic(kafka, topic), CONSOLE.print)
-            out = options.out.with_name(f"{options.out.stem}-cluster.json")
-            out.write_text(json.dumps(found, indent=1) + "\n")
-            CONSOLE.print(cluster_table(found))
+        bench = Bench(kafka, Path(name), options.rows or 0, CONSOLE.print, **java)
+        for part, measure in PARTS.items():
+            if options.only in {None, part}:
+                ending = "" if part == "throughput" else f"-{part}"
+                measure(bench, options.out.with_name(f"{options.out.stem}{ending}.json"))
     return 0
 
 
-def bigquery(out: Path) -> None:
+def sql(bench: Bench, out: Path) -> None:
+    throughput(measure_sql(replace(bench, rows=bench.rows or SQL_ROWS)), out)
+
+
+def exactly_once(bench: Bench, out: Path) -> None:
+    throughput(measure_exactly_once(replace(bench, rows=bench.rows or SQL_ROWS)), out)
+
+
+def data_paths(bench: Bench, out: Path) -> None:
+    throughput(measure_throughput(replace(bench, rows=bench.rows or ROWS)), out)
+
+
+def logs(bench: Bench, out: Path) -> None:
+    show_logs(log_entries(bench.kafka, CONSOLE.print), out)
+
+
+def cassandra(bench: Bench, out: Path) -> None:
+    show_logs(cassandra_entries(bench.kafka, CONSOLE.print), out)
+
+
+def show_logs(found: list[dict], out: Path) -> None:
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    CONSOLE.print(log_table(found))
+    CONSOLE.print(profile_table(found))
+
+
+def backfill(bench: Bench, out: Path) -> None:
+    throughput(measure_backfill(replace(bench, rows=bench.rows or BACKFILL_ROWS)), out)
+
+
+def paths(bench: Bench, out: Path) -> None:
+    found = list(measure_paths(bench.rows or ROWS))
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    CONSOLE.print(paths_table(found))
+
+
+def cluster(bench: Bench, out: Path) -> None:
+    found = cluster_entries(bench.kafka, bench.folder, lambda topic: new_topic(bench.kafka, topic), CONSOLE.print)
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    CONSOLE.print(cluster_table(found))
+
+
+def bigquery(bench: Bench, out: Path) -> None:
     """Each table is shown as soon as it is measured."""
     found: list[dict] = []
     for measure, table in BIGQUERY:
@@ -125,6 +136,8 @@ def bigquery(out: Path) -> None:
         CONSOLE.print(table(entries))
         found += entries
         out.write_text(json.dumps(found, indent=1) + "\n")
+    worker = replace(bench, rows=bench.rows or ROWS)
+    throughput(measure_worker(worker), out.with_name(f"{out.stem}-worker.json"))
 
 
 def throughput(entries: Iterable[dict], out: Path) -> None:
@@ -158,6 +171,13 @@ def gate(entry: Mapping) -> str:
     return ", ".join(
         f">= {least:g} {'met' if found >= least else 'MISSED'}" for least, found in gates if least is not None
     )
+
+
+PARTS = {
+    "throughput": data_paths, "sql": sql, "sql-once": exactly_once, "log": logs, "cassandra": cassandra,
+    "bigquery": bigquery, "backfill": backfill, "s3-paths": paths, "cluster": cluster,
+}  # fmt: skip
+"""What can be measured by itself, and its name in the names of files."""
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ JAVAS_S3 = f"{JAVA}, Aiven's S3 sink"
 
 @dataclass
 class Bench:
-    """What the jobs share."""
+    """What the jobs share. `rows`: what each of them moves; 0: as many as its part of the bench has by itself."""
 
     kafka: KafkaService
     folder: Path
