@@ -38,13 +38,12 @@ lint:
 units:
 	$(BIN)/python -m pytest -q -n 2 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
 
-# A second try does not mend a defect: it runs alone, on a machine that is then idle, and both runs are shown. It is for
+# Another try does not mend a defect: it runs alone, on a machine that is then idle, and every run is shown. It is for
 # tests that failed (exit code 1): a run that did not get to its end has not run all the others.
+AGAIN = test $$? -eq 1 || exit 2; echo "Once more, alone, what failed:" >&2; \
+	$(SERVED) --last-failed --last-failed-no-failures none
 test: check ## Every test, on real Kafka and S3
-	$(SERVED) -n 4 --dist loadfile --no-loadscope-reorder $(ARGS) || { \
-		test $$? -eq 1 || exit 2; \
-		echo "Once more, alone, what failed beside others:" >&2; \
-		$(SERVED) --last-failed --last-failed-no-failures none; }
+	$(SERVED) -n 4 --dist loadfile --no-loadscope-reorder $(ARGS) || { $(AGAIN) || { $(AGAIN); }; }
 
 test-bigquery: setup ## The BigQuery sink on Google's service (PROJECT=... DATASET=prefix of the datasets it makes)
 	@test -n "$(PROJECT)" -a -n "$(DATASET)" || { echo "Say make test-bigquery PROJECT=... DATASET=..." >&2; exit 1; }
