@@ -16,7 +16,7 @@ from connectors.jdbc.engine import border_of, driver_error_of, engine_of, url_of
 from connectors.jdbc.mysql_arrow import MySqlArrow
 from connectors.jdbc.native import libpq_module
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
-from connectors.jdbc.postgres_arrow import PostgresArrow, is_installed
+from connectors.jdbc.postgres_arrow import PostgresArrow, columns_told, is_installed
 from connectors.jdbc.sessions import session_statements
 from connectors.jdbc.types import Raw
 from connectors.jdbc.url import OTHER_SERVERS
@@ -124,8 +124,21 @@ class Database:
             return connection.execute(statement).scalar()
 
     def describe(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
-        """The DBAPI description of a statement's columns; nothing is fetched."""
+        """A statement's columns, their names first, as the driver describes them; nothing is fetched."""
         return self.look_at(statement, doing, _description)
+
+    def describe_to_read(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
+        """The same as `describe`, told in the session in which `pages` reads, where that can tell.
+
+        A session that keeps the columns as they are blocks an ALTER TABLE. If another one then read, it would wait
+        behind that ALTER TABLE for this one, and no server sees a deadlock in it.
+        """
+        if self._postgres is not None:
+            self._let_go()
+            found = self._postgres.describe(self._literal(statement), self.border, doing, self._exported)
+            if found is not None:
+                return found
+        return self.describe(statement, doing)
 
     def look_at(self, statement: sa.Select[Any], doing: str, look: Callable[[Any], T]) -> T:
         """What `look` sees in the driver's cursor behind a statement; nothing is fetched."""
@@ -191,6 +204,7 @@ class Database:
         """
         connection = self.connection
         if self._postgres is not None:
+            self._let_go()
             pages = self._postgres.pages(self._literal(statement), rules, self.border, doing, self._exported)
             if self._exported is not None:
                 self._forget(connection)
@@ -205,6 +219,11 @@ class Database:
             result = self._stream = connection.execute(statement, execution_options=options)
         fetch = result.cursor.fetchmany if result.cursor is not None and not options else result.fetchmany
         return CursorPages(result, fetch, rules, self.border, doing)
+
+    def _let_go(self) -> None:
+        """End a transaction that holds no snapshot for another session; it may hold locks."""
+        if self._exported is None and self._connection is not None:
+            self._forget(self._connection)
 
     def _forget(self, connection: sa.Connection) -> None:
         self._exported = None
@@ -287,7 +306,8 @@ class Database:
 
 
 def _description(cursor: Any) -> Sequence[Sequence[Any]]:
-    return (cursor and cursor.description) or ()
+    result = getattr(cursor, "pgresult", None)
+    return columns_told(result) if result is not None else (cursor and cursor.description) or ()
 
 
 def _abandon(cursor: Any) -> None:

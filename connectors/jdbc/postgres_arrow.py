@@ -46,6 +46,12 @@ def taking_up(snapshot: str | None) -> tuple[str, ...]:
     return "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SET TRANSACTION SNAPSHOT '{name}'"
 
 
+def columns_told(result: Any) -> list[tuple[str, int, int]]:
+    """Name, type number and modifier of each column, as libpq tells them of a statement or of a result."""
+    named = ((result.fname(i) or b"").decode(errors="replace") for i in range(result.nfields))
+    return [(name, result.ftype(i), result.fmod(i)) for i, name in enumerate(named)]
+
+
 class PostgresArrow:
     """Reads statements as Arrow. Owned by the reading thread, `interrupt` apart."""
 
@@ -81,6 +87,9 @@ class PostgresArrow:
         bad: BadCells | None = {} if rules.sets_bad_aside else None
         chunks = checked(_chunks(reader, rules.format, border, doing), rules.format, bad)
         return ArrowPages(chunks, rules, self._close_cursor, bad)
+
+    def describe(self, *_: object) -> None:
+        """The driver tells no lengths and digits of columns."""
 
     def end_transaction(self) -> None:
         """Let go of the snapshot and every lock."""

@@ -6,7 +6,7 @@ Half of the ADBC driver's CPU time. That driver reads what has a column type not
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from connectors.jdbc.errors import Border
 from connectors.jdbc.misfits import BadCells
 from connectors.jdbc.native import columns_of, libpq_module
 from connectors.jdbc.pages import PageRules, Pages
-from connectors.jdbc.postgres_arrow import PostgresArrow, taking_up
+from connectors.jdbc.postgres_arrow import PostgresArrow, columns_told, taking_up
 from connectors.jdbc.types import Raw
 from connectors.jdbc.unchecked_text import AS_STORED, checked, is_unchecked
 
@@ -51,14 +51,9 @@ class PostgresCopy:
 
     def pages(self, sql: str, rules: PageRules, border: Border, doing: str, snapshot: str | None = None) -> Pages:
         """Read a statement without parameters; in an exported snapshot, if one is named."""
-        with border.translated("connecting", _CONNECT_FIX):
-            connection = self._connection = self._connection or self._connect()
+        connection = self._begun(border, doing, snapshot)
         with border.translated(doing):
-            if connection.pgconn.transaction_status == pq.TransactionStatus.IDLE:
-                _ran(connection, "BEGIN")
-                for statement in taking_up(snapshot):
-                    _ran(connection, statement)
-            kinds = _kinds(connection, sql, rules)
+            kinds = _kinds(_described(connection, sql), rules, takes_any_text=is_unchecked(connection))
             if kinds is None:
                 return self._plain.pages(sql, rules, border, doing, snapshot)
             _ran(connection, f"COPY ({sql}) TO STDOUT (FORMAT binary)", pq.ExecStatus.COPY_OUT)
@@ -66,6 +61,24 @@ class PostgresCopy:
         bad: BadCells | None = {} if rules.sets_bad_aside else None
         chunks = checked(self._chunks(connection, kinds, rules, border, doing), rules.format, bad)
         return ArrowPages(chunks, rules, self._leave, bad)
+
+    def describe(
+        self, sql: str, border: Border, doing: str, snapshot: str | None = None
+    ) -> Sequence[tuple[str, int, int]]:
+        """The columns of a statement, which stay as they are until the transaction ends, in which `pages` reads."""
+        connection = self._begun(border, doing, snapshot)
+        with border.translated(doing):
+            return columns_told(_described(connection, sql))
+
+    def _begun(self, border: Border, doing: str, snapshot: str | None) -> psycopg.Connection[Any]:
+        with border.translated("connecting", _CONNECT_FIX):
+            connection = self._connection = self._connection or self._connect()
+        with border.translated(doing):
+            if connection.pgconn.transaction_status == pq.TransactionStatus.IDLE:
+                _ran(connection, "BEGIN")
+                for statement in taking_up(snapshot):
+                    _ran(connection, statement)
+        return connection
 
     def end_transaction(self) -> None:
         """Let go of the snapshot and every lock."""
@@ -136,18 +149,22 @@ def _unreadable(status: int, place: int, rules: PageRules, border: Border, doing
     )
 
 
-def _kinds(connection: psycopg.Connection[Any], sql: str, rules: PageRules) -> str | None:
-    """The columns' letters; None: one is of a type that is not known here."""
-    plans = rules.format.columns
+def _described(connection: psycopg.Connection[Any], sql: str) -> Any:
+    """What the server tells of a statement, without running it. From then on the transaction locks the tables."""
     server = connection.pgconn
     _checked(connection, server.prepare(b"", sql.encode()), pq.ExecStatus.COMMAND_OK)
     server.send_describe_prepared(b"")
-    described = _checked(connection, _answer(server), pq.ExecStatus.COMMAND_OK)
+    return _checked(connection, _answer(server), pq.ExecStatus.COMMAND_OK)
+
+
+def _kinds(described: Any, rules: PageRules, *, takes_any_text: bool) -> str | None:
+    """The columns' letters; None: one is of a type that is not known here."""
+    plans = rules.format.columns
     kinds = [_KINDS.get(described.ftype(i), "") for i in range(described.nfields)]
     fits = len(kinds) == len(plans) and all(
         kind and kind in _FITTING[plan.raw] for kind, plan in zip(kinds, plans, strict=True)
     )
-    if fits and is_unchecked(connection):
+    if fits and takes_any_text:
         kinds = ["z" if plan.raw is Raw.TEXT else kind for kind, plan in zip(kinds, plans, strict=True)]
     return "".join(kinds) if fits else None
 
@@ -169,8 +186,9 @@ def _server(connection: psycopg.Connection[Any]) -> Any:
     return connection.pgconn
 
 
-def _ran(connection: psycopg.Connection[Any], sql: str, wanted: int = pq.ExecStatus.COMMAND_OK) -> None:
-    _checked(connection, connection.pgconn.exec_(sql.encode()), wanted)
+def _ran(connection: psycopg.Connection[Any], sql: str, *wanted: int) -> None:
+    done = wanted or (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK)
+    _checked(connection, connection.pgconn.exec_(sql.encode()), *done)
 
 
 def _finished(connection: psycopg.Connection[Any]) -> None:
@@ -178,8 +196,8 @@ def _finished(connection: psycopg.Connection[Any]) -> None:
         _checked(connection, result, pq.ExecStatus.COMMAND_OK)
 
 
-def _checked(connection: psycopg.Connection[Any], result: Any, wanted: int) -> Any:
-    if result.status == wanted:
+def _checked(connection: psycopg.Connection[Any], result: Any, *wanted: int) -> Any:
+    if result.status in wanted:
         return result
     server = _server(connection)
     if server.status != pq.ConnStatus.OK:

@@ -92,7 +92,14 @@ class Described:
     @classmethod
     def now(cls, database: Database, statement: sa.Select[Any], doing: str) -> Described:
         """Ask. ConnectError: the table cannot be read."""
-        found = database.describe(statement, doing)
+        return cls._of(statement, database.describe(statement, doing))
+
+    def anew(self, database: Database, doing: str) -> Described:
+        """Ask again, in the session that reads next. ConnectError: the table cannot be read."""
+        return self._of(self.statement, database.describe_to_read(self.statement, doing))
+
+    @classmethod
+    def _of(cls, statement: sa.Select[Any], found: Sequence[Sequence[Any]]) -> Described:
         return cls(statement, tuple(tuple(str(part) for part in column) for column in found))
 
 
@@ -190,7 +197,7 @@ class TableReader:
     def _require_columns(self, database: Database) -> None:
         # Now, as a new column's values would be left out of rows that are never read again.
         known = self._plan.described
-        if known is not None and Described.now(database, known.statement, self._doing) != known:
+        if known is not None and known.anew(database, self._doing) != known:
             raise ColumnsChangedError(f"The columns of {self._plan.label} have changed.")
 
     @property

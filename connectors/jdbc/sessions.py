@@ -6,7 +6,7 @@ from __future__ import annotations
 def session_statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
     """The statements; `timeout_ms`: how long a statement may take on the server, 0: as long as it likes."""
     prepared = {
-        "sqlite": ("PRAGMA query_only=ON",), "postgresql": (*_POSTGRES_SESSION, _LOCK_WAIT),
+        "sqlite": ("PRAGMA query_only=ON",), "postgresql": (*_POSTGRES_SESSION, _lock_wait(5)),
         "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
     }.get(dialect, ())  # fmt: skip
     return (*prepared, *_TIMEOUTS[dialect](timeout_ms)) if timeout_ms and dialect in _TIMEOUTS else prepared
@@ -15,6 +15,13 @@ def session_statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
 def writing_session(dialect: str) -> tuple[str, ...]:
     """The statements that prepare a session that writes: a value that does not fit is refused, and never cut."""
     return _WRITING.get(dialect, ())
+
+
+def _lock_wait(wait_s: int) -> str:
+    """How long a lock is waited for on PostgreSQL, unless the user, the role or the database has a limit: then what was
+    asked is tried again, and other tables have their turn in between. Without an effect where there is no such limit.
+    """
+    return _LOCK_WAIT.format(wait_s=wait_s)
 
 
 def _mysql_timeout(timeout_ms: int) -> tuple[str, ...]:
@@ -34,9 +41,11 @@ _TIMEOUTS = {
 _POSTGRES_SESSION = (
     "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
 )  # fmt: skip
-# A reader has two sessions: one that has looked at a table's columns may hold the ALTER TABLE for which the other one's
-# read waits. The server sees no deadlock in that, so the read gives up, both end, and the table is read again.
-_LOCK_WAIT = "SET lock_timeout='5s'"
+
+_LOCK_WAIT = """
+SELECT pg_catalog.set_config(name, '{wait_s}s', false) FROM pg_catalog.pg_settings
+WHERE name = 'lock_timeout' AND setting = '0'
+"""
 
 _MYSQL_WRITING = (
     "SET time_zone='+00:00'",
@@ -44,7 +53,6 @@ _MYSQL_WRITING = (
     "SET sql_mode=CONCAT(REPLACE(@@sql_mode, 'NO_BACKSLASH_ESCAPES', ''), ',STRICT_ALL_TABLES')",
 )
 _WRITING = {
-    # A lock is waited for, and then everything is tried again.
-    "postgresql": (*_POSTGRES_SESSION, "SET lock_timeout='30s'"), "sqlite": ("PRAGMA busy_timeout=5000",),
+    "postgresql": (*_POSTGRES_SESSION, _lock_wait(30)), "sqlite": ("PRAGMA busy_timeout=5000",),
     "mysql": _MYSQL_WRITING, "mariadb": _MYSQL_WRITING,
 }  # fmt: skip

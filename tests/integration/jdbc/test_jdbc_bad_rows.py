@@ -98,7 +98,8 @@ def test_a_column_that_was_widened_makes_no_row_bad(server: Server):
     server.run(f"ALTER TABLE {{t}} {change}", "INSERT INTO {t} VALUES (2, 12345.6789, 'b')")
     read = batches(task, store)
     task.close()
-    assert [row["id"] for batch in read for row in batch.values.rows()] == [2]
+    # PostgreSQL writes the whole table anew: the newest rows may come again.
+    assert [row["id"] for batch in read for row in batch.values.rows()] in ([2], [1, 2])
     assert store.rejected == []
 
 
