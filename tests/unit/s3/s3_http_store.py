@@ -46,6 +46,7 @@ class Store(ThreadingHTTPServer):
 
 class Requests(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # Else a body waits 40 ms for the client's delayed acknowledgement of the headers.
     server: Store
 
     def do_PUT(self) -> None:
