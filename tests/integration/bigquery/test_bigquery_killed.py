@@ -66,9 +66,8 @@ def config_of(kafka, dataset, topic: str, **others: str) -> dict[str, str]:
     """configs/bigquery-sink.json as it stands, but for where the services are and how often it merges."""
     given = json.loads(CONFIG.read_text())["config"]
     del given["keyfile"]
-    letters = {"name": f"{topic}-letters", "replication.factor": "1"}
-    dead_letters = {f"errors.deadletterqueue.topic.{key}": value for key, value in letters.items()}
-    return {**given, **dataset.settings(), **dead_letters, "topics": topic, **others}
+    letters = {"errors.deadletterqueue.topic.name": f"{topic}-letters"}
+    return {**given, **dataset.settings(), **letters, "topics": topic, **others}
 
 
 @pytest.mark.parametrize("kills", [(200,), pytest.param((1, 200, 400), marks=pytest.mark.chaos)], ids=len)
