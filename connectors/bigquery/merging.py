@@ -49,7 +49,7 @@ _REFUSED: Final = {STATE_LABEL: "refused"}
 _LOOK_S: Final = 1.0
 _DAY_S: Final = 86_400
 _USD_PER_TIB: Final = 6.25
-"""Google's price of on-demand queries in the US; other regions and editions have others."""
+"""A price of on-demand queries to show an order of magnitude; the log says it, as regions and contracts have others."""
 
 
 @dataclass(frozen=True, slots=True)
