@@ -24,13 +24,14 @@ from connectors.bigquery.dedup import (
     NullKey,
     check_key_type,
 )
+from connectors.bigquery.dedup_values import cell, times_us
 from connectors.bigquery.extras import Extras
 from connectors.bigquery.fit import fitted, fitted_rows
 from connectors.bigquery.names import FieldNames
 from connectors.bigquery.paths import Found, Path, Root, find, schema_of, unreadable_headers
 from connectors.bigquery.refusals import late_rows, no_key, no_order, no_value
-from connectors.bigquery.table_schema import NULLABLE, Columns, ColumnSchema, ColumnType, by_name
-from connectors.bigquery.types import TypeRules, arrow_type_of, column_of
+from connectors.bigquery.table_schema import Columns, by_name
+from connectors.bigquery.types import arrow_type_of
 from connectors.bigquery.window import Late, Window, newest_of
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class Admission:
 
         # A delete has no column of its own that says when: its record's time is the best there is.
         own = window.times(admitted.rows)
-        times = pc.coalesce(own, find_times(batch, admitted.offsets))
+        times = pc.coalesce(own, times_us(batch, admitted.offsets))
         newest = newest_of(own, newest_us, time.time_ns() // 1000)
         late = window.late_rows(times, newest)
         bad = dict(admitted.bad)
@@ -255,48 +256,6 @@ class Admission:
         found = find(batch, self.rules.delete_field).values
         marked = pc.equal(found.cast(pa.string()), self.rules.delete_value).fill_null(False)
         return pc.or_(tombstone, marked)
-
-
-def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: TypeRules) -> Columns:
-    """The columns that a table has for dedup alone: all NULLABLE, as rows that were there before have none."""
-    found = [
-        column_of(placed.column, cell(batch, placed.path).schema.as_optional(), types, str(placed.path))
-        for placed in columns.own
-    ]
-    if rules.deletes is Deletes.SOFT:
-        found.append(ColumnSchema(SOFT_DELETED, ColumnType.BOOLEAN, NULLABLE))
-    return tuple(found)
-
-
-def cell(batch: Batch, path: Path) -> Found:
-    """The values at a path of dedup. A tombstone has no fields: its key is looked into, by the same names."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = find(batch, path)
-    if path.root is not Root.VALUE or batch.keys is None or not batch.values.arrow().null_count:
-        return found
-    key_schema: s.Schema | None = schema_of(batch.keys)
-    for name in path.names:
-        key_schema = key_schema.field(name) if key_schema is not None and key_schema.type is s.Type.STRUCT else None
-    if key_schema is None:
-        return found
-    from_keys = find(batch, Path(Root.KEY, path.names))
-    if pa.types.is_null(found.values.type):
-        return from_keys
-    keys = from_keys.values.cast(found.values.type)
-    return Found(pc.if_else(batch.values.arrow().is_null(), keys, found.values), found.schema.as_optional())
-
-
-def find_times(batch: Batch, offsets: pa.Int64Array) -> pa.Array:
-    """Kafka's timestamps, in microseconds, of the records at these offsets."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    assert batch.consumed is not None
-    times = batch.timestamps_ms if batch.timestamps_ms is not None else pa.nulls(len(batch), pa.int64())
-    places = pc.index_in(offsets, value_set=batch.consumed.offsets)
-    return pc.multiply(times.take(places), 1000)
 
 
 def _indices(mask: pa.Array) -> set[int]:

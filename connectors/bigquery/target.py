@@ -22,12 +22,13 @@ from connectors.bigquery.dedup import (
     key_column_problem,
     placed,
 )
+from connectors.bigquery.dedup_values import cell, own_columns
 from connectors.bigquery.extras import has_keys
 from connectors.bigquery.lanes import Lane, Rotation
 from connectors.bigquery.new_tables import made_for_deletes, new_deletes_table, new_table
 from connectors.bigquery.paths import Root, schema_of
 from connectors.bigquery.refusals import no_key
-from connectors.bigquery.rows import Admission, cell, own_columns
+from connectors.bigquery.rows import Admission
 from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.tables import (
     Allowed,

@@ -12,9 +12,10 @@ from bigquery_oracle import Message, batch_of
 
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import placed
+from connectors.bigquery.dedup_values import own_columns
 from connectors.bigquery.merge_sql import Bound, Merge
 from connectors.bigquery.paths import schema_of
-from connectors.bigquery.rows import Admission, own_columns
+from connectors.bigquery.rows import Admission
 from connectors.bigquery.table_schema import ColumnType
 from connectors.bigquery.tables import deletes_columns, value_columns
 from connectors.bigquery.window import Late, Window, parse_window

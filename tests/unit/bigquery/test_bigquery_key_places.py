@@ -18,9 +18,10 @@ from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import IS_APPEND, IS_DELETE, placed
+from connectors.bigquery.dedup_values import own_columns
 from connectors.bigquery.merge_sql import Merge
 from connectors.bigquery.paths import schema_of
-from connectors.bigquery.rows import Admission, own_columns
+from connectors.bigquery.rows import Admission
 from connectors.bigquery.tables import value_columns
 
 KEY = s.struct({"region": s.STRING, "shop": s.INT32})

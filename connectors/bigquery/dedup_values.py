@@ -1,0 +1,57 @@
+"""Values of the fields that dedup is told to look at, and the columns that it adds for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connect.api import schema as s
+from connect.api.records import Batch
+from connectors.bigquery.dedup import SOFT_DELETED, DedupColumns, DedupRules, Deletes
+from connectors.bigquery.paths import Found, Path, Root, find, schema_of
+from connectors.bigquery.table_schema import NULLABLE, Columns, ColumnSchema, ColumnType
+from connectors.bigquery.types import TypeRules, column_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: TypeRules) -> Columns:
+    """The columns that a table has for dedup alone: all NULLABLE, as rows that were there before have none."""
+    found = [
+        column_of(placed.column, cell(batch, placed.path).schema.as_optional(), types, str(placed.path))
+        for placed in columns.own
+    ]
+    if rules.deletes is Deletes.SOFT:
+        found.append(ColumnSchema(SOFT_DELETED, ColumnType.BOOLEAN, NULLABLE))
+    return tuple(found)
+
+
+def cell(batch: Batch, path: Path) -> Found:
+    """The values at a path of dedup. A tombstone has no fields: its key is looked into, by the same names."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = find(batch, path)
+    if path.root is not Root.VALUE or batch.keys is None or not batch.values.arrow().null_count:
+        return found
+    key_schema: s.Schema | None = schema_of(batch.keys)
+    for name in path.names:
+        key_schema = key_schema.field(name) if key_schema is not None and key_schema.type is s.Type.STRUCT else None
+    if key_schema is None:
+        return found
+    from_keys = find(batch, Path(Root.KEY, path.names))
+    if pa.types.is_null(found.values.type):
+        return from_keys
+    keys = from_keys.values.cast(found.values.type)
+    return Found(pc.if_else(batch.values.arrow().is_null(), keys, found.values), found.schema.as_optional())
+
+
+def times_us(batch: Batch, offsets: pa.Int64Array) -> pa.Array:
+    """Kafka's timestamps, in microseconds, of the records at these offsets."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    assert batch.consumed is not None
+    times = batch.timestamps_ms if batch.timestamps_ms is not None else pa.nulls(len(batch), pa.int64())
+    places = pc.index_in(offsets, value_set=batch.consumed.offsets)
+    return pc.multiply(times.take(places), 1000)
