@@ -45,20 +45,20 @@ def spec_of(name: str, **parts: Any) -> BackfillSpec:
     return BackfillSpec.model_validate({**given, **parts})
 
 
-@pytest.mark.parametrize("killed_at", [(), pytest.param(KILLED_AT, marks=pytest.mark.chaos)], ids=["whole", "killed"])
+@pytest.mark.chaos
 def test_spark_loads_a_topic_of_duplicates_and_python_workers_that_are_killed_repeat_no_row(
-    kafka, dataset, unique, tmp_path, killed_at
+    kafka, dataset, unique, tmp_path
 ):
     topic = topic_of(kafka, f"{unique}-orders")
-    messages = duplicates(seed=8, count=1600 if killed_at else 600)
+    messages = duplicates(seed=8, count=1600)
     produce(kafka, topic, messages)
     engine = {"type": "spark", "master": "local[2,4]", "conf": {"spark.executorEnv.PYTHONPATH": FOLDERS}}
     sink = {**config_of(kafka, dataset, topic), "name": f"{unique}-sink"}
-    kills = KilledAtEachStep(tmp_path, killed_at)
+    kills = KilledAtEachStep(tmp_path, KILLED_AT)
     with Driver(spec_of(unique, kind="sink", engine=engine), worker_config(kafka, unique), sink) as driver:
         assert driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills)).state is JobState.COPIED
         assert verify(driver).is_good
-    assert {note.name for note in tmp_path.iterdir()} == {step.name for step in killed_at}
+    assert {note.name for note in tmp_path.iterdir()} == {step.name for step in KILLED_AT}
     rows = dataset.rows(topic)
     assert [(row["id"], row["text"]) for row in rows] == [(k, m.text) for k, m in sorted(latest(messages).items())]
 

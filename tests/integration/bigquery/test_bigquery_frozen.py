@@ -82,7 +82,8 @@ class Run:
         self.wait_for_commits(len(self.messages))
 
 
-@pytest.mark.parametrize("keep", ["first", pytest.param("latest", marks=pytest.mark.chaos)])
+@pytest.mark.chaos
+@pytest.mark.parametrize("keep", ["first", "latest"])
 def test_a_zombie_whose_merge_meets_that_of_the_new_owner_adds_nothing_twice(
     kafka, workers, dataset, proxy, unique, keep
 ):
