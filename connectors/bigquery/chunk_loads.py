@@ -12,7 +12,8 @@ from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.halving import land_by_halves
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.staging import EXPIRES_AFTER_S, staging_name
-from connectors.bigquery.warehouse import NewTable, Warehouse
+from connectors.bigquery.table_facts import NewTable
+from connectors.bigquery.warehouse import Warehouse
 
 
 def chunk_name(chunk: BulkChunk, target: str, created_ms: int) -> str:

@@ -20,8 +20,9 @@ from connectors.bigquery.dedup import INSERT_ID, KAFKA_OFFSET, KAFKA_PARTITION, 
 from connectors.bigquery.quoting import backticks, literal
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.storage import StorageWriter
+from connectors.bigquery.table_facts import NewTable
 from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.warehouse import NewTable, Warehouse
+from connectors.bigquery.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Final
 
 from connectors.bigquery.job_facts import Changed
+from connectors.bigquery.table_facts import NewTable
 from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.warehouse import NewTable, Warehouse
+from connectors.bigquery.warehouse import Warehouse
 
 _NUMBER_LABEL: Final = "kafka-connect-merge-number"
 _COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)

@@ -38,9 +38,10 @@ from connectors.bigquery.staging import (
     staging_name,
     target_of,
 )
+from connectors.bigquery.table_facts import NewTable
 from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.tables import deletes_table
-from connectors.bigquery.warehouse import NewTable, Warehouse
+from connectors.bigquery.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
 _STAGED: Final = {STATE_LABEL: "staged"}

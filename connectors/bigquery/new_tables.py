@@ -8,9 +8,9 @@ from connect.api.errors import ConfigError
 from connectors.bigquery.captured_tables import check_captured
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import DELETED_AT, DedupColumns
+from connectors.bigquery.table_facts import NewTable, TableFacts
 from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.tables import clustering, deletes_columns, deletes_table
-from connectors.bigquery.warehouse import NewTable, TableFacts
 from connectors.bigquery.window import parse_window
 
 _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}

@@ -29,6 +29,7 @@ from connectors.bigquery.new_tables import made_for_deletes, new_deletes_table, 
 from connectors.bigquery.paths import Root, schema_of
 from connectors.bigquery.refusals import no_key
 from connectors.bigquery.rows import Admission
+from connectors.bigquery.table_facts import TableFacts
 from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.tables import (
     Allowed,
@@ -39,7 +40,7 @@ from connectors.bigquery.tables import (
 )
 from connectors.bigquery.types import column_of
 from connectors.bigquery.view_sql import LatestView
-from connectors.bigquery.warehouse import TableFacts, Warehouse
+from connectors.bigquery.warehouse import Warehouse
 from connectors.bigquery.window import PARTITIONABLE, Late, Window, parse_window
 
 _log = logging.getLogger(__name__)

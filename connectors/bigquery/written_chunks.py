@@ -9,8 +9,9 @@ from connect.api.bulk import BulkChunk
 from connectors.bigquery.chunk_loads import chunk_name
 from connectors.bigquery.job_facts import Counts
 from connectors.bigquery.quoting import literal
+from connectors.bigquery.table_facts import NewTable
 from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.warehouse import NewTable, Warehouse
+from connectors.bigquery.warehouse import Warehouse
 
 TABLE: Final = "_kafka_connect_backfills"
 _COLUMNS: Final = (

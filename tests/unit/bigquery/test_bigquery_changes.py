@@ -26,10 +26,10 @@ from connectors.bigquery.paths import Path
 from connectors.bigquery.proto_rows import descriptor_of, messages_of, order_sections
 from connectors.bigquery.sealed import Piece, SealedBatch
 from connectors.bigquery.storage import StorageWriter
+from connectors.bigquery.table_facts import TableFacts
 from connectors.bigquery.table_schema import NULLABLE, REPEATED, ColumnSchema, ColumnType
 from connectors.bigquery.types import arrow_type_of
 from connectors.bigquery.view_sql import LatestView
-from connectors.bigquery.warehouse import TableFacts
 
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 

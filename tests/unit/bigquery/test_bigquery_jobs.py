@@ -12,8 +12,9 @@ from google.auth.exceptions import RefreshError
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.bigquery.errors import RefusedAccessError, RefusedJobError, job_error, translated
+from connectors.bigquery.jobs import LIFE_LABEL
 from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.warehouse import LIFE_LABEL, Warehouse
+from connectors.bigquery.warehouse import Warehouse
 
 
 class Jobs:

@@ -19,8 +19,8 @@ from connectors.bigquery.job_facts import Changed
 from connectors.bigquery.merge_line import merges_table
 from connectors.bigquery.merging import Merging, Role
 from connectors.bigquery.sealed import Piece, SealedBatch
+from connectors.bigquery.table_facts import NewTable, TableFacts
 from connectors.bigquery.table_schema import Columns
-from connectors.bigquery.warehouse import NewTable, TableFacts
 
 
 class Tables:

@@ -18,9 +18,9 @@ from connectors.bigquery.halving import REFUSED_MOST, land_by_halves
 from connectors.bigquery.lanes import Lane, Rotation
 from connectors.bigquery.sealed import Piece, SealedBatch
 from connectors.bigquery.sizes import parts, row_sizes, too_large
+from connectors.bigquery.table_facts import TableFacts
 from connectors.bigquery.table_schema import ColumnType
 from connectors.bigquery.target import Targets
-from connectors.bigquery.warehouse import TableFacts
 
 
 @pytest.fixture(scope="module")

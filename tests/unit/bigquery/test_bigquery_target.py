@@ -13,9 +13,9 @@ from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.lanes import Lane
+from connectors.bigquery.table_facts import NewTable, TableFacts
 from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
 from connectors.bigquery.target import Targets
-from connectors.bigquery.warehouse import NewTable, TableFacts
 
 KEY = s.struct({"id": s.INT64})
 KEYS = Column.from_arrow(pa.array([{"id": 1}]), KEY)

@@ -1,0 +1,58 @@
+"""What all calls to one dataset have in common: the client, where and how long to ask, what errors become."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final
+
+from connect.api.deadline import Deadline
+from connectors.bigquery.errors import translated
+
+_LEAST_S: Final = 0.05
+_AGAIN_S: Final = 0.5
+
+
+class DatasetCalls:
+    """Used by several threads. location: where the dataset's jobs run, once it is known."""
+
+    def __init__(self, client: Any, project: str, dataset: str, timeout_s: float) -> None:
+        self.client = client
+        self.project = project
+        self.dataset = dataset
+        self.location: str | None = None
+        self._timeout_s = timeout_s
+        self._of_thread = threading.local()
+
+    @property
+    def path(self) -> str:
+        """The dataset's name, its project's before it."""
+        return f"{self.project}.{self.dataset}"
+
+    @contextmanager
+    def within(self, deadline: Deadline) -> Iterator[None]:
+        """Requests of this thread end by the deadline: RetriableError where one would take longer."""
+        self._of_thread.deadline = deadline
+        try:
+            yield
+        finally:
+            self._of_thread.deadline = None
+
+    @property
+    def limit_s(self) -> float:
+        """How long a request of this thread may take."""
+        deadline: Deadline | None = getattr(self._of_thread, "deadline", None)
+        return self._timeout_s if deadline is None else min(self._timeout_s, max(_LEAST_S, deadline.remaining_s))
+
+    @property
+    def again(self) -> Any:
+        """Of reads and of writes that may be made twice: an idle connection that was closed meanwhile costs nothing."""
+        from google.api_core.retry import Retry, if_exception_type
+        from requests.exceptions import ConnectionError as LostError
+
+        return Retry(predicate=if_exception_type(LostError), initial=0.05, maximum=0.5, timeout=_AGAIN_S)
+
+    def translated(self, doing: str) -> AbstractContextManager[None]:
+        """Errors of the client leave as the contract's; `doing` says what was being done."""
+        return translated(doing, project=self.project, dataset=self.dataset)

@@ -1,0 +1,109 @@
+"""Jobs under ids of ours: one whose submission was not answered is found again, and does its work once."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from connect.api.errors import RetriableError
+from connectors.bigquery.dataset_calls import DatasetCalls
+from connectors.bigquery.errors import job_error
+from connectors.bigquery.job_facts import Counts
+
+_FIRST_LOOK_S: Final = 0.05
+_LAST_LOOK_S: Final = 2.0
+LIFE_LABEL: Final = "kafka-connect-life"
+"""Of a job: the life of the task that submitted it."""
+
+
+class Jobs:
+    """The jobs of one life of a task. Used by several threads."""
+
+    def __init__(self, calls: DatasetCalls) -> None:
+        self._calls = calls
+        # Ids of jobs are those of a whole project, and are known for months.
+        self._scope = hashlib.sha256(f"{calls.path}".encode()).hexdigest()[:8]
+        self._life = secrets.token_hex(8)
+        self._unanswered: set[str] = set()
+        self._stop = threading.Event()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What marks a job of this life."""
+        return {LIFE_LABEL: self._life}
+
+    def stop(self) -> None:
+        """End every wait for a job: RetriableError where somebody waits. Jobs go on."""
+        self._stop.set()
+
+    def has_attempt(self, job_id: str, attempt: int) -> bool:
+        """Whether a job was ever submitted under this id and number."""
+        from google.api_core.exceptions import NotFound
+
+        with self._calls.translated(f"looking at job {job_id}"):
+            try:
+                self._found(self._attempt_id(job_id, attempt))
+            except NotFound:
+                return False
+        return True
+
+    def once(
+        self,
+        job_id: str,
+        submit: Callable[[str], Any],
+        doing: str,
+        counts: Counts,
+        labels: dict[str, str],
+        *,
+        first_attempt: int = 0,
+    ) -> Any:
+        """The job once it has ended: submitted now under `job_id`, the dataset's mark and a number, or found.
+
+        Where a job of that id is there already, it is waited for, and `counts` says whether it was the same work; if
+        not, the next number is tried. labels: the job's, which tell it from others of its id.
+        RefusedJobError: BigQuery does not take it. RetriableError: nobody knows whether it ran.
+        """
+        from google.api_core.exceptions import Conflict
+
+        attempt = first_attempt
+        while True:
+            attempt_id = self._attempt_id(job_id, attempt)
+            was_lost = attempt_id in self._unanswered
+            self._unanswered.add(attempt_id)
+            with self._calls.translated(doing):
+                try:
+                    job, is_new = submit(attempt_id), True
+                except Conflict:
+                    job, is_new = self._found(attempt_id), False
+                is_lost = was_lost and labels.items() <= job.labels.items()
+                self._wait(job)
+            self._unanswered.discard(attempt_id)
+            if is_new and job.error_result:
+                raise job_error(job.error_result, doing)
+            if is_new or (not job.error_result and _is_done(counts, is_lost=is_lost)):
+                return job
+            attempt += 1
+
+    def _attempt_id(self, job_id: str, attempt: int) -> str:
+        return f"{job_id}-{self._scope}-{attempt}"
+
+    def _found(self, attempt_id: str) -> Any:
+        calls = self._calls
+        return calls.client.get_job(attempt_id, location=calls.location, retry=calls.again, timeout=calls.limit_s)
+
+    def _wait(self, job: Any) -> None:
+        """Return once the job has ended, without or with an error."""
+        pause_s = _FIRST_LOOK_S
+        while job.state != "DONE":
+            if self._stop.wait(pause_s):
+                raise RetriableError(f"Job {job.job_id} was still running when the task was stopped.")
+            pause_s = min(2 * pause_s, _LAST_LOOK_S)
+            job.reload(retry=None, timeout=self._calls.limit_s)
+
+
+def _is_done(counts: Counts, *, is_lost: bool) -> bool:
+    """Whether a job that was there before the submission did its work."""
+    return counts is Counts.ALWAYS or (counts is Counts.LOST and is_lost)
