@@ -75,16 +75,17 @@ def _no_credentials(where: str, doing: str, error: Exception) -> ConfigError:
 def _api_error(where: str, doing: str, error: Any) -> ConnectError:
     """What an answer of BigQuery's API with an error means."""
     reasons = {str(part.get("reason", "")) for part in error.errors or () if isinstance(part, Mapping)}
+    message = _in_one_line(error.message)
     match int(error.code or 0):
         case HTTPStatus.NOT_FOUND if _NO_DATASET.search(error.message):
             return ConfigError(
-                f"{where} does not exist ({doing}: {error.message}).",
+                f"{where} does not exist ({doing}: {message}).",
                 key="defaultDataset",
                 fix="Create the dataset, or name another one.",
             )
         case HTTPStatus.FORBIDDEN if reasons.isdisjoint(_RETRIABLE_REASONS):
             return RefusedAccessError(
-                f"{where} refused access, {doing}: {error.message}",
+                f"{where} refused access, {doing}: {message}.",
                 key="keyfile",
                 fix="Give the account the roles BigQuery Data Editor on the dataset and BigQuery Job User on the "
                 "project.",
@@ -94,10 +95,10 @@ def _api_error(where: str, doing: str, error: Any) -> ConnectError:
                 f"{where} does not know the credentials, {doing}.", key="keyfile", fix="Check keyfile and keySource."
             )
         case HTTPStatus.CONFLICT | HTTPStatus.PRECONDITION_FAILED:
-            return RetriableError(f"{where}, {doing}: somebody else changed it meanwhile: {error.message}")
+            return RetriableError(f"{where}, {doing}: somebody else changed it meanwhile: {message}.")
         case code if code in _PASSING_CODES or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return _passing(where, doing, error.message)
-    return _refused(where, doing, reasons, error.message)
+            return _passing(where, doing, message)
+    return _refused(where, doing, reasons, message)
 
 
 def _passing(where: str, doing: str, message: str) -> RetriableError:
@@ -107,12 +108,12 @@ def _passing(where: str, doing: str, message: str) -> RetriableError:
             "It passes within a day. Partition the table by longer times (timePartitioningType) or by another column "
             "(timestampPartitionFieldName), or write less often (dedup.merge.interval.ms)."
         )
-    return RetriableError(f"{where}, {doing}: {message}", fix=fix)
+    return RetriableError(f"{where}, {doing}: {message}.", fix=fix)
 
 
 def job_error(result: Mapping[str, Any], doing: str) -> ConnectError:
     """The error of a job that ended with one."""
-    return _refused("BigQuery", doing, {str(result.get("reason", ""))}, str(result.get("message", "")))
+    return _refused("BigQuery", doing, {str(result.get("reason", ""))}, _in_one_line(str(result.get("message", ""))))
 
 
 def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) -> ConnectError:
@@ -121,4 +122,9 @@ def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) ->
         return _passing(where, doing, message)
     if "notFound" in reasons:
         return RetriableError(f"{where}, {doing}: {message}. It is made again.")
-    return RefusedJobError(f"{where} refused {doing} ({', '.join(sorted(reasons)) or 'no reason given'}): {message}")
+    return RefusedJobError(f"{where} refused {doing} ({', '.join(sorted(reasons)) or 'no reason given'}): {message}.")
+
+
+def _in_one_line(message: str) -> str:
+    """A message of Google's as part of a sentence: it has lines for the job's place and id, and may end with a stop."""
+    return " ".join(message.split()).rstrip(".")

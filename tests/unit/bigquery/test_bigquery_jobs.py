@@ -179,6 +179,15 @@ def test_errors_of_the_client_say_what_happens_next(error, kind, told):
     assert type(ours.value) is kind
 
 
+def test_what_google_says_is_one_sentence_before_the_fix():
+    denied = api.Forbidden("Access Denied: no.\n\nLocation: US\nJob ID: 7\n", errors=[{"reason": "accessDenied"}])
+    with (
+        pytest.raises(RefusedAccessError, match=r"no\. Location: US Job ID: 7\. Give the account the roles"),
+        translated("merging", project="p", dataset="d"),
+    ):
+        raise denied
+
+
 def test_the_limit_of_partitions_that_a_day_may_change_passes_and_says_how_to_keep_it():
     said = (
         "Quota exceeded: Your table exceeded quota for Number of partition modifications to a column partitioned table"
