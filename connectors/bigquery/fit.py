@@ -56,7 +56,8 @@ def _misfit(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) 
     try:
         fitted(array, schema, column, path)
     except (pa.ArrowInvalid, _MissingError) as error:
-        return SchemaError(f"A value does not fit column {column.name} ({_shown(column)}): {error}", field=path)
+        said = str(error).rstrip(".")
+        return SchemaError(f"A value does not fit column {column.name} ({_shown(column)}): {said}.", field=path)
     return None
 
 

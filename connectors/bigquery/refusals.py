@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
 from connectors.bigquery.dedup import Placed
 from connectors.bigquery.paths import Path, place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def in_table(table: str, error: SchemaError) -> SchemaError:
+    """The same error, with its table."""
+    return SchemaError(f"Table {table}: {error.message}", key=error.key, fix=error.fix)
 
 
 def no_key(batch: Batch, row: int, path: Path, *, is_final: bool) -> ConnectError:

@@ -29,7 +29,7 @@ from connectors.bigquery.extras import Extras
 from connectors.bigquery.fit import fitted, fitted_rows
 from connectors.bigquery.names import FieldNames
 from connectors.bigquery.paths import Found, Path, Root, find, schema_of, unreadable_headers
-from connectors.bigquery.refusals import late_rows, no_key, no_order, no_value
+from connectors.bigquery.refusals import in_table, late_rows, no_key, no_order, no_value
 from connectors.bigquery.table_schema import Columns, by_name
 from connectors.bigquery.types import arrow_type_of
 from connectors.bigquery.window import Late, Window, newest_of
@@ -121,11 +121,8 @@ class Admission:
         try:
             bad = self._unfitting(values, schema, tombstone)
         except SchemaError as error:
-            raise self._in_table(error) from None  # the same error, with its table
-        return {row: self._in_table(error) for row, error in bad.items()}
-
-    def _in_table(self, error: SchemaError) -> SchemaError:
-        return SchemaError(f"Table {self.name}: {error.message}", key=error.key, fix=error.fix)
+            raise in_table(self.name, error) from None
+        return {row: in_table(self.name, error) for row, error in bad.items()}
 
     def _unfitting(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, SchemaError]:
         import pyarrow.compute as pc

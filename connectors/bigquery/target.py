@@ -10,7 +10,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 
 from connect.api import schema as s
-from connect.api.errors import ConfigError, ConnectError
+from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import Batch
 from connectors.bigquery.captured_tables import check_primary_key
 from connectors.bigquery.config import BigQuerySinkConfig
@@ -27,7 +27,7 @@ from connectors.bigquery.extras import has_keys
 from connectors.bigquery.lanes import Lane, Rotation
 from connectors.bigquery.new_tables import made_for_deletes, new_deletes_table, new_table
 from connectors.bigquery.paths import Root, schema_of
-from connectors.bigquery.refusals import no_key
+from connectors.bigquery.refusals import in_table, no_key
 from connectors.bigquery.rows import Admission
 from connectors.bigquery.table_facts import TableFacts
 from connectors.bigquery.table_schema import Columns, by_name
@@ -122,7 +122,7 @@ class Targets:
                 key="dedup.fields",
                 fix="Name the fields one by one, as in __key.id.",
             )
-        needed = self._needed(batch, dedup)
+        needed = self._needed(lane.target, batch, dedup)
         # The check spares the table a look: most shapes need nothing new.
         if widened(lane.target, lane.columns, needed, _EVERYTHING) is not lane.columns:
             columns = self._ready(lane.target, batch, dedup)
@@ -167,7 +167,14 @@ class Targets:
             )
         return Window(column.name, column.type, length_ms, Late(config.dedup_late))
 
-    def _needed(self, batch: Batch, dedup: DedupColumns) -> Needed:
+    def _needed(self, target: str, batch: Batch, dedup: DedupColumns) -> Needed:
+        """What the batch needs of its table. SchemaError: of its fields no table can be made, or no key."""
+        try:
+            return self._columns(batch, dedup)
+        except SchemaError as error:
+            raise in_table(self._config.table_path(target), error) from None
+
+    def _columns(self, batch: Batch, dedup: DedupColumns) -> Needed:
         """The columns of the records' fields, and those of dedup."""
         types = self._config.type_rules
         for placed_key in dedup.keys:
@@ -187,7 +194,7 @@ class Targets:
 
     def _ready(self, target: str, batch: Batch, dedup: DedupColumns) -> Columns:
         """Find or create the table, and give it the columns that it lacks."""
-        needed = self._needed(batch, dedup)
+        needed = self._needed(target, batch, dedup)
         table = self._warehouse.table(target)
         if table is None:
             columns = (*needed.values, *needed.own)

@@ -30,7 +30,8 @@ def batch(values: Column) -> Batch:
 
 DELETE = batch(Column.from_arrow(pa.nulls(1)))
 KEY_ALONE = batch(KEYS)
-VALUE = batch(Column.from_arrow(pa.array([{"id": 1, "text": "x"}]), TEXT))
+TEXTS = Column.from_arrow(pa.array([{"id": 1, "text": "x"}]), TEXT)
+VALUE = batch(TEXTS)
 
 
 class Tables:
@@ -95,3 +96,13 @@ def test_a_table_that_was_made_for_values_of_a_key_alone_gets_no_columns_unless_
     targets_of(tables).lane_of(KEY_ALONE, {})
     with pytest.raises(SchemaError, match="it has no column text"):
         targets_of(tables).lane_of(VALUE, {})
+
+
+@pytest.mark.parametrize(
+    ("field", "told"), [("order_id", "have no such field; they have id, text"), ("price", "two floating-point numbers")]
+)
+def test_a_dedup_field_that_tells_no_rows_apart_is_named_with_its_table(field, told):
+    schema = s.struct({"id": s.INT64, "price": s.FLOAT64})
+    values = Column.from_arrow(pa.array([{"id": 1, "price": 1.5}]), schema)
+    with pytest.raises(SchemaError, match=f"Table p.d.orders: Field '{field}'.*{told}"):
+        targets_of(Tables(), **{"dedup.fields": field}).lane_of(batch(values if field == "price" else TEXTS), {})
