@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from connect.evaluate.comparison import Comparison, as_far_as, compare
 from connect.evaluate.faults import PAUSE_S, Faults, in_words, plan_faults, table_of
@@ -12,8 +13,7 @@ from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.source_run import QUIET_S, SourceRun, SourceRunner
 from connect.evaluate.topic_rows import TopicRows
 
-NUMBER = 8
-NAME = "Delivery under kills"
+KILLS: Final = (8, "Delivery under kills")
 
 
 def check_delivery(
@@ -47,24 +47,24 @@ def check_delivery(
 def _judged(run: SourceRun, found: Comparison, faults: Faults, *, exactly_once: bool) -> Check:
     tables = (_counts(found), table_of(faults, "rows in Kafka", "of them since the tasks began"))
     if run.failure is not None:
-        return Check(NUMBER, NAME, Outcome.FAIL, f"The task failed for good after a fault: {run.failure}", tables)
+        return Check(*KILLS, Outcome.FAIL, f"The task failed for good after a fault: {run.failure}", tables)
     seen = f"{in_words(faults)}, {found.expected:,} rows"
     if not in_words(faults) or not found.found:
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "The run was over before a fault could hit rows.", tables)
+        return Check(*KILLS, Outcome.NOT_TESTED, "The run was over before a fault could hit rows.", tables)
     if defects := _wrong_rows(found):
         text = (
             f"{seen}: {found.lost:,} rows lost, {found.changed:,} changed, {found.invented:,} invented, "
             f"{found.duplicate:,} twice."
         )
-        return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=defects)
+        return Check(*KILLS, Outcome.FAIL, text, tables, defects=defects)
     if exactly_once and (found.duplicate or found.reordered):
         text = f"{seen}: {found.duplicate:,} came twice, {found.reordered:,} out of order, in spite of exactly once."
-        return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=frozenset({"duplicate"}))
+        return Check(*KILLS, Outcome.FAIL, text, tables, defects=frozenset({"duplicate"}))
     if found.duplicate or found.reordered:
         text = f"{seen}: none lost, {found.duplicate:,} came twice, {found.reordered:,} out of order (at least once)."
         once = Setting("exactly.once.support", "required", "Rows and offsets are then written in one transaction.")
-        return Check(NUMBER, NAME, Outcome.WARN, text, tables, (once,), frozenset({"duplicate"}))
-    return Check(NUMBER, NAME, Outcome.PASS, f"{seen}: none lost, none twice, all in order.", tables)
+        return Check(*KILLS, Outcome.WARN, text, tables, (once,), frozenset({"duplicate"}))
+    return Check(*KILLS, Outcome.PASS, f"{seen}: none lost, none twice, all in order.", tables)
 
 
 def _counts(found: Comparison) -> Table:

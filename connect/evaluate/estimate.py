@@ -9,8 +9,7 @@ from typing import Final
 from connect.evaluate.prices import Prices
 from connect.evaluate.result import Check, Outcome, Table
 
-NUMBER: Final = 10
-NAME: Final = "Load and cost"
+LOAD: Final = (10, "Load and cost")
 REPLICAS: Final = 3
 LANES: Final = 4
 """Chunks that a backfill writes at a time; see `connect.backfill.spec`."""
@@ -37,7 +36,7 @@ class Load:
 def judge_load(load: Load, prices: Prices, warnings: Sequence[str] = ()) -> Check:
     """The estimate."""
     if not load.rows or not load.rate:
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "Too few rows came to tell a rate.")
+        return Check(*LOAD, Outcome.NOT_TESTED, "Too few rows came to tell a rate.")
     size_gb = load.rows * load.row_bytes / _GB
     kafka_gb = size_gb * REPLICAS
     hours = load.rows / load.rate / _HOUR_S
@@ -68,7 +67,7 @@ def judge_load(load: Load, prices: Prices, warnings: Sequence[str] = ()) -> Chec
     figures = {"rows": load.rows, "kafka_gb": kafka_gb, "first_read_hours": hours}
     if load.chunks is not None:
         figures["chunks"] = load.chunks
-    return Check(NUMBER, NAME, Outcome.PASS, text[:1].upper() + text[1:], tables, figures=figures)
+    return Check(*LOAD, Outcome.PASS, text[:1].upper() + text[1:], tables, figures=figures)
 
 
 def _backfill(load: Load, prices: Prices) -> list[tuple[str, str, str]]:

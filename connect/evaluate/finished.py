@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from connect.evaluate.estimate import LANES, NUMBER
+from connect.evaluate.estimate import LANES, LOAD
 from connect.evaluate.result import Result
 
 
@@ -36,7 +36,7 @@ def finished_files(result: Result) -> list[FinishedFile]:
         after = _connector(name, changed)
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "evaluated", "advised", lineterm="", n=1)
         files.append(FinishedFile(f"{name}.json", f"The connector {name}", after, "\n".join(lines)))
-        if any(c.number == NUMBER and "chunks" in c.figures and c.connector in {"", name} for c in result.checks):
+        if any(c.number == LOAD[0] and "chunks" in c.figures and c.connector in {"", name} for c in result.checks):
             files.append(FinishedFile(f"{name}-backfill.yaml", f"A backfill of {name} on Spark", backfill_text(name)))
     return files
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from connect.api.errors import ConnectError
 from connect.evaluate.result import Check, Outcome
 
 Say = Callable[[str], None]
@@ -28,6 +29,14 @@ class Progress:
             whose = f"{self.connector}, " if self.connector else ""
             self.say(f"{whose}{check.number}. {check.name}: {check.outcome.value}. {check.summary}")
         self._began_s = now_s
+
+    def attempt(self, number: int, name: str, check: Callable[[], Check]) -> None:
+        """Do a check that runs the connector, and note it. One that a ConnectError ends has failed for that reason."""
+        try:
+            done = check()
+        except ConnectError as error:
+            done = Check(number, name, Outcome.FAIL, f"It could not be run to its end: {error}")
+        self.note(done)
 
     @property
     def has_failed(self) -> bool:

@@ -11,8 +11,7 @@ from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP, TYPES
 from connect.evaluate.sink_run import SinkRun
 from connect.evaluate.sink_sample import place_of
 from connect.evaluate.throughput_check import (
-    NAME,
-    NUMBER,
+    THROUGHPUT,
     bottleneck_of,
     charts_of,
     latency_figures,
@@ -85,7 +84,7 @@ def judge_round_trip(run: SinkRun, sample: Mapping[str, Any]) -> Check:
 def judge_sink_throughput(run: SinkRun, records: int) -> Check:
     """How fast a run in peace was."""
     if run.failure is not None:
-        return Check(NUMBER, NAME, Outcome.FAIL, f"The sink failed: {run.failure}")
+        return Check(*THROUGHPUT, Outcome.FAIL, f"The sink failed: {run.failure}")
     measured = rate(run.readings)
     a_second = f"{measured:,.0f}" if measured else "too few rows to tell"
     numbers = (f"{records:,}", f"{run.seconds:.1f} s", a_second, f"{run.tasks}")
@@ -94,4 +93,4 @@ def judge_sink_throughput(run: SinkRun, records: int) -> Check:
     pace = f"{a_second} a second on this machine" if measured else "too few to tell a rate"
     text = f"{records:,} records, {pace}.{bottleneck_of(run.readings)}"
     figures = {"rows_per_second": measured, **latency_figures(run.readings)}
-    return Check(NUMBER, NAME, Outcome.PASS, text, tables, charts=charts_of(run.readings), figures=figures)
+    return Check(*THROUGHPUT, Outcome.PASS, text, tables, charts=charts_of(run.readings), figures=figures)

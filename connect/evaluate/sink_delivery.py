@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from connect.evaluate.delivery_check import NAME, NUMBER
+from connect.evaluate.delivery_check import KILLS
 from connect.evaluate.faults import Faults, in_words, plan_faults, table_of
 from connect.evaluate.options import Options
 from connect.evaluate.result import Check, Outcome, Table
@@ -41,7 +41,7 @@ def check_sink_delivery(
 ) -> Check:
     """Run the sink once more under kills. `peaceful`: a run that nothing disturbed."""
     if not any(peaceful.committed.values()):
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, f"{KEEPS_ROWS}, so that kills show nothing.")
+        return Check(*KILLS, Outcome.NOT_TESTED, f"{KEEPS_ROWS}, so that kills show nothing.")
     faults = plan_faults(sandbox, runner.records, peaceful.tasks, options)
     run = runner.run("kills", faults, until=peaceful.committed)
     return judge_sink_delivery(run, compare_targets(peaceful, run, sample["kept"]), faults)
@@ -62,17 +62,17 @@ def judge_sink_delivery(run: SinkRun, found: TargetComparison, faults: Faults) -
 
 def _outcome(run: SinkRun, found: TargetComparison, faults: Faults) -> Check:
     if run.failure is not None:
-        return Check(NUMBER, NAME, Outcome.FAIL, f"The sink failed for good after a fault: {run.failure}")
+        return Check(*KILLS, Outcome.FAIL, f"The sink failed for good after a fault: {run.failure}")
     seen = f"{in_words(faults)}, {found.expected:,} rows"
     if not in_words(faults) or not found.found:
         text = f"No fault found rows under way, or none was committed, in {run.watched_s:.0f} s."
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, text)
+        return Check(*KILLS, Outcome.NOT_TESTED, text)
     if found.lost:
         text = f"{seen}: {found.lost:,} lost, {found.duplicate:,} twice."
-        return Check(NUMBER, NAME, Outcome.FAIL, text, defects=frozenset({"lost"}))
+        return Check(*KILLS, Outcome.FAIL, text, defects=frozenset({"lost"}))
     if found.duplicate:
         outcome = Outcome.FAIL if run.is_once else Outcome.WARN
         promise = "in spite of what the configuration promises" if run.is_once else "at least once"
         text = f"{seen}: none lost, {found.duplicate:,} twice ({promise})."
-        return Check(NUMBER, NAME, outcome, text, defects=frozenset({"duplicate"}))
-    return Check(NUMBER, NAME, Outcome.PASS, f"{seen}: none lost, none twice.")
+        return Check(*KILLS, outcome, text, defects=frozenset({"duplicate"}))
+    return Check(*KILLS, Outcome.PASS, f"{seen}: none lost, none twice.")

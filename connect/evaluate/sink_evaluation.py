@@ -12,7 +12,7 @@ from connect.api.findings import Aspect
 from connect.client.manifests import Manifest
 from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.config_checks import check_config
-from connect.evaluate.delivery_check import NAME as DELIVERY
+from connect.evaluate.delivery_check import KILLS
 from connect.evaluate.examination import examine
 from connect.evaluate.options import Options
 from connect.evaluate.progress import Progress
@@ -25,12 +25,11 @@ from connect.evaluate.sink_delivery import check_sink_delivery
 from connect.evaluate.sink_records import Records, from_run, from_users_kafka, made, wanted_topics
 from connect.evaluate.sink_run import SinkRunner
 from connect.evaluate.source_run import SourceRun
-from connect.evaluate.throughput_check import NAME as THROUGHPUT
+from connect.evaluate.throughput_check import THROUGHPUT
 from connect.evaluate.trial import SINK_PROCESS, NoTargetApartError, Trial
 from connect.runtime.connector_settings import ConnectorSettings
 
-RUN = (7, THROUGHPUT)
-_AFTER_SAMPLE = (ROUND_TRIP, RUN, (8, DELIVERY), SCHEMA_CHANGE)
+_AFTER_SAMPLE = (ROUND_TRIP, THROUGHPUT, KILLS, SCHEMA_CHANGE)
 
 
 def check_sink(
@@ -84,10 +83,7 @@ def check_sink(
         outcome = Outcome.NOT_TESTED if isinstance(target_error, NoTargetApartError) else Outcome.FAIL
         progress.note(*(Check(number, name, outcome, why) for number, name in _AFTER_SAMPLE))
         return
-    try:
-        _run_checks(_Given(sandbox, settings, records, sample, options), progress)
-    except ConnectError as error:
-        progress.note(Check(*RUN, Outcome.FAIL, f"The sink could not be run to the end: {error}"))
+    _run_checks(_Given(sandbox, settings, records, sample, options), progress)
 
 
 def _remove_left(settings: ConnectorSettings, progress: Progress) -> None:
@@ -114,14 +110,18 @@ class _Given:
 def _run_checks(given: _Given, progress: Progress) -> None:
     sandbox, options, sample = given.sandbox, given.options, given.sample
     runner = SinkRunner(sandbox, given.settings, given.records.ends, options)
-    peaceful = runner.run("peace")
+    try:
+        peaceful = runner.run("peace")
+    except ConnectError as error:
+        progress.note(Check(*THROUGHPUT, Outcome.FAIL, f"The sink could not be run to the end: {error}"))
+        return
     came_back = judge_round_trip(peaceful, sample)
     progress.note(came_back, judge_sink_throughput(peaceful, given.records.count))
     if peaceful.failure is not None or "stuck" in came_back.defects:
         return
     if options.crashes:
-        progress.note(check_sink_delivery(sandbox, runner, peaceful, sample, options))
-    progress.note(_schema_change(given))
+        progress.attempt(*KILLS, lambda: check_sink_delivery(sandbox, runner, peaceful, sample, options))
+    progress.attempt(*SCHEMA_CHANGE, lambda: _schema_change(given))
 
 
 def _schema_change(given: _Given) -> Check:

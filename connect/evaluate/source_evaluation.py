@@ -11,8 +11,8 @@ from connect.api.findings import Aspect
 from connect.client.manifests import Manifest
 from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.config_checks import check_config, with_statement_limit
-from connect.evaluate.delivery_check import check_delivery
-from connect.evaluate.estimate import NAME, NUMBER, Load, judge_load
+from connect.evaluate.delivery_check import KILLS, check_delivery
+from connect.evaluate.estimate import LOAD, Load, judge_load
 from connect.evaluate.examination import examine
 from connect.evaluate.options import Options
 from connect.evaluate.progress import Progress
@@ -23,8 +23,7 @@ from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.schema_change import SCHEMA_CHANGE
 from connect.evaluate.source_change import ChangeSeen, judge_source_change
 from connect.evaluate.source_run import SourceRun, SourceRunner
-from connect.evaluate.throughput_check import NAME as THROUGHPUT
-from connect.evaluate.throughput_check import judge_throughput
+from connect.evaluate.throughput_check import THROUGHPUT, judge_throughput
 from connect.evaluate.timeline import rate, rate_range
 from connect.evaluate.topic_rows import TopicRows
 from connect.plugins import Catalog
@@ -35,7 +34,6 @@ CHUNK_ROWS: Final = 30_000
 CHUNK_BYTES: Final = 32 * 2**20
 """As `connect.backfill.spec` cuts unless told otherwise."""
 PLAN_S: Final = 20.0
-RUN: Final = (7, THROUGHPUT)
 
 
 def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progress: Progress) -> SourceRun | None:
@@ -53,11 +51,7 @@ def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progres
     progress.note(*(found.added_to(check, Aspect.CURSOR) if check.number == CURSOR[0] else check for check in sampled))
     if progress.outcome_of(DISCOVER[0]) is not Outcome.PASS:
         return None
-    try:
-        return _run_checks(sandbox, config, settings, options, progress)
-    except ConnectError as error:
-        progress.note(Check(*RUN, Outcome.FAIL, f"The source could not be run to the end: {error}"))
-        return None
+    return _run_checks(sandbox, config, settings, options, progress)
 
 
 def _run_checks(
@@ -68,14 +62,21 @@ def _run_checks(
     progress: Progress,
 ) -> SourceRun | None:
     runner = SourceRunner(sandbox, config, options)
-    peaceful = runner.run("peace")
-    rows = peaceful.rows(sandbox)
+    try:
+        peaceful = runner.run("peace")
+        rows = peaceful.rows(sandbox)
+    except ConnectError as error:
+        progress.note(Check(*THROUGHPUT, Outcome.FAIL, f"The source could not be run to the end: {error}"))
+        return None
     progress.note(judge_throughput(peaceful, rows.count, rows.size_bytes))
     if peaceful.failure is not None or not rows.count:
         return None
     if options.crashes:
         exactly_once = config.get("exactly.once.support", "").strip().lower() == "required"
-        progress.note(check_delivery(sandbox, runner, peaceful, rows, options=options, exactly_once=exactly_once))
+        progress.attempt(
+            *KILLS,
+            lambda: check_delivery(sandbox, runner, peaceful, rows, options=options, exactly_once=exactly_once),
+        )
     progress.note(_schema_change(sandbox, settings, options), _load(settings, peaceful, rows, options))
     return peaceful
 
@@ -103,7 +104,7 @@ def _load(settings: ConnectorSettings, run: SourceRun, rows: TopicRows, options:
     plan = asked_of("connect.evaluate.source_plan", asked, PLAN_S)
     reason = reason_of(plan)
     if reason is not None and not run.is_complete:
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, f"How many rows there are is not known: {reason}")
+        return Check(*LOAD, Outcome.NOT_TESTED, f"How many rows there are is not known: {reason}")
     slowest, fastest = rate_range(run.readings)
     load = Load(
         rows=rows.count if run.is_complete else plan["rows"],

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
 from connect.evaluate.result import Chart, Check, Outcome, Table
 from connect.evaluate.source_run import SourceRun
 from connect.evaluate.timeline import STEPS, Reading, growing_lag_s, lags_s, percentiles, rate, shares
 
-NUMBER = 7
-NAME = "Throughput"
+THROUGHPUT: Final = (7, "Throughput")
 
 
 def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
     """Judge a run whose topics have so many rows and bytes."""
     if run.failure is not None:
-        return Check(NUMBER, NAME, Outcome.FAIL, f"The connector failed: {run.failure}")
+        return Check(*THROUGHPUT, Outcome.FAIL, f"The connector failed: {run.failure}")
     if not rows:
-        return Check(NUMBER, NAME, Outcome.NOT_TESTED, "No row reached Kafka in time.")
+        return Check(*THROUGHPUT, Outcome.NOT_TESTED, "No row reached Kafka in time.")
     measured = rate(run.readings)
     a_second = f"{measured:,.0f}" if measured else "too few rows to tell"
     numbers = (f"{rows:,}", f"{size_bytes / 1e6:,.1f} MB", f"{run.seconds:.1f} s", a_second, f"{run.tasks}")
@@ -29,13 +29,13 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
         text = (
             f"The source falls behind: its newest row was {grown[0]:.1f} s old at first and {grown[1]:.1f} s at last."
         )
-        return Check(NUMBER, NAME, Outcome.FAIL, text, tables, defects=frozenset({"lag"}))
+        return Check(*THROUGHPUT, Outcome.FAIL, text, tables, defects=frozenset({"lag"}))
     bound = "" if run.is_complete else " It ended at its bound, not at the end of the data."
     pace = f"{a_second} a second on this machine" if measured else "too few to tell a rate"
     text = f"{rows:,} rows, {pace}.{bottleneck_of(run.readings)}{bound}"
     figures = {"rows_per_second": measured, "megabytes_per_second": measured * size_bytes / rows / 1e6}
     return Check(
-        NUMBER, NAME, Outcome.PASS, text, tables, charts=charts_of(run.readings),
+        *THROUGHPUT, Outcome.PASS, text, tables, charts=charts_of(run.readings),
         figures={**figures, **latency_figures(run.readings)},
     )  # fmt: skip
 

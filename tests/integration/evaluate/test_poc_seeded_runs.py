@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from connect.client.manifests import Manifest
+from connect.evaluate.comparison import compare
 from connect.evaluate.delivery_check import check_delivery
 from connect.evaluate.evaluation import Sides, run_checks
+from connect.evaluate.faults import KILL, Fault, Faults
 from connect.evaluate.options import Options
 from connect.evaluate.result import Outcome
 from connect.evaluate.source_run import SourceRunner
 from connect.evaluate.throughput_check import judge_throughput
+from tests.integration.evaluate.outcomes import by_name, not_passed
 
 
 @pytest.fixture(scope="module")
@@ -59,23 +62,34 @@ def delivered(sandbox, config, peace):
 @pytest.mark.chaos
 def test_a_clean_source_gives_no_warning(sandbox, config):
     manifest = Manifest("rows", config("TableConnector"), "test")
-    found = {check.name: check for check in run_checks(sandbox, Sides(manifest), OPTIONS, lambda text: None)}
+    found = by_name(run_checks(sandbox, Sides(manifest), OPTIONS, lambda text: None))
     # It has no plan of a bulk read, so that its rows are known where the run in peace came to their end.
     assert found.pop("Load and cost").outcome in {Outcome.PASS, Outcome.NOT_TESTED}
-    assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
+    assert not_passed(list(found.values())) == {}
     assert len(found) == 9
 
 
+def test_one_kill_shows_a_source_that_repeats_rows(sandbox, config, peace):
+    kill = Fault(0.0, KILL, lambda: "killed" if sandbox.kill_task_hosts() else "")
+    runner = SourceRunner(sandbox, config("RepeatsAfterARestart"), OPTIONS)
+    run = runner.run("kill", Faults([kill], rows_per_second=500.0, further_s=60.0))
+    found = compare(peace[1], run.rows(sandbox))
+    assert (run.failure, found.lost, found.duplicate > 0) == (None, 0, True), found
+
+
+@pytest.mark.chaos
 def test_a_source_that_loses_a_row_after_a_crash_is_found(delivered):
     found = delivered("LosesARowAtTheEdge")
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"lost"}), found.summary
 
 
+@pytest.mark.chaos
 def test_a_source_that_repeats_rows_after_a_crash_is_found(delivered):
     found = delivered("RepeatsAfterARestart")
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"duplicate"}), found.summary
 
 
+@pytest.mark.chaos
 def test_a_source_that_invents_rows_after_a_crash_is_found(delivered):
     found = delivered("InventsRows")
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"invented"}), found.summary

@@ -10,8 +10,14 @@ import pytest
 
 from connect.client.manifests import Manifest
 from connect.evaluate.evaluation import Sides, run_checks
+from connect.evaluate.faults import KILL, Fault, Faults
 from connect.evaluate.options import Options
 from connect.evaluate.result import Outcome
+from connect.evaluate.sink_delivery import compare_targets, judge_sink_delivery
+from connect.evaluate.sink_records import made
+from connect.evaluate.sink_run import SinkRunner
+from connect.runtime.connector_settings import ConnectorSettings
+from tests.integration.evaluate.outcomes import by_name, not_passed
 
 OPTIONS = Options(sample_rows=500, duration_s=60.0, crashes=2, seed=1)
 """The time is a bound alone: a run ends when its sink has committed all rows."""
@@ -39,48 +45,70 @@ def real_target(tmp_path):
 
 
 @pytest.fixture
-def checks(sandbox, real_target):
-    """The checks of an evaluation of a seeded sink, by name."""
+def config(real_target):
+    """The configuration of a seeded sink."""
+
+    def of(connector):
+        return {"connector.class": f"kit.{connector}", "database": str(real_target), "topics": f"made-{connector}"}
+
+    return of
+
+
+@pytest.fixture
+def checks(sandbox, config):
+    """The checks of an evaluation of a seeded sink."""
 
     def run(connector, options=OPTIONS):
-        config = {"connector.class": f"kit.{connector}", "database": str(real_target), "topics": f"made-{connector}"}
-        found = run_checks(sandbox, Sides(sink=Manifest("rows", config, "test")), options, lambda text: None)
-        return {check.name: check for check in found}
+        sink = Manifest("rows", config(connector), "test")
+        return run_checks(sandbox, Sides(sink=sink), options, lambda text: None)
 
     return run
 
 
 @pytest.mark.chaos
 def test_a_clean_sink_gives_no_warning(checks):
-    found = checks("CleanSink")
-    assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS), found
-    assert [check.number for check in found.values()] == [1, 2, 3, 4, 5, 7, 8, 9]
+    clean = checks("CleanSink")
+    assert not_passed(clean) == {}
+    assert [check.number for check in clean] == [1, 2, 3, 4, 5, 7, 8, 9]
+    found = by_name(clean)
     assert "20,000 committed records" in found["Round trip"].summary
     assert "2 kills of the task and 1 pause of the broker, 20,000 rows" in found["Delivery under kills"].summary
 
 
 def test_a_sink_that_drops_one_row_of_ten_thousand_is_found(checks):
-    found = checks("DropsARow", replace(IN_PEACE, budget_rows=10_000))["Round trip"]
+    found = by_name(checks("DropsARow", replace(IN_PEACE, budget_rows=10_000)))["Round trip"]
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"lost"}), found
     assert "1 of 10,000" in found.summary
 
 
+@pytest.mark.chaos
 def test_a_sink_that_repeats_rows_after_a_crash_is_found(checks):
-    found = checks("RepeatsRows", replace(OPTIONS, budget_rows=3000))
+    found = by_name(checks("RepeatsRows", replace(OPTIONS, budget_rows=3000)))
     assert found["Round trip"].outcome is Outcome.PASS, found
     delivered = found["Delivery under kills"]
     assert (delivered.outcome, delivered.defects) == (Outcome.FAIL, {"duplicate"}), delivered
 
 
+def test_one_kill_shows_a_sink_that_repeats_rows(sandbox, config):
+    settings = ConnectorSettings(sandbox.worker_properties, {**config("RepeatsRows"), "name": "rows"})
+    runner = SinkRunner(sandbox, settings, made(settings, 600).ends, OPTIONS)
+    peaceful = runner.run("peace")
+    kill = Fault(0.0, KILL, lambda: "killed" if sandbox.kill_task_hosts() else "")
+    faults = Faults([kill], rows_per_second=100.0, further_s=60.0)
+    killed = runner.run("kill", faults, until=peaceful.committed)
+    found = judge_sink_delivery(killed, compare_targets(peaceful, killed, {}), faults)
+    assert (found.outcome, found.defects) == (Outcome.FAIL, {"duplicate"}), found
+
+
 def test_a_sink_that_hangs_is_said_to_within_the_time(checks):
     began_s = time.monotonic()
-    found = checks("HangsInPut", replace(IN_PEACE, duration_s=6.0, budget_rows=3000))["Round trip"]
+    found = by_name(checks("HangsInPut", replace(IN_PEACE, duration_s=6.0, budget_rows=3000)))["Round trip"]
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"stuck"}), found
     assert time.monotonic() - began_s < 240, "it ends at a bound"
 
 
 def test_a_sink_without_a_target_apart_is_not_run(checks):
-    found = checks("NoTargetApart", replace(IN_PEACE, budget_rows=3000))
+    found = by_name(checks("NoTargetApart", replace(IN_PEACE, budget_rows=3000)))
     assert found["Types"].outcome is Outcome.PASS
     names = ("Round trip", "Throughput", "Delivery under kills", "Schema change")
     assert {found[name].outcome for name in names} == {Outcome.NOT_TESTED}

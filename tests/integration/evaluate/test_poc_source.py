@@ -67,6 +67,7 @@ def outcomes(result):
     return {check["name"]: check["outcome"] for check in result["checks"]}
 
 
+@pytest.mark.chaos
 def test_a_source_that_fits_passes_every_check_and_leaves_nothing_behind(database, tmp_path):
     code, result, printed = poc(tmp_path, source(database), "--seed", "3")
     assert code == 0, printed
