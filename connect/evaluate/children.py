@@ -1,4 +1,4 @@
-"""Runs a module of this package in a process of its own and takes its answer, within a time."""
+"""Asks the user's plug-in in a process of its own, `connect.evaluate.child`, and takes its answer, within a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from connect.runtime.connector_settings import ConnectorSettings
+
 GRACE_S: Final = 20.0
 """How much longer than its time such a process may take before it is ended."""
 MEMORY_MAX: Final = 4 * 2**30
@@ -17,14 +19,23 @@ MEMORY_MAX: Final = 4 * 2**30
 _SAID_CHARS: Final = 500
 
 
-def asked_of(module: str, asked: Mapping[str, Any], timeout_s: float, grace_s: float = GRACE_S) -> dict[str, Any]:
-    """The answer, JSON. `broken`: the process did not answer, for this reason; `error` is then what it said last."""
+def asked_of(
+    settings: ConnectorSettings, action: str, timeout_s: float, *, grace_s: float = GRACE_S, **more: Any
+) -> dict[str, Any]:
+    """The answer of an action of `child.ACTIONS`, JSON. `more`: what the action needs beside the settings.
+
+    `broken`: the process did not answer, for this reason; `error` is then what it said last.
+    """
+    asked = {
+        "do": action, "worker": dict(settings.worker), "connector": dict(settings.connector), "timeout_s": timeout_s,
+        **more,
+    }  # fmt: skip
     pipe = subprocess.PIPE
-    argv = [sys.executable, "-m", module]
+    argv = [sys.executable, "-m", "connect.evaluate.child"]
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:  # noqa: S603 - of this package
         _limit_memory(process.pid)
         try:
-            answer, said = process.communicate(json.dumps({**asked, "timeout_s": timeout_s}), timeout_s + grace_s)
+            answer, said = process.communicate(json.dumps(asked), timeout_s + grace_s)
         except subprocess.TimeoutExpired:
             return _broken(f"it did not return in {timeout_s + grace_s:.0f} s and was ended")
         finally:
@@ -43,7 +54,7 @@ def _limit_memory(pid: int) -> None:
 
 
 def _broken(what: str, said: str = "") -> dict[str, Any]:
-    return {"broken": what, "error": said, "warnings": []}
+    return {"broken": what, "error": said}
 
 
 def reason_of(answer: Mapping[str, Any]) -> str | None:

@@ -1,13 +1,7 @@
-"""What a connector itself finds out about its user's data (`connect.api.findings`), and the checks it belongs to.
-
-Runs as `python -m connect.evaluate.examination` in a process of its own: settings come on standard input as JSON, the
-findings go out as JSON.
-"""
+"""What a connector itself finds out about its user's data (`connect.api.findings`), and the checks it belongs to."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -17,7 +11,7 @@ from connect.api.errors import ConnectError
 from connect.api.findings import Aspect, ExaminingConnector, Finding, Weight
 from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.result import Check, Outcome, Table
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
 
 LIMIT_S: Final = 30.0
 _ORDER: Final = (Outcome.NOT_TESTED, Outcome.PASS, Outcome.WARN, Outcome.FAIL)
@@ -54,20 +48,19 @@ class Examination:
 
 def examine(settings: ConnectorSettings) -> Examination:
     """Ask the connector; one that does not examine itself finds nothing."""
-    asked = {"worker": dict(settings.worker), "connector": dict(settings.connector)}
-    answer = asked_of("connect.evaluate.examination", asked, LIMIT_S)
+    answer = asked_of(settings, "examine", LIMIT_S)
     found = [
         Finding(Aspect(f["aspect"]), f["text"], f["remedy"], Weight(f["weight"])) for f in answer.get("findings", ())
     ]
     return Examination(found, reason_of(answer))
 
 
-def examined(settings: ConnectorSettings, deadline: Deadline) -> dict[str, Any]:
+def examined(parts: ConnectorParts, deadline: Deadline) -> dict[str, Any]:
     """The findings, and the error that ended the search for them."""
     findings: list[Finding] = []
     error = None
     try:
-        connector = settings.open().build_connector()
+        connector = parts.build_connector()
         if isinstance(connector, ExaminingConnector):
             findings.extend(connector.examine(deadline))
     except ConnectError as failed:
@@ -79,16 +72,3 @@ def examined(settings: ConnectorSettings, deadline: Deadline) -> dict[str, Any]:
 
 def _rank(finding: Finding) -> int:
     return _ORDER.index(_OUTCOMES[finding.weight])
-
-
-def main() -> int:
-    """The child process."""
-    asked = json.load(sys.stdin)
-    json.dump(
-        examined(ConnectorSettings(asked["worker"], asked["connector"]), Deadline.after(asked["timeout_s"])), sys.stdout
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

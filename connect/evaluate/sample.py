@@ -1,26 +1,20 @@
-"""A sample of a source's rows as the connector gave them and as they come back from Kafka's bytes.
-
-It runs in a process of its own (`connect.evaluate.sample`), so that a connector that hangs, crashes or leaks costs that
-process only: settings come on standard input as JSON, the sample goes to standard output as JSON.
-"""
+"""A sample of a source's rows as the connector gave them and as they come back from Kafka's bytes."""
 
 from __future__ import annotations
 
-import json
 import logging
-import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, SchemaError
+from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Schema
 from connect.api.trial import KeepsAtSource
 from connect.evaluate.page_check import PageComparison, compare_pages
 from connect.evaluate.reading import read_batches
-from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.tolerance import BadRow
 from connect.testing.equality import difference
 
@@ -61,7 +55,6 @@ class Sample:
     warnings: list[str] = field(default_factory=list)
     pages: PageComparison | None = None
     kept: str | None = None
-    error: str | None = None
 
 
 def width_of(batch: Batch) -> int:
@@ -86,9 +79,8 @@ class _Warnings(logging.Handler):
             self._sample.warnings.append(text)
 
 
-def take_sample(settings: ConnectorSettings, rows: int, deadline: Deadline, *, show_values: bool) -> Sample:
+def take_sample(parts: ConnectorParts, rows: int, deadline: Deadline, *, show_values: bool) -> Sample:
     """Open the first tasks of the connector and compare what they give until there are enough rows."""
-    parts = settings.open()
     connector = parts.build_connector()
     if isinstance(connector, KeepsAtSource) and (kept := connector.kept_at_source) is not None:
         return Sample(kept=kept)
@@ -192,23 +184,3 @@ def named_type(schema: Schema | None, name: str) -> str:
         return ""
     optional = " or null" if found.optional else ""
     return f"{found.name or found.type.name.lower()}{optional}"
-
-
-def main() -> int:
-    """The child process: read settings, sample, write the answer."""
-    asked = json.load(sys.stdin)
-    settings = ConnectorSettings(asked["worker"], asked["connector"])
-    try:
-        sample = take_sample(
-            settings, asked["rows"], Deadline.after(asked["timeout_s"]), show_values=asked["show_values"]
-        )
-    except ConnectError as error:
-        sample = Sample(error=str(error))
-    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what the sample shows
-        sample = Sample(error=f"{type(error).__name__}: {error}")
-    json.dump(asdict(sample), sys.stdout)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

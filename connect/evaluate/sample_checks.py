@@ -20,11 +20,11 @@ def check_sample(
     settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool, grace_s: float = GRACE_S
 ) -> list[Check]:
     """Take the sample in a process of its own and judge it."""
-    sample = _sampled(settings, rows, timeout_s, show_values=show_values, grace_s=grace_s)
+    sample = asked_of(settings, "sample", timeout_s, grace_s=grace_s, rows=rows, show_values=show_values)
     if not show_values:
         _hide_values(sample, settings)
-    if sample["error"] is not None:
-        why = reason_of(sample)
+    why = reason_of(sample)
+    if why is not None:
         return [
             Check(*DISCOVER, Outcome.FAIL, f"The connector gave no sample: {why}"),
             *(Check(*name, Outcome.NOT_TESTED, "There is no sample.") for name in (TYPES, ROUND_TRIP, CURSOR)),
@@ -38,20 +38,12 @@ def check_sample(
     return [_discovered(sample), _types(sample), _round_trip(sample), _cursor(sample)]
 
 
-def _sampled(
-    settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool, grace_s: float
-) -> dict[str, Any]:
-    asked = {
-        "worker": dict(settings.worker), "connector": dict(settings.connector), "rows": rows, "show_values": show_values
-    }  # fmt: skip
-    return asked_of("connect.evaluate.sample", asked, timeout_s, grace_s)
-
-
 def _hide_values(sample: dict[str, Any], settings: ConnectorSettings) -> None:
     known = [text for pair in settings.connector.items() for text in pair]
-    if sample["error"] is not None:
+    if "error" in sample:
         sample["error"] = without_values(sample["error"], known)
-    known += [part for path in sample.get("fields", ()) for part in (path, path.rpartition(".")[2])]
+        return
+    known += [part for path in sample["fields"] for part in (path, path.rpartition(".")[2])]
     sample["warnings"] = [without_values(text, known) for text in sample["warnings"]]
 
 

@@ -26,7 +26,7 @@ from connect.evaluate.sink_records import Records, from_run, from_users_kafka, m
 from connect.evaluate.sink_run import SinkRunner
 from connect.evaluate.source_run import SourceRun
 from connect.evaluate.throughput_check import THROUGHPUT
-from connect.evaluate.trial import SINK_PROCESS, NoTargetApartError, Trial
+from connect.evaluate.trial import NoTargetApartError, Trial
 from connect.runtime.connector_settings import ConnectorSettings
 
 _AFTER_SAMPLE = (ROUND_TRIP, THROUGHPUT, KILLS, SCHEMA_CHANGE)
@@ -130,12 +130,11 @@ def _schema_change(given: _Given) -> Check:
         why = "A new schema would be written into the user's registry."
         return Check(*SCHEMA_CHANGE, Outcome.NOT_TESTED, why)
     place, end = max(records.ends.items(), key=lambda pair: pair[1])
-    asked = {
-        "do": "write_changed", "worker": dict(settings.worker), "connector": dict(settings.connector),
-        "topic": place.topic, "partition": place.partition, "end": end,
-        "partitions": sum(1 for other in records.ends if other.topic == place.topic),
-    }  # fmt: skip
-    written = asked_of(SINK_PROCESS, asked, options.duration_s)
+    partitions = sum(1 for other in records.ends if other.topic == place.topic)
+    written = asked_of(
+        settings, "write_changed", options.duration_s, topic=place.topic, partition=place.partition, end=end,
+        partitions=partitions,
+    )  # fmt: skip
     reason = reason_of(written)
     if reason is not None:
         return Check(*SCHEMA_CHANGE, Outcome.NOT_TESTED, f"No records with a field more could be made: {reason}")
@@ -165,9 +164,5 @@ def _records(
 
 
 def _sampled(settings: ConnectorSettings, records: Records, options: Options) -> dict[str, object]:
-    asked = {
-        "do": "sample", "worker": dict(settings.worker), "connector": dict(settings.connector),
-        "spans": [(place.topic, place.partition, 0, end) for place, end in records.ends.items()],
-        "show_values": options.show_values,
-    }  # fmt: skip
-    return asked_of(SINK_PROCESS, asked, options.duration_s)
+    spans = [(place.topic, place.partition, 0, end) for place, end in records.ends.items()]
+    return asked_of(settings, "sample_records", options.duration_s, spans=spans, show_values=options.show_values)

@@ -18,7 +18,6 @@ from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.copies import write_records
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.topic_rows import ends_of
-from connect.evaluate.trial import SINK_PROCESS
 from connect.kafka.log_reader import Span, read_spans
 from connect.kafka.settings import admin_settings, consumer_settings
 from connect.kafka.topics import TopicAdmin
@@ -103,11 +102,7 @@ def made(settings: ConnectorSettings, records: int) -> Records:
     topics = wanted_topics(settings.connector, ())
     if not topics:
         raise ConnectError("The sink names no topic to make records for.", key="topics")
-    asked = {
-        "do": "write_made", "worker": dict(settings.worker), "connector": dict(settings.connector),
-        "topics": topics, "records": -(-records // len(topics)),
-    }  # fmt: skip
-    answer = asked_of(SINK_PROCESS, asked, LIMIT_S)
+    answer = asked_of(settings, "write_made", LIMIT_S, topics=topics, records=-(-records // len(topics)))
     reason = reason_of(answer)
     if reason is not None:
         raise ConnectError(f"No records could be made: {reason}")

@@ -1,6 +1,6 @@
 """What a sink would be given of records in Kafka: fields and types, rows that cannot be converted, rows that are left.
 
-Runs in a process of its own (`sink_process`).
+Runs in a process of its own (`child`).
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
 """Check 9 of a source: its rows as they would be after a change of its tables, through transforms and converters.
 
-Runs in a process of its own, `python -m connect.evaluate.source_change`: settings come on standard input as JSON, the
-answer goes to standard output as JSON. The source is only read; schemas go to the sandbox's registry.
+The source is only read; schemas go to the sandbox's registry.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 from urllib.parse import quote
 
 from connect.api.deadline import Deadline
@@ -22,7 +20,7 @@ from connect.evaluate.reading import read_batches
 from connect.evaluate.result import Check, Outcome, Table
 from connect.evaluate.schema_change import SCHEMA_CHANGE
 from connect.evaluate.schema_changes import Change, changed, changes_of, shown_in, table_of
-from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.tolerance import BadRow
 
 ROWS: Final = 1000
@@ -73,11 +71,10 @@ def _fate(seen: ChangeSeen) -> str:
     return "go on, and show it" if seen.is_shown else "go on, and do not show it"
 
 
-def try_changes(settings: ConnectorSettings, registry_url: str | None, deadline: Deadline) -> list[ChangeSeen]:
+def try_changes(parts: ConnectorParts, registry_url: str | None, deadline: Deadline) -> list[ChangeSeen]:
     """Every change on every topic. `registry_url`: of the sandbox, where it has one. ConnectError: the source gives no
     rows, or they have no columns.
     """
-    parts = settings.open()
     batches = _first_of_topics(parts, deadline)
     if not batches:
         raise ConnectError("Its rows have no schema with columns.")
@@ -143,27 +140,3 @@ def _sent(parts: ConnectorParts, batch: Batch) -> list[object]:
 
 def _is_shown(rows: list[object], change: Change) -> bool:
     return bool(rows) and all(isinstance(row, Mapping) and shown_in(row, change) for row in rows)
-
-
-def main() -> int:
-    """The child process."""
-    asked = json.load(sys.stdin)
-    answer: dict[str, Any]
-    try:
-        settings = ConnectorSettings(asked["worker"], asked["connector"])
-        answer = {
-            "seen": [
-                asdict(seen)
-                for seen in try_changes(settings, asked["registry_url"], Deadline.after(asked["timeout_s"]))
-            ]
-        }
-    except ConnectError as error:
-        answer = {"error": str(error)}
-    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what the evaluation shows
-        answer = {"error": f"{type(error).__name__}: {error}"}
-    json.dump(answer, sys.stdout)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -82,10 +82,7 @@ def _run_checks(
 
 
 def _schema_change(sandbox: Sandbox, settings: ConnectorSettings, options: Options) -> Check:
-    asked = {
-        "worker": dict(settings.worker), "connector": dict(settings.connector), "registry_url": sandbox.registry_url
-    }  # fmt: skip
-    answer = asked_of("connect.evaluate.source_change", asked, options.duration_s)
+    answer = asked_of(settings, "change", options.duration_s, registry_url=sandbox.registry_url)
     reason = reason_of(answer)
     if reason is not None:
         return Check(*SCHEMA_CHANGE, Outcome.NOT_TESTED, f"No rows of a changed table could be made: {reason}")
@@ -97,11 +94,7 @@ def _schema_change(sandbox: Sandbox, settings: ConnectorSettings, options: Optio
 
 
 def _load(settings: ConnectorSettings, run: SourceRun, rows: TopicRows, options: Options) -> Check:
-    asked = {
-        "worker": dict(settings.worker), "connector": dict(settings.connector),
-        "chunk_rows": CHUNK_ROWS, "chunk_bytes": CHUNK_BYTES,
-    }  # fmt: skip
-    plan = asked_of("connect.evaluate.source_plan", asked, PLAN_S)
+    plan = asked_of(settings, "plan", PLAN_S, chunk_rows=CHUNK_ROWS, chunk_bytes=CHUNK_BYTES)
     reason = reason_of(plan)
     if reason is not None and not run.is_complete:
         return Check(*LOAD, Outcome.NOT_TESTED, f"How many rows there are is not known: {reason}")

@@ -13,7 +13,6 @@ from connect.evaluate.children import asked_of, reason_of
 from connect.evaluate.left_behind import left_targets, note_target
 from connect.runtime.connector_settings import ConnectorSettings
 
-SINK_PROCESS: Final = "connect.evaluate.sink_process"
 LIMIT_S: Final = 120.0
 
 
@@ -67,11 +66,7 @@ class Trial:
         return len(left)
 
     def _ask(self, action: str) -> dict[str, Any]:
-        asked = {
-            "do": action, "target": self.name,
-            "worker": dict(self.settings.worker), "connector": dict(self.settings.connector),
-        }  # fmt: skip
-        answer = asked_of(SINK_PROCESS, asked, LIMIT_S)
+        answer = asked_of(self.settings, action, LIMIT_S, target=self.name)
         reason = reason_of(answer)
         if reason is not None:
             raise ConnectError(reason)

@@ -1,7 +1,7 @@
-"""What an evaluation asks of a sink's own code, in a process of its own: `python -m connect.evaluate.sink_process`.
+"""What an evaluation asks of the user's plug-in, in a process of its own: `python -m connect.evaluate.child`.
 
-So a plug-in that hangs, crashes or leaks costs that process only. What is asked comes on standard input as JSON, the
-answer goes to standard output as JSON.
+So a plug-in that hangs, crashes or leaks costs that process only. What `children.asked_of` asks comes on standard input
+as JSON, the answer goes to standard output as JSON.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
+from connect.api.bulk import BulkSource, SplitSize
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.api.trial import TrialSink, TrialTarget
 from connect.evaluate.copies import write_records
+from connect.evaluate.examination import examined
 from connect.evaluate.made_records import made_records
+from connect.evaluate.sample import take_sample
 from connect.evaluate.schema_change import RECORDS, changed_records
 from connect.evaluate.sink_sample import reading_settings, take_sink_sample
+from connect.evaluate.source_change import try_changes
 from connect.kafka.log_reader import Span, read_spans
 from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
 
@@ -30,8 +34,38 @@ Asked = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
+def examine(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """What the connector finds out itself."""
+    del asked
+    return examined(parts, deadline)
+
+
+def sample(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """A source's rows as it gave them and as they come back from Kafka's bytes."""
+    return asdict(take_sample(parts, asked["rows"], deadline, show_values=asked["show_values"]))
+
+
+def change(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """What becomes of a source's rows after changes of its tables."""
+    return {"seen": [asdict(seen) for seen in try_changes(parts, asked["registry_url"], deadline)]}
+
+
+def plan(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """How much a source has to read, by its own plan of a bulk read; as estimated, nothing is read."""
+    connector = parts.build_connector()
+    if not isinstance(connector, BulkSource):
+        raise ConnectError("The connector cannot be read in bulk (connect.api.bulk).")
+    made = connector.plan_bulk(SplitSize(asked["chunk_rows"], asked["chunk_bytes"]), deadline)
+    return {
+        "chunks": len(made.splits),
+        "rows": sum(split.rows for split in made.splits),
+        "size_bytes": sum(split.size_bytes for split in made.splits),
+        "warnings": list(made.warnings),
+    }
+
+
 def make(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Make the target apart; `settings` None: the connector offers none."""
+    """Make a sink's target apart; `settings` None: the connector offers none."""
     target = _target(parts, asked)
     if target is None:
         return {"settings": None}
@@ -55,8 +89,8 @@ def remove(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
     return {}
 
 
-def sample(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """What the sink would be given of records."""
+def sample_records(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """What a sink would be given of records."""
     spans = {TopicPartition(topic, number): Span(start, end) for topic, number, start, end in asked["spans"]}
     return asdict(take_sink_sample(parts, spans, deadline, show_values=asked["show_values"]))
 
@@ -81,9 +115,9 @@ def write_changed(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> An
 
 
 ACTIONS: Final[Mapping[str, Callable[[ConnectorParts, Asked, Deadline], Answer]]] = {
-    "make": make, "rows": rows, "remove": remove, "sample": sample, "write_made": write_made,
-    "write_changed": write_changed,
-}  # fmt: skip
+    action.__name__: action
+    for action in (examine, sample, change, plan, make, rows, remove, sample_records, write_made, write_changed)
+}
 
 
 def _target(parts: ConnectorParts, asked: Asked) -> TrialTarget | None:
@@ -92,7 +126,7 @@ def _target(parts: ConnectorParts, asked: Asked) -> TrialTarget | None:
 
 
 def main() -> int:
-    """The child process: read what is asked, answer. `error` is what went wrong."""
+    """Read what is asked, answer. `error` is what went wrong."""
     asked = json.load(sys.stdin)
     try:
         parts = ConnectorSettings(asked["worker"], asked["connector"]).open()
