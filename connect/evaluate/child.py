@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -125,8 +126,8 @@ def _target(parts: ConnectorParts, asked: Asked) -> TrialTarget | None:
     return connector.trial_target(asked["target"]) if isinstance(connector, TrialSink) else None
 
 
-def main() -> int:
-    """Read what is asked, answer. `error` is what went wrong."""
+def main() -> None:
+    """Read what is asked, answer, end. `error` is what went wrong."""
     asked = json.load(sys.stdin)
     try:
         parts = ConnectorSettings(asked["worker"], asked["connector"]).open()
@@ -136,8 +137,11 @@ def main() -> int:
     except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what the evaluation shows
         answer = {"error": f"{type(error).__name__}: {error}"}
     json.dump(answer, sys.stdout)
-    return 0
+    sys.stdout.flush()
+    # Not by way of the interpreter's end, which aborts the process now and then: clients of stores and of Kafka have
+    # threads of their own that may just then come back into Python.
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

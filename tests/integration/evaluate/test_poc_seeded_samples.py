@@ -71,6 +71,10 @@ def test_a_source_that_ends_its_process_is_said_to(checks):
     assert "its process ended with code -6" in found.summary
 
 
+def test_what_ends_a_process_that_has_answered_is_no_answer(checks):
+    assert {check.outcome for check in checks("AbortsAtExit").values()} == {Outcome.PASS}
+
+
 def test_a_source_that_leaks_takes_no_more_than_its_share_of_memory(checks, monkeypatch):
     monkeypatch.setattr(children, "MEMORY_MAX", 2**30)
     found = checks("Leaks")["Discovery"]

@@ -1,5 +1,6 @@
 """Plug-ins with one defect each, seeded for an evaluation to find: those of the kit, and a few more."""
 
+import atexit
 import os
 import pickle
 import sqlite3
@@ -132,6 +133,14 @@ class CrashesTask(TableSource):
 
 class Crashes(TableConnector):
     task_class = CrashesTask
+
+
+class AbortsAtExit(TableConnector):
+    """Gives all rows; its process aborts as the interpreter ends, as one does whose native threads outlive it."""
+
+    def task(self, config):
+        atexit.register(os.abort)
+        return super().task(config)
 
 
 class LeaksTask(TableSource):
@@ -268,7 +277,7 @@ class NoTargetApart(kit_sink.TableSinkConnector):
 SINKS = (CleanSink, DropsARow, RepeatsRows, HangsInPut, NoTargetApart)
 CONNECTORS = (
     TableConnector, kit_source.LosesARowAtTheEdge, kit_source.RepeatsAfterARestart, Amounts, SkipsTies, InventsRows,
-    Wide, KeepsASlot, HangsInOpen, HangsInPoll, Crashes, Leaks, ExaminesItself, FallsBehind,
+    Wide, KeepsASlot, HangsInOpen, HangsInPoll, Crashes, AbortsAtExit, Leaks, ExaminesItself, FallsBehind,
 )  # fmt: skip
 
 
