@@ -71,6 +71,7 @@ def test_a_source_writes_the_same_records_as_javas_and_nothing_is_left_there(jav
     assert left_in(java) == []
 
 
+@pytest.mark.chaos
 def test_what_a_worker_sets_otherwise_shows_in_the_records(java, lines, tmp_path):
     """The Java worker writes JSON, its file says text."""
     found = compared(tmp_path, java, lines)

@@ -24,7 +24,7 @@ def sandbox(seeded_plugins):
         yield running
 
 
-OPTIONS = Options(sample_rows=500, duration_s=60.0, crashes=2, seed=1)
+OPTIONS = Options(sample_rows=500, duration_s=120.0, crashes=2, seed=1)
 """The time is a bound alone: a run ends when its source has no more rows."""
 
 
@@ -95,6 +95,7 @@ def test_a_source_that_invents_rows_after_a_crash_is_found(delivered):
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"invented"}), found.summary
 
 
+@pytest.mark.chaos
 def test_a_source_whose_lag_grows_is_found(sandbox, config):
     options = Options(duration_s=12.0)
     runner = SourceRunner(sandbox, config("FallsBehind", **{"batch.max.rows": "2"}), options)

@@ -21,8 +21,8 @@ from tests.integration.evaluate.outcomes import by_name, not_passed
 ROWS = 5000
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
-OPTIONS = Options(sample_rows=ROWS, budget_rows=ROWS, duration_s=60.0, crashes=2, seed=1)
-IN_PEACE = Options(sample_rows=200, budget_rows=600, duration_s=60.0, crashes=0)
+OPTIONS = Options(sample_rows=ROWS, budget_rows=ROWS, duration_s=120.0, crashes=2, seed=1)
+IN_PEACE = Options(sample_rows=200, budget_rows=600, duration_s=120.0, crashes=0)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_the_bigquery_sink_is_tried_in_a_dataset_of_its_own(sandbox, bigquery_se
         "bigquery.storage.endpoint": endpoint.storage, "bigquery.insecure": "true", "dedup.fields": "id",
         "dedup.merge.interval.ms": "500", "allowNewBigQueryFields": "true", "decimalHandlingMode": "NUMERIC",
     }  # fmt: skip
-    options = Options(sample_rows=300, budget_rows=300, duration_s=60.0, crashes=1, seed=1)
+    options = Options(sample_rows=300, budget_rows=300, duration_s=120.0, crashes=1, seed=1)
     found = by_name(run_checks(sandbox, Sides(sink=Manifest("dw", config, "test")), options, lambda text: None))
     assert not_passed(list(found.values())) == {}
     assert "300 records are 300 rows" in found["Round trip"].summary

@@ -136,6 +136,7 @@ def test_what_a_changed_schema_does_is_told():
     assert judge_schema_change(run("abcdefghij"), 5, 5, 10).outcome is Outcome.PASS
     assert "3 of them wait" in judge_schema_change(run("abcdefghij"), 5, 2, 10).summary
     assert judge_schema_change(run("abcdefgh"), 5, 5, 10).defects == {"lost"}
+    assert judge_schema_change(run("abcdefghij"), 5, 0, 10).outcome is Outcome.NOT_TESTED
     assert judge_schema_change(run("", failure="no column"), 5, 0, 0).defects == {"schema"}
 
 
