@@ -122,15 +122,15 @@ class Targets:
                 key="dedup.fields",
                 fix="Name the fields one by one, as in __key.id.",
             )
-        needed = self._needed(lane.target, batch, dedup)
+        path, needed = self._config.table_path(lane.target), self._needed(lane.target, batch, dedup)
         # The check spares the table a look: most shapes need nothing new.
-        if widened(lane.target, lane.columns, needed, _EVERYTHING) is not lane.columns:
+        if widened(path, lane.columns, needed, _EVERYTHING) is not lane.columns:
             columns = self._ready(lane.target, batch, dedup)
             lane.columns = lane.columns if columns == lane.columns else columns
         config = self._config
         admission = Admission(
             lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras, config.insert_id,
-            name=self._config.table_path(lane.target),
+            name=path,
         )  # fmt: skip
         if len(self._admissions) >= _KNOWN_MOST:
             self._admissions.clear()
@@ -194,17 +194,20 @@ class Targets:
 
     def _ready(self, target: str, batch: Batch, dedup: DedupColumns) -> Columns:
         """Find or create the table, and give it the columns that it lacks."""
-        needed = self._needed(target, batch, dedup)
+        path, needed = self._config.table_path(target), self._needed(target, batch, dedup)
         table = self._warehouse.table(target)
         if table is None:
             columns = (*needed.values, *needed.own)
             table = self._create(target, columns, dedup, for_deletes=not needed.values)
         elif self._config.captures:
-            check_primary_key(self._config.table_path(target), table, dedup)
-        (self._without_values.discard if needed.values else self._without_values.add)(target)
+            check_primary_key(path, table, dedup)
+        if needed.values:
+            self._without_values.discard(target)
+        else:
+            self._without_values.add(target)
         columns, allowed = table.columns, replace(self._allowed, first_values=made_for_deletes(table))
-        if widened(target, columns, needed, allowed) is not columns:
-            columns = self._warehouse.change_columns(target, lambda now: widened(target, now, needed, allowed))
+        if widened(path, columns, needed, allowed) is not columns:
+            columns = self._warehouse.change_columns(target, lambda now: widened(path, now, needed, allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
         if self._config.remembers_deletes:
             self._warehouse.create(new_deletes_table(self._config, target, columns, dedup))
