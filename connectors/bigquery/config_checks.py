@@ -106,6 +106,13 @@ def _dedup_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem(
             "dedup.delete", "dedup.keep=first never changes a row, so it takes dedup.delete=ignore alone."
         )
+    adds = not (config.merges or config.captures or config.views)
+    if adds and "dedup.delete" in config.originals and config.dedup_delete != Deletes.IGNORE:
+        yield ConfigProblem(
+            "dedup.delete",
+            f"dedup.delete={config.dedup_delete} needs rows that a record can delete, and without dedup.mode=merge, "
+            "cdc or view each record is added. Set dedup.delete=ignore, or one of these modes.",
+        )
     needs_fields = config.dedup_mode in {"insert_id", "cdc", "view"} or (config.dedup_mode == "merge")
     needs_fields = needs_fields and not (config.upsert and config.dedup_mode != "insert_id")
     if needs_fields and not config.dedup_fields:

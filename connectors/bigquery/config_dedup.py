@@ -190,7 +190,8 @@ class DedupSettings(ConnectorConfig):
     def dedup(self) -> DedupRules:
         """The rules of dedup; without fields where records are not merged."""
         if not (self.merges or self.captures or self.views):
-            return DedupRules(fields=(), deletes=Deletes.REFUSE, has_coordinates=self.exactly_once)
+            deletes = Deletes.IGNORE if self.dedup_delete == Deletes.IGNORE else Deletes.REFUSE
+            return DedupRules(fields=(), deletes=deletes, has_coordinates=self.exactly_once)
         is_java = self.upsert and not self.dedup_fields
         order = ("__offset",) if is_java and "dedup.order.by" not in self.originals else self.dedup_order
         delete = self.dedup_delete

@@ -37,9 +37,10 @@ def no_order(batch: Batch, row: int, placed: Placed) -> ConnectError:
 
 def no_value(batch: Batch, row: int) -> ConnectError:
     return ConnectError(
-        f"{place_of(batch, row)}: the record has a null value, and without dedup there is no row that it could delete.",
-        key="dedup.fields",
-        fix="Set dedup.fields, or leave such records out by the transform Filter with the predicate RecordIsTombstone.",
+        f"{place_of(batch, row)}: the record has a null value, and where records are added there is no row that it "
+        "could delete.",
+        key="dedup.delete",
+        fix="Set dedup.delete=ignore to leave such records out, or dedup.fields with dedup.mode=merge.",
     )
 
 

@@ -187,6 +187,13 @@ def test_a_configuration_of_the_java_connector_runs_as_it_stands():
     assert (upserts.max_records, upserts.interval_ms >= 86_400_000) == (7, True)
 
 
+@pytest.mark.parametrize("mode", ["none", "insert_id"])
+def test_where_records_are_added_tombstones_are_refused_or_left_out_and_delete_nothing(mode):
+    assert parse(dedup__mode=mode).dedup.deletes is Deletes.REFUSE
+    assert parse(dedup__mode=mode, dedup__delete="ignore").dedup.deletes is Deletes.IGNORE
+    assert "Set dedup.delete=ignore" in problems(dedup__mode=mode, dedup__delete="soft")["dedup.delete"]
+
+
 def test_a_window_needs_a_column_that_says_which_partition():
     assert "timestampPartitionFieldName" in problems(dedup__window="3d")["dedup.window"]
     assert "dedup.window" in problems(dedup__late="drop")["dedup.late"]
