@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,40 @@ def field_column(batch: Batch, path: str) -> pa.Array:
         column = pc.struct_field(column, name)
     # A whole number is a double, and a null is typed, only because of what stands beside it.
     return _column_of_rows(batch, names) if batch.values.schema is None and t.is_floating(column.type) else column
+
+
+def rows_without(batch: Batch, path: str, column: pa.Array) -> list[int]:
+    """The schemaless rows that lack the field of this column, ascending; a null of theirs, or above the field, is none.
+
+    Arrow's form does not tell both apart, so rows without a value are looked at one by one.
+    """
+    import pyarrow.compute as pc
+
+    if batch.values.schema is not None or not column.null_count:
+        return []
+    names = path.split(".")
+    nulls = pc.indices_nonzero(column.is_null()).to_pylist()
+    return [row for row, value in zip(nulls, _values(batch.values, nulls), strict=True) if _lacks(value, names)]
+
+
+def _values(column: Column, rows: Sequence[int]) -> list[Any]:
+    """Some rows; of JSON no others are parsed."""
+    texts = column.json_texts()
+    if texts is not None:
+        # orjson refuses numbers like 1e999, which converters take.
+        return [json.loads(text) for text in texts.take(rows).fill_null(b"null").to_pylist()]
+    values = column.rows()
+    return [values[row] for row in rows]
+
+
+def _lacks(value: Any, names: Sequence[str]) -> bool:
+    for name in names:
+        if value is None:
+            return False
+        if not isinstance(value, dict) or name not in value:
+            return True
+        value = value[name]
+    return False
 
 
 def _column_of_rows(batch: Batch, names: Sequence[str]) -> pa.Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connectors.s3.blame import refusal
-from connectors.s3.columns import field_column
+from connectors.s3.columns import field_column, rows_without
 from connectors.s3.layout import directory
 from connectors.s3.path_format import PathFormat
 from connectors.s3.timestamps import TimestampExtractor
@@ -54,7 +54,10 @@ class DefaultPartitioner:
 
 @dataclass(frozen=True, slots=True)
 class FieldPartitioner:
-    """By the text of fields: `country=DE/tier=2`. Booleans, integers, text and dates have one; null has Hive's name."""
+    """By the text of fields: `country=DE/tier=2`. Booleans, integers, text and dates have one; null has Hive's name.
+
+    A row without the field is bad.
+    """
 
     fields: tuple[str, ...]
     delimiter: str
@@ -70,12 +73,18 @@ class FieldPartitioner:
         parts = [pa.array(own.names, pa.string()).take(own.codes) for own in shown]
         joined = pc.binary_join_element_wise(*parts, self.delimiter) if len(parts) > 1 else parts[0]
         encoded = joined.dictionary_encode()
-        return Paths(encoded.dictionary.to_pylist(), encoded.indices)
+        bad = {row: error for own in shown for row, error in own.bad.items()}
+        return Paths(encoded.dictionary.to_pylist(), encoded.indices, bad)
 
     @staticmethod
     def _directories(batch: Batch, name: str) -> Paths:
-        encoded = _text(batch, name).dictionary_encode(null_encoding="encode")
-        return Paths([_directory(name, value) for value in encoded.dictionary.to_pylist()], encoded.indices)
+        texts = _text(batch, name)
+        encoded = texts.dictionary_encode(null_encoding="encode")
+        names = [_directory(name, value) for value in encoded.dictionary.to_pylist()]
+        missing = SchemaError(
+            "The value has no such field.", field=name, fix="Name a field that all values have in partition.field.name."
+        )
+        return Paths(names, encoded.indices, dict.fromkeys(rows_without(batch, name, texts), missing))
 
 
 @dataclass(frozen=True, slots=True)

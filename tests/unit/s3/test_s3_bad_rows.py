@@ -102,7 +102,7 @@ def test_a_row_of_another_type_begins_a_new_file_however_polls_fell(store, polls
 @pytest.mark.parametrize("polls", POLLS)
 def test_a_row_of_another_type_is_written_as_json_and_found_by_its_own_field(store, polls):
     settings = {"format_class": JSON_FORMAT, "partitioner_class": FIELD_PARTITIONER, "partition_field_name": "c"}
-    values = [{"a": 1, "c": "DE"}, {"a": "x", "c": "DE"}, {"a": {"deep": []}, "c": 5}, {"a": 1, "c": 2.5}, {"a": None}]
+    values = [{"a": 1, "c": "DE"}, {"a": "x", "c": "DE"}, {"a": {"deep": []}, "c": 5}, {"a": 1, "c": 2.5}, {"c": None}]
     bad = run(store, values, polls, SCHEMALESS, **settings)
     assert list(bad) == [3]
     assert "Field 'c': FieldPartitioner cannot make a directory of Arrow type double" in str(bad[3])
@@ -111,6 +111,19 @@ def test_a_row_of_another_type_is_written_as_json_and_found_by_its_own_field(sto
     assert written == {
         "c%3DDE": [values[0], values[1]], "c%3D5": [values[2]], "c%3D__HIVE_DEFAULT_PARTITION__": [values[4]],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("polls", POLLS)
+@pytest.mark.parametrize(("field", "without"), [("c", {"a": 2}), ("c.b", {"c": {"x": 2}}), ("c.b", {"c": 2})])
+def test_a_row_without_the_field_of_the_path_is_one_bad_row(store, field, without, polls):
+    settings = {"format_class": JSON_FORMAT, "partitioner_class": FIELD_PARTITIONER, "partition_field_name": field}
+    there = [{"c": {"b": "DE"}}, {"c": {"b": None}}, {"c": None}] if field == "c.b" else [{"c": "DE"}, {"c": None}]
+    values = [there[0], without, *there[-2:], without]
+    bad = run(store, values, polls, SCHEMALESS, **settings)
+    assert list(bad) == [1, 4]
+    assert f"Field '{field}': The value has no such field" in str(bad[1])
+    written = [orjson.loads(line) for body, _ in store.objects.values() for line in body.splitlines()]
+    assert sorted(written, key=str) == sorted([there[0], *there[-2:]], key=str)
 
 
 @pytest.mark.parametrize("polls", POLLS)
