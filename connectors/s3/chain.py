@@ -5,7 +5,7 @@ Names of a store come in the order of their text, so numbers of one width come i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -16,6 +16,7 @@ _AHEAD: Final = 10**9
 """How far behind the first row that is read objects are looked for; those further on are met under their own keys."""
 _FIRST_SPAN: Final = 2**12
 _GROWTH: Final = 16
+_DIGITS: Final = "0123456789"
 
 ListKeys = Callable[[str, str], AsyncIterator[str]]
 """Gives the keys that begin with a text and come after another one, in order."""
@@ -28,6 +29,11 @@ class Chain:
     stem: str
     pad_width: int
     extension: str
+
+    @property
+    def has_clear_stem(self) -> bool:
+        """The start offset in a key cannot be mistaken for a part of the stem."""
+        return self.stem[-1] not in _DIGITS
 
     def key(self, start_offset: int) -> str:
         """The key of the object that starts there."""
@@ -93,6 +99,22 @@ class Chain:
 
     def _width(self, offset: int) -> int:
         return max(self.pad_width, len(str(offset)))
+
+
+def last_starts(chains: Collection[Chain], keys: Iterable[str]) -> dict[Chain, int]:
+    """Where the last object of each chain starts, of all keys that there are; chains without objects are left out."""
+    by_ends = {(chain.stem, chain.extension): chain for chain in chains}
+    extensions = {chain.extension for chain in chains}
+    found: dict[Chain, int] = {}
+    for key in keys:
+        for extension in extensions:
+            # The stem is found without a search: behind it there are digits alone.
+            stem = key[: len(key) - len(extension)].rstrip(_DIGITS)
+            chain = by_ends.get((stem, extension))
+            start = None if chain is None else chain.start_offset(key)
+            if chain is not None and start is not None:
+                found[chain] = max(start, found.get(chain, start))
+    return found
 
 
 async def _first(items: AsyncIterator[T], most: int = PAGE) -> list[T]:

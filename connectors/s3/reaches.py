@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from posixpath import commonpath
+from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connectors.s3.chain import Chain, last_starts
 from connectors.s3.files import PartitionFiles
 from connectors.s3.identity import same_log
 from connectors.s3.intake import Admitted
@@ -18,6 +21,9 @@ from connectors.s3.layout import Extent, Layout
 from connectors.s3.store import Bucket
 
 _log = logging.getLogger(__name__)
+_MANY: Final = 64
+"""Of so many new paths all objects are listed at once, a thousand with a request, where there are not too many."""
+_KEYS_PER_CHAIN: Final = 16
 
 
 class Reaches:
@@ -38,7 +44,7 @@ class Reaches:
         first = min(int(part.consumed.offsets[0].as_py()) for part in parts)
         chains = [self._layout.chain(place, files.partition) for place in places]
         errors = []
-        answers = self._bucket.all([self._bucket.last_of(chain, first) for chain in chains], deadline)
+        answers = self._last_objects(chains, first, deadline)
         for place, answer in zip(places, answers, strict=True):
             if isinstance(answer, ConnectError):
                 errors.append(answer)
@@ -46,6 +52,23 @@ class Reaches:
                 files.learn(place, 0 if answer is None else self._reach(files, first, *answer))
         if errors:
             raise min(errors, key=lambda error: isinstance(error, RetriableError))
+
+    def _last_objects(
+        self, chains: Sequence[Chain], first: int, deadline: Deadline
+    ) -> Sequence[tuple[str, Mapping[str, str]] | ConnectError | None]:
+        """Key and metadata of the last object of each chain, near an offset; None: there is none."""
+        keys = None
+        if len(chains) >= _MANY and all(chain.has_clear_stem for chain in chains):
+            folder = commonpath([chain.stem.rpartition("/")[0] for chain in chains])
+            keys = self._bucket.few_keys(folder, len(chains) * _KEYS_PER_CHAIN, deadline)
+        if keys is None:
+            return self._bucket.all([self._bucket.last_of(chain, first) for chain in chains], deadline)
+        last = {chain: chain.key(start) for chain, start in last_starts(chains, keys).items()}
+        told = dict(zip(last, self._bucket.metadata(list(last.values()), deadline), strict=True))
+        return [
+            found if found is None or isinstance(found, ConnectError) else (last[chain], found)
+            for chain in chains for found in [told.get(chain)]
+        ]  # fmt: skip
 
     def _reach(self, files: PartitionFiles, first: int, key: str, metadata: Mapping[str, str]) -> int:
         where = f"s3://{self._bucket.name}/{key}"

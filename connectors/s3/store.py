@@ -153,6 +153,19 @@ class Bucket:
             if isinstance(kept, ConnectError):
                 raise kept
 
+    def few_keys(self, folder: str, most: int, deadline: Deadline) -> list[str] | None:
+        """All keys below a folder; None: there are more than so many."""
+
+        async def call() -> list[str] | None:
+            found: list[str] = []
+            async for page in self._store.list(folder or None, chunk_size=PAGE):
+                found += [one["path"] for one in page]
+                if len(found) > most:
+                    return None
+            return found
+
+        return self._one(call, deadline)
+
     def metadata(self, keys: Sequence[str], deadline: Deadline) -> list[Mapping[str, str] | ConnectError]:
         """The user metadata of each of these objects, or why it could not be asked for."""
         return self.all([self._asking(key) for key in keys], deadline)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.s3.chain import PAGE, Chain
+from connectors.s3.chain import PAGE, Chain, last_starts
 
 OTHERS = ["d/t+1+0000000009.json", "d/t+10+0000000009.json", "d/t+1+0000000009.json.gz", "d/s+1+5.json"]
 
@@ -65,3 +65,13 @@ def test_any_chain_ends_where_its_greatest_number_says(seed, offset, pad):
 )
 def test_a_key_of_another_form_is_none_of_the_chain(key):
     assert Chain("d/t+0+", 4, ".json").start_offset(key) is None
+
+
+def test_the_last_objects_of_many_chains_are_those_of_each():
+    chance = random.Random(1)
+    chains = [Chain(f"d/p={number}/t+0+", pad, ".json") for number, pad in enumerate((10, 0, 3) * 30)]
+    keys = OTHERS + [chain.key(chance.choice([0, 7, 999, 10**4, 10**9])) for chain in chains for _ in range(3)]
+    keys.append("d/p=0/t+0+0000000000-9999999999.json")
+    each = {chain: last(Keys(keys), chain, 0) for chain in chains}
+    assert last_starts(chains, keys) == each
+    assert last_starts(chains, OTHERS) == {}
