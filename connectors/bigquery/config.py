@@ -24,7 +24,7 @@ from connect.api.config import (
     non_empty,
     one_of,
 )
-from connect.api.errors import ConfigProblem
+from connect.api.errors import ConfigError, ConfigProblem
 from connectors.bigquery.config_checks import notes_of, problems_between
 from connectors.bigquery.config_dedup import DedupSettings, size_or_off
 from connectors.bigquery.extras import Extras
@@ -227,7 +227,15 @@ class BigQuerySinkConfig(DedupSettings):
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
         """The settings, those of version 1 by their names of today."""
-        return super().parse(with_new_names(properties))
+        given = with_new_names(properties)
+        refused = tuple(problems_of({name: value for name, value in given.items() if value is not None}))
+        try:
+            found = super().parse(given)
+        except ConfigError as error:
+            raise ConfigError((*error.problems, *refused)) from None
+        if refused:
+            raise ConfigError(refused)
+        return found
 
     @property
     def topics(self) -> list[str]:
@@ -241,8 +249,7 @@ class BigQuerySinkConfig(DedupSettings):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys."""
-        yield from problems_between(self)
-        yield from problems_of(self.originals)
+        return problems_between(self)
 
     def notes(self) -> Iterable[ConfigProblem]:
         """Where a record can be a row twice, and where a search costs more than it has to."""

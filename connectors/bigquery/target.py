@@ -14,14 +14,7 @@ from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import Batch
 from connectors.bigquery.captured_tables import check_primary_key
 from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import (
-    DedupColumns,
-    Deletes,
-    NullKey,
-    check_key_type,
-    key_column_problem,
-    placed,
-)
+from connectors.bigquery.dedup import DedupColumns, Deletes, NullKey, check_key_type, key_column_problem, placed
 from connectors.bigquery.dedup_values import cell, own_columns
 from connectors.bigquery.extras import has_keys
 from connectors.bigquery.lanes import Lane, Rotation
@@ -31,13 +24,7 @@ from connectors.bigquery.refusals import in_table, no_key
 from connectors.bigquery.rows import Admission
 from connectors.bigquery.table_facts import TableFacts
 from connectors.bigquery.table_schema import Columns, by_name
-from connectors.bigquery.tables import (
-    Allowed,
-    Needed,
-    member,
-    value_columns,
-    widened,
-)
+from connectors.bigquery.tables import Allowed, Needed, member, value_columns, widened
 from connectors.bigquery.types import column_of
 from connectors.bigquery.view_sql import LatestView
 from connectors.bigquery.warehouse import Warehouse

@@ -161,6 +161,11 @@ def test_what_is_refused_is_refused_by_name_with_what_to_set_instead(name, value
     assert instead in problems(**{name: value})[name]
 
 
+def test_what_is_refused_is_named_beside_every_other_broken_key():
+    found = problems(schemaRetriever="com.example.Mine", topicsToTables="a=b", decimalHandlingMode="RECORD")
+    assert set(found) == {"schemaRetriever", "topicsToTables", "decimalHandlingMode"}
+
+
 def test_names_of_version_1_stand_for_those_of_today():
     old = {"project": "p", "datasets": ".*=shop", "autoUpdateSchemas": "true", "includeKafkaData": "true"}
     settings = BigQuerySinkConfig.parse(old)
