@@ -39,7 +39,7 @@ def cluster_command(
                 sys.stderr.close()
 
         made = group.command(name)(run)
-        return functools.reduce(lambda command, option: option(command), (*CLUSTER_OPTIONS, *reversed(after)), made)
+        return functools.reduce(lambda command, option: option(command), (*CLUSTER_OPTIONS, *after), made)
 
     return decorate
 

@@ -16,6 +16,8 @@ from connect.api.errors import ConnectError
 
 TIMEOUT_S: Final = 90.0
 """A worker itself gives up after 90 s and says in which stage."""
+_NO_SUCH_PATH: Final = "HTTP 404 Not Found"
+"""What a worker says of a path that it does not know."""
 Json = Any
 
 
@@ -131,12 +133,12 @@ class ConnectClient:
         return found
 
     def history(self, name: str) -> Json:
-        """Versions and changes of state; a Java worker answers 404."""
-        return self.call("GET", _path(name, "history"))
+        """Versions and changes of state. ConnectError: a Java worker keeps none."""
+        return self._versioned("GET", _path(name, "history"))
 
     def rollback(self, name: str, version: int) -> Json:
-        """Bring back a version of the history; a Java worker answers 404."""
-        return self.call("PUT", _path(name, "rollback", str(version)))
+        """Bring back a version of the history. ConnectError: a Java worker keeps none."""
+        return self._versioned("PUT", _path(name, "rollback", str(version)))
 
     def plugins(self) -> Sequence[Json]:
         """Every plug-in: class, type, version."""
@@ -162,6 +164,17 @@ class ConnectClient:
             return json.loads(text) if text else None
         except ValueError as error:
             raise ConnectError(f"What answers at {self.url} is no Connect worker: it sent no JSON.") from error
+
+    def _versioned(self, method: str, path: str) -> Json:
+        try:
+            return self.call(method, path)
+        except RefusedError as error:
+            if error.message != _NO_SUCH_PATH:
+                raise
+            raise ConnectError(
+                f"The cluster at {self.url} keeps no versions of configurations, as a Java one does not.",
+                fix="Keep the connectors' files under version control, and apply an older one.",
+            ) from error
 
     def _answer(self, method: str, url: str, data: bytes | None = None, accept: str = "application/json") -> bytes:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked

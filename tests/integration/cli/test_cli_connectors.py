@@ -101,6 +101,13 @@ def test_a_connectors_life_by_commands(run, request, tmp_path, unique):
     run("connectors", "offsets", unique, "--set", str(stored))
     assert json.loads(run("connectors", "offsets", unique)) == json.loads(stored.read_text())
     assert "offsets" not in run("connectors", "topics", unique)
+    if tells:
+        assert "+batch.size" in run("connectors", "history", unique)
+        run("connectors", "rollback", unique, "1")
+        assert "batch.size" not in json.loads(run("connectors", "get", unique))["config"]
+    else:
+        for words in (["history", unique], ["rollback", unique, "1"]):
+            assert "keeps no versions of configurations, as a Java one does not" in run("connectors", *words, code=1)
     run("connectors", "delete", unique, "--yes")
     assert f"Connector {unique} not found" in run("connectors", "get", unique, code=1)
 
