@@ -190,14 +190,16 @@ class Bucket:
             return
         probe = Upload(f"{_probe_stem(prefix)}-{uuid.uuid4().hex}", b"probe", {}, "text/plain")
         try:
-            first = self._one(self._creating(probe), deadline)
-            second = self._one(self._creating(probe), deadline)
+            # The first says that the object was there when its answer was lost and the client sent it again: no one
+            # else knows this key.
+            self._one(self._creating(probe), deadline)
+            is_replaced = self._one(self._creating(probe), deadline)
         finally:
             (kept,) = self.all([self._deleting(probe.key)], deadline)
             if isinstance(kept, ConnectError):
                 # The sink itself never deletes, so a role without that right is a good one.
                 _log.warning("s3://%s/%s, made by a check, could not be deleted: %s", self.name, probe.key, kept)
-        if not first or second:
+        if is_replaced:
             raise ConfigError(
                 f"The store at {self._endpoint} ignores If-None-Match: it replaced an object that was there.",
                 key="enable.conditional.writes",

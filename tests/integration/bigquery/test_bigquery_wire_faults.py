@@ -100,4 +100,9 @@ def test_missing_rights_to_run_jobs_are_known_before_anything_runs(dataset, prox
     proxy.add(r"^POST [^ ]*/jobs[ ?].*dryRun", times=9, status=403, reason="accessDenied")
     connector = BigQuerySinkConnector(BigQuerySinkConfig.parse(settings_of(dataset, proxy)))
     with pytest.raises(ConfigError, match="BigQuery Job User"):
-        connector.check(Deadline.after(10))
+        connector.check(Deadline.after(60))
+    (found,) = connector.examine(Deadline.after(60))
+    assert found.remedy == (
+        f"gcloud projects add-iam-policy-binding {dataset.project} --member=serviceAccount:ACCOUNT"
+        " --role=roles/bigquery.jobUser"
+    )

@@ -18,6 +18,7 @@ from e2e_worker import wait_for
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
+from connect.api.findings import Aspect, Weight
 from connect.api.records import Batch, Column
 from connect.services.cassandra import CassandraEndpoint, CassandraService
 from connect.testing.fakes import FakeSourceContext
@@ -132,6 +133,12 @@ def test_a_table_that_may_not_be_read_is_named_and_the_other_one_is_read(
     assert 'GRANT SELECT ON TABLE "shop"."closed" TO "reader"' in caplog.text
     assert context.explained is not None, "its status says it too"
     assert context.explained.startswith("table shop.closed is left aside: ")
+
+
+def test_a_right_that_lacks_is_known_before_anything_runs(settings: dict[str, str]) -> None:
+    (found,) = connector(settings).examine(Deadline.after(60))
+    assert (found.aspect, found.weight) == (Aspect.REACH, Weight.FAILS)
+    assert found.remedy == 'GRANT SELECT ON TABLE "shop"."closed" TO "reader";'
 
 
 def test_a_wrong_password_names_its_key_and_is_not_shown(settings: dict[str, str]) -> None:

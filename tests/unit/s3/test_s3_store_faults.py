@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import threading
 import time
@@ -17,6 +18,7 @@ from s3_http_store import TP, Store, config
 from connect.api import schema as s
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.findings import Aspect, Weight
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.build import ConfluentPlan
@@ -57,6 +59,23 @@ def test_a_store_that_ignores_the_condition_is_refused(store):
     assert raised.value.key == "enable.conditional.writes"
     assert store.objects == {}
     S3SinkConnector(config(store, enable_conditional_writes="false")).check(Deadline.after(60))
+
+
+def test_a_store_is_not_refused_because_an_answer_to_the_check_was_lost(store):
+    store.faults = ["lost answer"]
+    S3SinkConnector(config(store, s3_part_retries="3")).check(Deadline.after(60))
+    assert (store.faults, store.objects) == ([], {})
+
+
+def test_a_right_that_lacks_is_told_with_the_policy_that_gives_it(store):
+    store.faults = ["403"]
+    (found,) = S3SinkConnector(config(store)).examine(Deadline.after(60))
+    assert (found.aspect, found.weight) == (Aspect.REACH, Weight.FAILS)
+    assert "403 Forbidden AccessDenied" in found.text
+    bucket, objects = json.loads(found.remedy)["Statement"]
+    assert (bucket["Action"], bucket["Resource"]) == (["s3:ListBucket"], "arn:aws:s3:::bucket")
+    assert "s3:PutObject" in objects["Action"]
+    assert objects["Resource"] == "arn:aws:s3:::bucket/*"
 
 
 def test_an_upload_whose_answer_was_lost_is_found_again_and_not_doubled(store):
