@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from connect.evaluate.result import Result
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_SOME = click.IntRange(min=1)
+
+
+class NothingTestedError(click.UsageError):
+    """An option is wrong. click's own exit code 2 would say that the connector does not fit."""
+
+    exit_code = 3
 
 
 class PocGroup(click.Group):
@@ -27,6 +34,13 @@ class PocGroup(click.Group):
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
             args = ["run", *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a wrong option ends it with exit code 3."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise NothingTestedError(error.format_message(), error.ctx) from error
 
 
 @click.group(cls=PocGroup)
@@ -45,10 +59,12 @@ def poc() -> None:
     type=_FILE,
     help="File of your worker: its converters are used, and a sink is tried with your topics.",
 )
-@click.option("--sample", "sample_rows", default=10_000, show_default=True, help="Rows compared value by value.")
+@click.option(
+    "--sample", "sample_rows", type=_SOME, default=10_000, show_default=True, help="Rows compared value by value."
+)
 @click.option("--duration", default="60s", show_default=True, help="Longest time of each run, as 90s or 5m.")
-@click.option("--crash", "crashes", default=3, show_default=True, help="Kills of the task.")
-@click.option("--budget-rows", default=500_000, show_default=True, help="Most rows of a run.")
+@click.option("--crash", "crashes", type=click.IntRange(min=0), default=3, show_default=True, help="Kills of the task.")
+@click.option("--budget-rows", type=_SOME, default=500_000, show_default=True, help="Most rows of a run.")
 @click.option("--prices", "prices_file", type=_FILE, help="YAML with prices of your own for the estimate.")
 @click.option("--out", type=click.Path(path_type=Path), default="report.html", show_default=True, help="The report.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the result as JSON, too.")
@@ -70,8 +86,11 @@ def run(
     from connect.api.errors import ConnectError
     from connect.evaluate.options import Options, seconds_of
     from connect.evaluate.prices import Prices, read_prices
+    from connect.evaluate.result import defects_of
 
     try:
+        _require_folders(out, json_file)
+        wanted = defects_of(fail_on)
         prices = Prices() if prices_file is None else read_prices(prices_file)
         options = Options(sample_rows, seconds_of(duration), crashes, budget_rows, show_values, seed, prices)
         manifests = _manifests(what, tables, target, settings, out.parent)
@@ -93,7 +112,7 @@ def run(
     except ModuleNotFoundError as error:
         click.echo(f"Error: {error}. Install what it needs: pip install 'connect-for-kafka[poc]'.", err=True)
         sys.exit(3)
-    _end(result, out, json_file, fail_on)
+    _end(result, out, json_file, wanted)
 
 
 @poc.command()
@@ -122,16 +141,25 @@ def compare(
             lines = _beside_java(left, java_url, worker_file, duration, budget_rows)
         elif right is not None and java_url is None:
             names = (left.name, right.name)
-            lines = compare_results(*(json.loads(file.read_text(encoding="utf-8")) for file in (left, right)))
+            lines = compare_results(*map(_result_of, (left, right)))
         else:
             raise ConfigError("Give two results, or the file of a source with --java and --worker.", key="java")
-    except (ConnectError, ValueError) as error:
+    except ConnectError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(3)
     if as_json:
         click.echo(json.dumps([{"what": one.what, "left": one.left, "right": one.right} for one in lines]))
         return
     click.echo(as_text(lines, names))
+
+
+def _result_of(file: Path) -> Any:
+    from connect.api.errors import ConnectError
+
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConnectError(f"{file} is no result of connect poc: {error}.") from error
 
 
 def _beside_java(file: Path, url: str, worker_file: Path, duration: str, budget_rows: int) -> Sequence[Line]:
@@ -149,12 +177,21 @@ def _beside_java(file: Path, url: str, worker_file: Path, duration: str, budget_
     return beside_java(manifest, client_of(url, None), worker, options, lambda text: click.echo(text, err=True))
 
 
-def _end(result: Result, report: Path, json_file: Path | None, fail_on: str) -> NoReturn:
+def _require_folders(*files: Path | None) -> None:
+    """Before anything runs, as it would have run for nothing."""
+    from connect.api.errors import ConnectError
+
+    for file in files:
+        if file is not None and not file.absolute().parent.is_dir():
+            raise ConnectError(f"{file} cannot be written: there is no folder {file.absolute().parent}.")
+
+
+def _end(result: Result, report: Path, json_file: Path | None, fail_on: frozenset[str]) -> NoReturn:
     """Write the result where that is wanted, say the verdict, and end with its exit code."""
     if json_file is not None:
         json_file.write_text(json.dumps(result.as_json(), indent=2, ensure_ascii=False), encoding="utf-8")
     click.echo(f"{result.connector}: {result.verdict.value}. Report: {report}")
-    sys.exit(result.exit_code(frozenset(name.strip() for name in fail_on.split(",") if name.strip())))
+    sys.exit(result.exit_code(fail_on))
 
 
 def _manifests(

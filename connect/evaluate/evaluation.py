@@ -18,8 +18,8 @@ from connect.evaluate.sandbox import REGISTRY_KEY, Sandbox, with_registry
 from connect.evaluate.secrecy import Secrecy
 from connect.evaluate.sink_evaluation import check_sink
 from connect.evaluate.source_evaluation import check_source
-from connect.plugins import Catalog
-from connect.runtime.build import connector_plugin
+from connect.java_connectors import instead_of
+from connect.plugins import CONNECTORS, Catalog
 
 _FROM_WORKER = (
     "key.converter",
@@ -40,7 +40,7 @@ def evaluate(
     """
     started_s = time.time()
     catalog = Catalog.installed()
-    plugins = [connector_plugin(catalog, manifest.config) for manifest in manifests]
+    plugins = [_plugin(catalog, manifest.config) for manifest in manifests]
     sides = _sides(manifests, plugins)
     secrecy = Secrecy(catalog, *(manifest.config for manifest in manifests), worker or {})
     say("starting a Kafka and a worker of its own")
@@ -50,6 +50,19 @@ def evaluate(
     took_s = time.time() - started_s
     configs = {manifest.name: manifest.config for manifest in manifests}
     return secrecy.of_result(Result(identity, configs, started_s, took_s, checks, _environment(plugins)))
+
+
+def _plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
+    """As a worker finds it, with an error for a person to read: the worker's own is for clients of Java's."""
+    name = config.get("connector.class", "")
+    found = catalog.find(name, *CONNECTORS)
+    if found is None:
+        known = ", ".join(plugin.name.rpartition(".")[2] for plugin in catalog.plugins(*CONNECTORS))
+        raise ConfigError(
+            f"connector.class={name} names no connector here, or more than one. There are {known}.",
+            key="connector.class", fix=instead_of(name),
+        )  # fmt: skip
+    return found
 
 
 @dataclass(frozen=True, slots=True)

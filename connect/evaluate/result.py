@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from connect.api.errors import ConfigError
+
 
 class Outcome(StrEnum):
     """How a check went."""
@@ -77,6 +79,25 @@ class Check:
     charts: Sequence[Chart] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     """Numbers that two evaluations are compared by; names hold the unit."""
+
+
+DEFECTS: Final = frozenset({
+    "lost", "duplicate", "changed", "invented", "lossy", "refused", "empty", "stuck", "lag", "schema", "reach",
+    "cursor",
+})  # fmt: skip
+"""What a check can find: its `defects`."""
+
+
+def defects_of(text: str) -> frozenset[str]:
+    """The defects that a text names, with commas between them. ConfigError: there is no such one. Pure."""
+    named = frozenset(name.strip() for name in text.split(",") if name.strip())
+    if unknown := sorted(named - DEFECTS):
+        raise ConfigError(
+            f"--fail-on: no check finds {', '.join(unknown)}.",
+            key="fail-on",
+            fix=f"There are {', '.join(sorted(DEFECTS))}.",
+        )
+    return named
 
 
 @dataclass(frozen=True, slots=True)
