@@ -210,6 +210,22 @@ class MonitoringConnector(Protocol):
         """
 
 
+@runtime_checkable
+class CleanupConnector(Protocol):
+    """A connector that keeps something outside of Kafka, such as a replication slot. Optional.
+
+    Such a plug-in declares `Capability.CLEANUP`.
+    """
+
+    def clean_up(self, deadline: Deadline) -> str | None:
+        """The connector was deleted and its tasks have ended: take away what nobody else uses. Returns by the deadline.
+
+        What is gone already is no error, as the connector may be asked twice. Returns what it leaves there on purpose,
+        with the command that takes it away; None: nothing. RetriableError: asked again for a while; of any error the
+        text tells the command, as it is for the worker's log. A worker that dies meanwhile leaves everything there.
+        """
+
+
 class ConnectorFactory(Protocol):
     """What a connector plug-in's `factory` names: a callable that builds the connector of a validated configuration."""
 

@@ -50,6 +50,8 @@ class Capability(StrEnum):
     """A source reports changed rows, a sink replaces rows by key."""
     OFFSETS_ALTERABLE = "offsets-alterable"
     """The offsets kept by the framework are all there is, so altering them by REST is enough."""
+    CLEANUP = "cleanup"
+    """What the connector keeps outside can be taken away when it is deleted (`CleanupConnector`)."""
 
 
 @dataclass(frozen=True)

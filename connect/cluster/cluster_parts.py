@@ -39,6 +39,9 @@ class ConnectorCatalog(Protocol):
     def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
         """The offsets kept by the framework are all the connector has."""
 
+    def cleans_up(self, config: Mapping[str, str]) -> bool:
+        """The connector wants to know when it is deleted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

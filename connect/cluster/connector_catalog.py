@@ -34,8 +34,15 @@ class InstalledConnectors:
 
     def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
         """The plug-in declares that altering the framework's offsets is enough."""
+        return self._declares(config, Capability.OFFSETS_ALTERABLE)
+
+    def cleans_up(self, config: Mapping[str, str]) -> bool:
+        """The plug-in declares that it keeps something outside."""
+        return self._declares(config, Capability.CLEANUP)
+
+    def _declares(self, config: Mapping[str, str], capability: Capability) -> bool:
         plugin = self._plugin(config)
-        return plugin is not None and Capability.OFFSETS_ALTERABLE in plugin.capabilities
+        return plugin is not None and capability in plugin.capabilities
 
     def _plugin(self, config: Mapping[str, str]) -> Plugin | None:
         return self._catalog.find(config.get("connector.class", "").strip(), *CONNECTORS)

@@ -14,6 +14,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.cluster import config_history
 from connect.cluster.background import Background
+from connect.cluster.cleanup import Cleanup
 from connect.cluster.cluster_parts import connector_config
 from connect.cluster.config_records import RestartRecord
 from connect.cluster.connector_calls import Positions
@@ -59,8 +60,9 @@ class Herder:
         self._around = around
         self._settler = Settler(worker, around)
         self._parts = self._settler.parts
-        self._requests = Requests(self._parts)
         self._background = Background(self._parts, self._has_runs)
+        self._cleanup = Cleanup(self._parts, self._background, self._ask)
+        self._requests = Requests(self._parts, self._cleanup.begin)
         self._offsets = ConnectorOffsets(
             StoredSourceOffsets(around.offset_log, self._ask, self._parts.in_transactions, self._fence),
             self._group,
@@ -102,6 +104,7 @@ class Herder:
             self._caught_up.clear()
             self._settler.stop(deadline)
         self._background.close()
+        self._cleanup.close()
         self._dry_run.close()
         self._offsets.close()
         self._parts.statuses.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
@@ -35,8 +35,10 @@ _logger = structlog.get_logger(__name__)
 class Requests:
     """Owned by the herder's thread."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, deleted: Callable[[str, Mapping[str, str]], None]) -> None:
+        """`deleted` is told a connector's name and its last configuration, and returns at once."""
         self._parts = parts
+        self._deleted = deleted
         self._reserved: set[str] = set()
         self._elsewhere_until_s: dict[str, float] = {}
 
@@ -77,12 +79,13 @@ class Requests:
     def delete(self, name: str) -> None:
         """No such connector any more."""
         self.require_leader()
-        connector_config(self._parts.configs.snapshot, name)
+        config = connector_config(self._parts.configs.snapshot, name)
         elsewhere = self._runs_elsewhere(name)
         self._parts.configs.remove_connector(name)
         _logger.info("connector_deleted", connector=name)
         self._note_stopping(name, elsewhere=elsewhere)
         self._parts.statuses.forget(name)
+        self._deleted(name, config)
 
     def set_target(self, name: str, target: TargetState) -> None:
         """Pause, resume or stop."""

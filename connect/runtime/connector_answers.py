@@ -1,11 +1,11 @@
-"""What a worker asks of a connector itself: its check, its tasks, its say in its offsets."""
+"""What a worker asks of a connector itself: its check, its tasks, its say in its offsets, what it leaves behind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from connect.api.connector import Connector, OffsetsConnector
+from connect.api.connector import CleanupConnector, Connector, OffsetsConnector
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import SourcePosition
@@ -33,6 +33,11 @@ def answer_connector_call(connector: Connector, call: Call, resolved: Mapping[st
         case "alter_offsets":
             positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
             return isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
+        case "clean_up":
+            left = (
+                connector.clean_up(Deadline.after(call.timeout_s)) if isinstance(connector, CleanupConnector) else None
+            )
+            return None if left is None else SECRET_TEXTS.hide(left)
         case _:
             raise ValueError(f"No connector is asked for {call.method}.")
 

@@ -17,10 +17,10 @@ from connect.api.errors import ConfigProblem
 from connect.runtime.condition import Condition
 
 Method = Literal[
-    "check", "task_configs", "alter_offsets", "read_offsets", "write_offsets", "fence", "validate", "list_topics",
-    "read_group", "alter_group", "delete_group",
+    "check", "task_configs", "alter_offsets", "clean_up", "read_offsets", "write_offsets", "fence", "validate",
+    "list_topics", "read_group", "alter_group", "delete_group",
 ]  # fmt: skip
-"""What a Call asks for: the first three of the connector itself, the others of the framework with its settings."""
+"""What a Call asks for: the first four of the connector itself, the others of the framework with its settings."""
 
 
 class TaskId(NamedTuple):
@@ -185,8 +185,8 @@ class TopicsUsed:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The answer to a Call: a value (task_configs: a list of maps, check: a list of notes), `problems` (broken keys),
-    or `error` and trace.
+    """The answer to a Call: a value (task_configs: a list of maps, check: a list of notes, clean_up: what stays),
+    `problems` (broken keys), or `error` and trace.
 
     `again_s`: with task_configs, how long the answer is good for; None: as long as the configuration. `retriable`: what
     went wrong may go away by itself.

@@ -85,6 +85,17 @@ class Deletes(Protocol):
 
 
 @runtime_checkable
+class LeavesBehind(Protocol):
+    """A source driver whose system keeps something for a connector, such as a replication slot."""
+
+    def cleanup_config(self) -> Mapping[str, str]:
+        """As `config`, of a connector that takes it away when it is deleted."""
+
+    def left_behind(self) -> Sequence[str]:
+        """What the system keeps for connectors now."""
+
+
+@runtime_checkable
 class SchemaChanges(Protocol):
     """A source driver that can change the columns of what is read; `insert` and `expected` know the module's alone."""
 

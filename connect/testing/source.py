@@ -5,19 +5,25 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import pytest
+
 from connect.api.arrow import arrow_type
+from connect.api.connector import CleanupConnector
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.plugin import Capability
 from connect.api.records import Column
-from connect.testing.drivers import Breakable, Deletes, InOrder, SourceDriver, Updates
+from connect.testing.bounded import TaskThread
+from connect.testing.drivers import Breakable, Deletes, InOrder, LeavesBehind, SourceDriver, Updates
 from connect.testing.equality import difference
 from connect.testing.fakes import OffsetStore
 from connect.testing.leaks import leaks_of
 from connect.testing.rows import ids_of, latest, make_rows, records, repeated, unchanged
 from connect.testing.source_restarts import ROWS
+from connect.testing.source_run import SourceRun, build_connector
 from connect.testing.source_tables import SourceTables
 from connect.testing.suite import requires
 
@@ -188,6 +194,39 @@ class SourceSuite(SourceTables):
 
             run.read_until(died, within_s=self.patience_s)
         assert dead == {1, 4}, f"Deleted were the ids 1 and 4; tombstones came for {sorted(dead)}"
+
+    @requires(Capability.CLEANUP, LeavesBehind)
+    def test_a_deleted_connector_leaves_nothing_behind(self, system: Any) -> None:
+        system.insert(make_rows(3))
+        config = system.cleanup_config()
+        with SourceRun(self.plugin, config) as run:
+            self.read_all(run, system)
+        assert system.left_behind(), "The source has run, and the system keeps nothing that a deletion could take away."
+        said = [self._clean_up(config) for _ in range(2)]
+        left = system.left_behind()
+        assert not left, f"The connector was deleted, and the system still keeps {', '.join(left)}."
+        assert said == [None, None], f"All was taken away, and yet clean_up says what stays: {said}"
+
+    @requires(Capability.CLEANUP, LeavesBehind, Breakable)
+    def test_a_cleanup_says_when_the_system_cannot_be_reached(self, system: Any) -> None:
+        config = system.cleanup_config()
+        system.break_connection()
+        try:
+            with pytest.raises(RetriableError):
+                self._clean_up(config)
+        finally:
+            system.heal()
+
+    def _clean_up(self, config: Mapping[str, str]) -> str | None:
+        """What a deleted connector says, which has to come by its deadline."""
+        thread = TaskThread("clean_up")
+        try:
+            connector = thread.call("factory", lambda: build_connector(self.plugin, config))
+            assert isinstance(connector, CleanupConnector), "It declares CLEANUP and has no clean_up."
+            deadline = Deadline.after(self.patience_s)
+            return thread.call("clean_up", lambda: connector.clean_up(deadline), limit_s=self.patience_s + self.grace_s)
+        finally:
+            thread.end()
 
     @requires(Breakable)
     def test_a_lost_connection_heals(self, system: Any) -> None:

@@ -16,7 +16,9 @@ SOURCE = Plugin(
     config=JdbcSourceConfig,
     version=__version__,
     doc="Reads tables or a query of an SQL database, whole or by an incrementing or timestamp column.",
-    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.OFFSETS_ALTERABLE}),
+    capabilities=frozenset(
+        {Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.OFFSETS_ALTERABLE, Capability.CLEANUP}
+    ),
 )
 
 SINK = Plugin(

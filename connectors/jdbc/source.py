@@ -104,6 +104,14 @@ class JdbcSourceConnector:
             return None
         return f"replication slot {self._config.slot_name}"
 
+    def clean_up(self, deadline: Deadline) -> str | None:
+        """Drop the slot, as slot.drop.on.delete says; other modes and databases keep nothing."""
+        if self.kept_at_source is None:
+            return None
+        from connectors.jdbc.log.pg_cleanup import clean_up  # as above
+
+        return clean_up(self._config, deadline)
+
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
         """Rights that lack, with their GRANTs, and rows that the cursor does not see."""
         return findings(self._config, deadline)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from kit_table import PARTITION, START, TableConfig, TableConnector, TableSource
+from kit_table import PARTITION, START, TableConfig, TableConnector, TableSource, reached
 
 from connect.api.config import ConnectorConfig, Int, String, at_least, key
 from connect.api.connector import SourceContext
@@ -194,6 +195,38 @@ class UrlConfig(SecretlessConfig):
 class LeaksAUrl(TableConnector):
     def check(self, deadline: Deadline) -> None:
         raise ConnectError(f"Nothing answers at {getattr(self.config, 'url', '')}.")
+
+
+class SplitsWithoutAsking(TableConnector):
+    """Looks for its place where the new split would have it."""
+
+    def resume(self, stored: Sequence[SourcePosition]) -> None:
+        pass
+
+
+class LeavesItsReader(TableConnector):
+    def clean_up(self, deadline: Deadline) -> str | None:
+        with reached(self.config.database):
+            return None
+
+
+class CleansUpOnce(TableConnector):
+    """Takes what is gone already for an error."""
+
+    def clean_up(self, deadline: Deadline) -> str | None:
+        with reached(self.config.database) as connection:
+            if not connection.execute("DELETE FROM readers WHERE name = 'kit'").rowcount:
+                raise ConnectError("There is no reader kit.")
+        return None
+
+
+class CleansUpInSilence(TableConnector):
+    """Says that all is well while the database is away."""
+
+    def clean_up(self, deadline: Deadline) -> str | None:
+        with suppress(RetriableError):
+            return super().clean_up(deadline)
+        return None
 
 
 class CopiesTheRows(TableConnector):

@@ -56,8 +56,9 @@ class TableSource:
 
     def open(self, ctx: SourceContext) -> None:
         self.ctx = ctx
-        with reached(self.config.database):
-            self.place = ctx.stored_offset(PARTITION) or START
+        with reached(self.config.database) as connection:
+            connection.execute("INSERT OR IGNORE INTO readers VALUES ('kit')")
+        self.place = ctx.stored_offset(PARTITION) or START
 
     def poll(self, deadline: Deadline) -> Batch | None:
         while not (rows := self.query()):
@@ -124,6 +125,11 @@ class TableConnector:
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [dict(self.config.originals)]
 
+    def clean_up(self, deadline: Deadline) -> str | None:
+        with reached(self.config.database) as connection:
+            connection.execute("DELETE FROM readers WHERE name = 'kit'")
+        return None
+
     def task(self, config: Mapping[str, str]) -> TableSource:
         return self.task_class(TableConfig.parse(dict(config)))
 
@@ -146,6 +152,7 @@ class TableDriver:
         columns = "id INTEGER PRIMARY KEY, tie INTEGER, text TEXT, whole INTEGER, number REAL"
         own = "deleted INTEGER DEFAULT 0, pruned INTEGER DEFAULT 0, topic TEXT DEFAULT 'rows'"
         self._run(f"CREATE TABLE rows ({columns}, {own})", [{}])
+        self._run("CREATE TABLE readers (name TEXT PRIMARY KEY)", [{}])
 
     def insert(self, rows: Sequence[Row]) -> None:
         self._run("INSERT INTO rows (id, tie, text, whole, number) VALUES (:id, :tie, :text, :whole, :number)", rows)
@@ -172,16 +179,21 @@ class TableDriver:
     def delete(self, ids: Sequence[int]) -> None:
         self._run("UPDATE rows SET deleted = 1, tie = tie + 1000, pruned = 0 WHERE id = :id", [{"id": i} for i in ids])
 
+    def cleanup_config(self) -> Mapping[str, str]:
+        return self.config()
+
+    def left_behind(self) -> Sequence[str]:
+        return [str(row["name"]) for row in self._select("SELECT name FROM readers")]
+
     def expected(self) -> Sequence[Row]:
+        columns = "id, tie, text, whole, number"
+        return self._select(f"SELECT {columns} FROM rows WHERE NOT deleted AND typeof(text) <> 'blob'")
+
+    def _select(self, sql: str) -> Sequence[Row]:
         connection = sqlite3.connect(self.path)
         try:
             connection.row_factory = sqlite3.Row
-            return [
-                dict(r)
-                for r in connection.execute(
-                    "SELECT id, tie, text, whole, number FROM rows WHERE NOT deleted AND typeof(text) <> 'blob'"
-                )
-            ]
+            return [dict(row) for row in connection.execute(sql)]
         finally:
             connection.close()
 
@@ -212,5 +224,5 @@ def source(connector: type[TableConnector], config: type[TableConfig] = TableCon
         factory=f"{connector.__module__}:{connector.__name__}",
         config=config,
         version="1",
-        capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES}),
+        capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES, Capability.CLEANUP}),
     )

@@ -26,6 +26,7 @@ class Test{name}(SourceSuite):
     def driver(self, tmp_path):
         return kit_table.TableDriver(tmp_path)
 """
+CLEANUP = "test_a_deleted_connector_leaves_nothing_behind"
 CRASH = "test_a_crash_at_any_step_loses_no_row"
 CLEAN = "test_a_clean_restart_repeats_no_row"
 KILL = "test_a_kill_while_reading_loses_no_row"
@@ -43,6 +44,8 @@ EXACTLY = {
     "AcksEarly": {CRASH, UNREADABLE},
     "CastsIntToFloat": {VALUES},
     "ChecksNothing": {"test_check_refuses_a_system_that_cannot_be_reached"},
+    "CleansUpInSilence": {"test_a_cleanup_says_when_the_system_cannot_be_reached"},
+    "CleansUpOnce": {CLEANUP},
     "ClosesOnce": {"test_close_twice_is_harmless"},
     "CopiesTheRows": {"test_tasks_share_the_rows"},
     "DiesOfALostConnection": {"test_a_lost_connection_heals"},
@@ -56,6 +59,7 @@ EXACTLY = {
     "LeaksASecret": {SECRET},
     "LeaksAThread": {LEFT},
     "LogsASecret": {SECRET},
+    "LeavesItsReader": {CLEANUP},
     "LosesARowAtTheEdge": {CRASH, TIE, RESUMES, CLEAN, UNREADABLE},
     "Prefetches": {CRASH, KILL, TIE, CLEAN, UNREADABLE},
     "RefusesItsExample": {"test_check_accepts_a_working_configuration"},

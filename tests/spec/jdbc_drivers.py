@@ -176,5 +176,17 @@ class LogDriver(TimestampedDriver):
         return {name: row[name] for name in COLUMNS}
 
 
+class SlotDriver(LogDriver):
+    """PostgreSQL, which keeps a slot for who reads its log."""
+
+    def cleanup_config(self) -> Mapping[str, str]:
+        return {**self.config(), "slot.drop.on.delete": "true"}
+
+    def left_behind(self) -> Sequence[str]:
+        with closing(self.server.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT slot_name FROM pg_replication_slots")
+            return [name for (name,) in cursor.fetchall()]
+
+
 def _timed(row: Row) -> Row:
     return {**row, "changed": LONG_AGO + timedelta(seconds=row["tie"])}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from jdbc_drivers import WAIVERS, IncrementingDriver, LogDriver, TimestampedDriver, started
+from jdbc_drivers import WAIVERS, IncrementingDriver, SlotDriver, TimestampedDriver, started
 from jdbc_servers import Postgres
 from keyed_source import KeyedSourceSuite
 
@@ -47,5 +47,5 @@ class TestLog(SourceSuite):
     waivers = WAIVERS
 
     @pytest.fixture
-    def driver(self, postgres: Postgres) -> LogDriver:
-        return LogDriver(postgres)
+    def driver(self, postgres: Postgres) -> SlotDriver:
+        return SlotDriver(postgres)

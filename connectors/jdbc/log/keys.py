@@ -49,6 +49,11 @@ class LogKeys(ConnectorConfig):
         "slot.drop.on.stop", False, importance="low", group=LOG,
         doc="Drop the slot when the task stops. For tests: what changes while the task is stopped is lost.",
     )  # fmt: skip
+    slot_drop_on_delete: Boolean = key(
+        "slot.drop.on.delete", False, importance="low", group=LOG,
+        doc="Drop the slot when the connector is deleted. Else it stays, as Debezium's: a connector made anew goes on "
+        "where the deleted one was, and until then the slot keeps the server's log.",
+    )  # fmt: skip
     publication_name: String = key(
         "publication.name", "dbz_publication", group=LOG, doc="mode=log on PostgreSQL: the publication that is read."
     )

@@ -60,6 +60,18 @@ def end_of_log(database: Database) -> int:
 
 def require_whole(slot: Slot, name: str, database: Database) -> None:
     """ConnectError when the slot cannot be read."""
+    require_own(slot, name, database)
+    if slot.wal_status == "lost":
+        raise ConnectError(
+            f"Slot {name} is lost: the server has removed log that the slot needed (max_slot_wal_keep_size).",
+            key="slot.name",
+            fix="Changes are missing. Drop the slot and reset the connector's offsets, so that the tables are read "
+            "anew, or set snapshot.mode=when_needed; then raise max_slot_wal_keep_size.",
+        )
+
+
+def require_own(slot: Slot, name: str, database: Database) -> None:
+    """ConnectError when the slot is for another program, or for another database."""
     here = database.scalar(sa.text("SELECT current_database()"), "asking for the database's name")
     database.end_transaction()
     if slot.plugin != "pgoutput" or slot.database != here:
@@ -67,13 +79,6 @@ def require_whole(slot: Slot, name: str, database: Database) -> None:
             f"Slot {name} belongs to plug-in {slot.plugin} and database {slot.database}, not to pgoutput and {here}.",
             key="slot.name",
             fix="Name another slot in slot.name.",
-        )
-    if slot.wal_status == "lost":
-        raise ConnectError(
-            f"Slot {name} is lost: the server has removed log that the slot needed (max_slot_wal_keep_size).",
-            key="slot.name",
-            fix="Changes are missing. Drop the slot and reset the connector's offsets, so that the tables are read "
-            "anew, or set snapshot.mode=when_needed; then raise max_slot_wal_keep_size.",
         )
 
 

@@ -206,6 +206,7 @@ class World:
         self.alter_offsets = lambda call: CallResult(call.id, False)
         self.answer_later = None
         self.fence = lambda call: CallResult(call.id)
+        self.clean_up = lambda call: CallResult(call.id)
         self.stored = []
         self.build_error = None
         self.validate = lambda call: CallResult(call.id, {"status": 500, "message": "no"})
@@ -222,6 +223,8 @@ class World:
             return self.alter_offsets(call)
         if call.method == "fence":
             return self.fence(call)
+        if call.method == "clean_up":
+            return self.clean_up(call)
         if call.method == "read_offsets":
             return CallResult(call.id, self.stored)
         if call.method == "validate":
@@ -259,6 +262,9 @@ class World:
 
     def keeps_no_offsets(self, config):
         return config.get("connector.class") == "Source"
+
+    def cleans_up(self, config):
+        return "slot" in config
 
     def herder(self, membership=lambda configs: Alone(), worker_id="me:1", **keys):
         herder = Herder(

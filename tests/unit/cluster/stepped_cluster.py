@@ -253,7 +253,7 @@ class SteppedWorker:
         self.settler.read(Deadline.after(60))
         self.settler.start(self.id, f"http://{self.id}")
         self.logs = cluster.logs()[self._first_log :]
-        self.requests = Requests(self.settler.parts)
+        self.requests = Requests(self.settler.parts, lambda name, config: None)
 
     def request(self, call: Callable[[], object]) -> Future[object]:
         return self.settler.parts.loop.submit("a request", call)

@@ -1,0 +1,78 @@
+"""What a deleted connector keeps outside is taken away: by the worker that deleted it, once its tasks have ended.
+
+The connector is gone for good before this begins: nothing here delays its deletion or brings it back. What could not be
+taken away is an error in the log, with the command to do it by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Final
+
+import structlog
+
+from connect.cluster.background import Background
+from connect.cluster.cluster_parts import Parts
+from connect.cluster.connector_calls import TRIES
+from connect.cluster.supervisor import KILL_GRACE_S
+from connect.runtime.messages import CallResult, Method
+
+TRY_S: Final = 20.0
+"""Time a connector gets for one try."""
+PAUSE_S: Final = 5.0
+"""Time between two tries."""
+_ANSWER_S: Final = TRIES * (TRY_S + KILL_GRACE_S) + KILL_GRACE_S
+_THREADS: Final = 2
+
+Ask = Callable[[Method, Mapping[str, str], float], Future[CallResult]]
+"""Asks the connector of a configuration something, within so many seconds."""
+
+_logger = structlog.get_logger(__name__)
+
+
+class Cleanup:
+    """Any thread may ask. Its threads are its own: a system that is away holds up other clean-ups, and nothing else."""
+
+    def __init__(self, parts: Parts, background: Background, ask: Ask, pause_s: float = PAUSE_S) -> None:
+        self._parts = parts
+        self._background = background
+        self._ask = ask
+        self._pause_s = pause_s
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="cleanup")
+
+    def begin(self, name: str, config: Mapping[str, str]) -> None:
+        """The connector of this last configuration was deleted. Returns at once."""
+        if self._parts.catalog.cleans_up(config):
+            self._threads.submit(self._clean_up, name, config).add_done_callback(partial(_tell_if_broken_off, name))
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for nothing more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _clean_up(self, name: str, config: Mapping[str, str]) -> None:
+        deadline = self._background.deadline()
+        self._background.await_stopped(name, deadline)
+        while True:
+            if name in self._parts.configs.snapshot.connectors:
+                _logger.warning(
+                    "connector_left_something", connector=name, reason="There is a connector of this name again."
+                )
+                return
+            said = self._ask("clean_up", config, TRY_S).result(_ANSWER_S)
+            if not said.retriable or not deadline.wait(self._pause_s):
+                break
+        if said.error is not None:
+            _logger.error("cleanup_failed", connector=name, reason=said.error)
+        elif said.value is not None:
+            _logger.warning("connector_left_something", connector=name, reason=said.value)
+        else:
+            _logger.info("connector_left_nothing", connector=name)
+
+
+def _tell_if_broken_off(name: str, cleanup: Future[None]) -> None:
+    if cleanup.cancelled():
+        _logger.error("cleanup_failed", connector=name, reason="The worker ended before.")
+    elif (error := cleanup.exception()) is not None:
+        _logger.error("cleanup_failed", connector=name, reason=f"{type(error).__name__}: {error}")

@@ -1,0 +1,156 @@
+"""A deleted connector takes away what it keeps outside: after its tasks, beside the deletion, and again if need be."""
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+from cluster_fakes import World, eventually
+from structlog.testing import capture_logs
+
+from connect.api.deadline import Deadline
+from connect.cluster.cleanup import Cleanup
+from connect.runtime.messages import CallResult, StopTask
+
+SOURCE = {"connector.class": "Source", "name": "c", "slot": "s"}
+AWAY = "The database is away. Run: DROP SLOT s"
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def herder(world):
+    started = world.herder()
+    yield started
+    world.let_stop()
+    started.stop(Deadline.after(60))
+
+
+@pytest.fixture
+def lines():
+    with capture_logs() as found:
+        yield found
+
+
+def run(herder, config=SOURCE, name="c"):
+    herder.create(name, {**config, "name": name}, None).result(60)
+    eventually(lambda: herder.info(name).tasks)
+
+
+def cleaned(world):
+    return [call.config["name"] for call in world.calls if call.method == "clean_up"]
+
+
+def outcome(lines, name="c"):
+    """What was told of one connector's clean-up: the worker of another test may still be telling of its own."""
+    wanted = {"cleanup_failed", "connector_left_something", "connector_left_nothing"}
+    found = [line for line in lines if line["event"] in wanted and line["connector"] == name]
+    return [(line["event"], line.get("reason")) for line in found]
+
+
+def test_a_deleted_connector_is_cleaned_up_once_its_tasks_have_stopped(world, herder, lines):
+    run(herder)
+    eventually(world.started)
+    world.silent_on.add(StopTask)
+    herder.delete("c").result(60)
+    assert (herder.connectors(), cleaned(world)) == ([], [])
+    world.let_stop()
+    eventually(lambda: outcome(lines) == [("connector_left_nothing", None)])
+    assert world.calls[-1].config == SOURCE
+
+
+def test_a_connector_deleted_with_its_offsets_is_cleaned_up_too(world, herder):
+    run(herder)
+    herder.delete_with_offsets("c").result(60)
+    eventually(lambda: cleaned(world) == ["c"])
+
+
+def test_a_plug_in_that_keeps_nothing_outside_is_not_asked(world, herder, lines):
+    run(herder, {"connector.class": "Source"}, "keeps-nothing")
+    herder.delete("keeps-nothing").result(60)
+    run(herder)
+    herder.delete("c").result(60)
+    eventually(lambda: outcome(lines))
+    assert cleaned(world) == ["c"]
+
+
+def test_a_connector_that_hangs_holds_up_neither_its_deletion_nor_others(world, herder):
+    world.clean_up = lambda call: None
+    for name in ("hangs", "hangs-too", "waits"):
+        run(herder, name=name)
+        herder.delete(name).result(60)
+    herder.create("waits", {**SOURCE, "name": "waits"}, None).result(60)
+    herder.delete_with_offsets("waits").result(60)
+    assert herder.connectors() == []
+
+
+def test_what_stays_on_purpose_is_told(world, herder, lines):
+    run(herder)
+    world.clean_up = lambda call: CallResult(call.id, "Slot s stays.")
+    herder.delete("c").result(60)
+    eventually(lambda: outcome(lines) == [("connector_left_something", "Slot s stays.")])
+
+
+def test_the_worker_that_ends_tells_what_it_did_not_do(world, lines):
+    herder = world.herder()
+    world.clean_up = lambda call: None
+    names = ("begun", "begun-too", "waiting")
+    for name in names:
+        run(herder, name=name)
+        herder.delete(name).result(60)
+    eventually(lambda: len(cleaned(world)) == 2)
+    herder.stop(Deadline.after(60))
+    for name in names:
+        eventually(lambda name=name: [event for event, _ in outcome(lines, name)] == ["cleanup_failed"])
+
+
+class Retries:
+    """A clean-up whose connector gives these answers, and the connectors there are meanwhile."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked, self.connectors = list(answers), 0, {}
+        self.deadline = Deadline.after(60)
+        background = SimpleNamespace(deadline=lambda: self.deadline, await_stopped=lambda name, deadline: None)
+        parts = SimpleNamespace(
+            catalog=SimpleNamespace(cleans_up=lambda config: True),
+            configs=SimpleNamespace(snapshot=SimpleNamespace(connectors=self.connectors)),
+        )
+        self.cleanup = Cleanup(parts, background, self.ask, pause_s=0.0)
+
+    def ask(self, method, config, timeout_s):
+        self.asked += 1
+        answer = Future()
+        answer.set_result(self.answers.pop(0))
+        return answer
+
+
+def test_a_database_that_comes_back_is_cleaned_up(lines):
+    away = CallResult(1, error=AWAY, retriable=True)
+    retries = Retries(away, away, CallResult(1))
+    retries.cleanup.begin("c", SOURCE)
+    eventually(lambda: outcome(lines) == [("connector_left_nothing", None)])
+    assert retries.asked == 3
+
+
+def test_a_database_that_stays_away_is_an_error_with_the_command(lines):
+    retries = Retries(CallResult(1, error=AWAY, retriable=True))
+    retries.deadline = Deadline.after(0)
+    retries.cleanup.begin("c", SOURCE)
+    eventually(lambda: outcome(lines) == [("cleanup_failed", AWAY)])
+
+
+def test_an_error_that_does_not_pass_is_not_tried_again(lines):
+    retries = Retries(CallResult(1, error="no right"))
+    retries.cleanup.begin("c", SOURCE)
+    eventually(lambda: outcome(lines) == [("cleanup_failed", "no right")])
+    assert retries.asked == 1
+
+
+def test_a_connector_made_anew_keeps_what_is_there(lines):
+    retries = Retries()
+    retries.connectors["c"] = SOURCE
+    retries.cleanup.begin("c", SOURCE)
+    eventually(lambda: [event for event, _ in outcome(lines)] == ["connector_left_something"])
+    assert retries.asked == 0
