@@ -211,6 +211,14 @@ class MonitoringConnector(Protocol):
 
 
 @runtime_checkable
+class ResumingConnector(Protocol):
+    """A source whose tasks follow from what is stored of it. Optional."""
+
+    def resume(self, stored: Sequence[SourcePosition]) -> None:
+        """All positions that are stored, in any order; called before `task_configs`. They may be of older settings."""
+
+
+@runtime_checkable
 class CleanupConnector(Protocol):
     """A connector that keeps something outside of Kafka, such as a replication slot. Optional.
 

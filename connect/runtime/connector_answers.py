@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from connect.api.connector import CleanupConnector, Connector, OffsetsConnector
+from connect.api.connector import CleanupConnector, Connector, OffsetsConnector, ResumingConnector
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import SourcePosition
@@ -14,17 +14,25 @@ from connect.runtime.messages import Call
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 
-def answer_connector_call(connector: Connector, call: Call, resolved: Mapping[str, str]) -> Any:
-    """Ask the connector. Raises what it raises; ConfigError: it plans too many tasks."""
+def answer_connector_call(
+    connector: Connector,
+    call: Call,
+    resolved: Mapping[str, str],
+    stored: Callable[[Deadline], Sequence[SourcePosition]],
+) -> Any:
+    """Ask the connector. Raises what it raises; ConfigError: it plans too many tasks. `stored`: of this connector."""
+    deadline = Deadline.after(call.timeout_s)
     match call.method:
         case "check":
             try:
-                return [SECRET_TEXTS.hide(note) for note in connector.check(Deadline.after(call.timeout_s)) or ()]
+                return [SECRET_TEXTS.hide(note) for note in connector.check(deadline) or ()]
             except ModuleNotFoundError as error:
                 line = pip_line(error.name or "")
                 fix = f"Run: {line}" if line else "Install what the connector's package needs."
                 raise ConnectError(f"The connector needs a package that is missing: {error}.", fix=fix) from error
         case "task_configs":
+            if isinstance(connector, ResumingConnector):
+                connector.resume(stored(deadline))
             configs = connector.task_configs(int(resolved.get("tasks.max", "1")))
             problem = too_many_tasks(resolved.get("name", ""), resolved, len(configs))
             if problem is not None:
@@ -34,10 +42,8 @@ def answer_connector_call(connector: Connector, call: Call, resolved: Mapping[st
             positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
             return isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
         case "clean_up":
-            left = (
-                connector.clean_up(Deadline.after(call.timeout_s)) if isinstance(connector, CleanupConnector) else None
-            )
-            return None if left is None else SECRET_TEXTS.hide(left)
+            left = connector.clean_up(deadline) if isinstance(connector, CleanupConnector) else None
+            return left and SECRET_TEXTS.hide(left)
         case _:
             raise ValueError(f"No connector is asked for {call.method}.")
 

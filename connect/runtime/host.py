@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NoReturn, assert_never
 
 from connect.api.connector import MonitoringConnector
@@ -29,7 +30,7 @@ from connect.runtime.config_secrets import secret_texts
 from connect.runtime.connector_answers import answer_connector_call
 from connect.runtime.crash_report import Stages
 from connect.runtime.group_calls import GROUP_CALLS, answer_group_call
-from connect.runtime.kafka_calls import KAFKA_CALLS, answer_kafka_call
+from connect.runtime.kafka_calls import KAFKA_CALLS, answer_kafka_call, stored_of
 from connect.runtime.messages import (
     AsksToWrite,
     Call,
@@ -151,7 +152,7 @@ class Host:
         if call.method in GROUP_CALLS:
             return CallResult(call.id, value=answer_group_call(self._clients, call, resolved))
         connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
-        value = answer_connector_call(connector, call, resolved)
+        value = answer_connector_call(connector, call, resolved, partial(stored_of, self._clients, resolved))
         again_s = connector.task_configs_interval_s if isinstance(connector, MonitoringConnector) else None
         return CallResult(call.id, value=value, again_s=again_s)
 

@@ -26,9 +26,14 @@ def answer_kafka_call(clients: Clients, call: Call, resolved: Mapping[str, str])
     if call.method == "write_offsets":
         positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
         return write_offsets(clients, name, config, positions, deadline)
+    return [(position.partition, position.offset) for position in stored_of(clients, resolved, deadline)]
+
+
+def stored_of(clients: Clients, resolved: Mapping[str, str], deadline: Deadline) -> Sequence[SourcePosition]:
+    """All positions that are stored of a source."""
+    name, config = resolved["name"], SourceConnectorConfig.parse(resolved)
     with ExitStack() as stack:
-        offsets = clients.source_offsets(name, name, config, stack, deadline)
-        return [(position.partition, position.offset) for position in offsets.positions()]
+        return clients.source_offsets(name, name, config, stack, deadline).positions()
 
 
 def fence(clients: Clients, name: str, resolved: Mapping[str, str], tasks: int, deadline: Deadline) -> None:

@@ -85,6 +85,14 @@ class Deletes(Protocol):
 
 
 @runtime_checkable
+class SplitsAnew(Protocol):
+    """A source driver whose rows the configuration can split in another way."""
+
+    def split_config(self) -> Mapping[str, str]:
+        """As `config`, with another split of the same rows."""
+
+
+@runtime_checkable
 class LeavesBehind(Protocol):
     """A source driver whose system keeps something for a connector, such as a replication slot."""
 

@@ -59,6 +59,10 @@ class OffsetStore:
         text = self.offsets.get(to_stored(partition, "partition"))
         return None if text is None else dict(json.loads(text))
 
+    def positions(self) -> list[SourcePosition]:
+        """All positions as they come back from the store."""
+        return [SourcePosition(json.loads(p), json.loads(o)) for p, o in self.offsets.items() if o is not None]
+
     def copy(self) -> OffsetStore:
         """A store that starts from what this one holds."""
         return OffsetStore(dict(self.offsets))

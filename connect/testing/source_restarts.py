@@ -11,7 +11,7 @@ from connect.api.errors import RetriableError
 from connect.api.plugin import Capability
 from connect.api.records import Batch
 from connect.testing.child import offsets_of, read_journal, records_of, start_child
-from connect.testing.drivers import Sessions, SourceDriver, UnreadableRows
+from connect.testing.drivers import Sessions, SourceDriver, SplitsAnew, UnreadableRows
 from connect.testing.fakes import OffsetStore
 from connect.testing.rows import ids_of, make_rows, missing, repeated
 from connect.testing.source_run import SourceRun
@@ -60,6 +60,22 @@ class SourceRestarts(ConnectorSuite):
         assert read, f"After a restart new rows were lost: ids {sorted(fresh - set(ids_of(system, second.batches)))}"
         again = set(ids_of(system, second.batches)) - fresh
         assert len(again) < ROWS, "A restart read everything again: the stored offset was not used."
+
+    @requires(Capability.EXACTLY_ONCE, SplitsAnew)
+    def test_rows_that_are_split_anew_come_once(self, system: Any) -> None:
+        system.insert(make_rows(ROWS))
+        with self.run_of(system) as first:
+            first.read_batches(2, within_s=self.patience_s)
+            first.store_all()
+        with SourceRun(self.plugin, dict(system.split_config()), first.store) as second:
+
+            def lost() -> list[int]:
+                return missing(system, [*first.full_batches, *second.full_batches])
+
+            second.read_until(lambda: not lost(), within_s=self.patience_s)
+        assert not lost(), f"The split changed, and these rows were lost: ids {lost()}"
+        twice = repeated(ids_of(system, [*first.full_batches, *second.full_batches]))
+        assert not twice, f"The split changed, and rows came again: ids {twice}. Take what `resume` tells."
 
     def test_a_crash_at_any_step_loses_no_row(self, system: SourceDriver) -> None:
         for polled, stored in self._steps(system):

@@ -8,7 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
-from connect.api.connector import Connector, SourceTask
+from connect.api.connector import Connector, ResumingConnector, SourceTask
 from connect.api.deadline import Deadline
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, SourcePosition
@@ -53,6 +53,8 @@ class SourceRun:
     def open(self) -> Self:
         """Plan the tasks and open each. A task whose `open` fails is closed, and the error raised."""
         connector = self._call("factory", lambda: build_connector(self.plugin, self.config))
+        if isinstance(connector, ResumingConnector):
+            self._call("resume", partial(connector.resume, self.store.positions()))
         for number, config in enumerate(self._call("task_configs", lambda: connector.task_configs(self.max_tasks))):
             task = cast("SourceTask", self._call("task", partial(connector.task, config)))
             self.tasks.append(task)

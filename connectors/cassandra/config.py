@@ -91,8 +91,8 @@ class CassandraSourceConfig(ContactKeys):
     )  # fmt: skip
     table_splits: Annotated[Int, between(1, 100_000)] = key(
         "table.splits", 60, group=READ,
-        doc="Into how many token ranges a table is cut. Tasks share them, and each is resumed where it was. Keep the "
-        "number while a table is being read: other ranges are read from their start.",
+        doc="Into how many token ranges a table is cut. Tasks share them, and each is resumed where it was. A change "
+        "counts once the connector's offsets are reset: of other ranges no place would be known.",
     )  # fmt: skip
     concurrent_reads: Annotated[Int, between(1, 1000)] = key(
         "concurrent.reads", 8, group=READ,

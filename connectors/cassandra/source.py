@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 
 from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
 from connect.api.findings import Aspect, Finding, Weight
+from connect.api.records import SourcePosition
 from connectors.cassandra.bulk import CassandraBulkReader, plan_tables
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
 from connectors.cassandra.errors import MissingRightError
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
+from connectors.cassandra.splits import count_in
 from connectors.cassandra.statements import quoted
 from connectors.cassandra.task import CassandraSourceTask
+
+log = logging.getLogger(__name__)
 
 
 class CassandraSourceConnector:
@@ -24,6 +29,18 @@ class CassandraSourceConnector:
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraSourceConfig)
         self._config = config
+        self._splits = config.table_splits
+
+    def resume(self, stored: Sequence[SourcePosition]) -> None:
+        """Cut the tables as they were cut when these places were stored: of other ranges no place is known."""
+        self._splits = count_in(stored) or self._config.table_splits
+        if self._splits != self._config.table_splits:
+            log.warning(
+                "Tables stay cut into %d ranges, of which places are stored: table.splits=%d counts once the "
+                "connector's offsets are reset.",
+                self._splits,
+                self._config.table_splits,
+            )
 
     def check(self, deadline: Deadline) -> None:
         """Connect, and find the tables that are named. ConfigError."""
@@ -36,8 +53,8 @@ class CassandraSourceConnector:
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """As many tasks as allowed, or as there are splits of a table: each reads its share of every table."""
-        shares = min(max_tasks, self._config.table_splits)
-        common = dict(self._config.originals)
+        shares = min(max_tasks, self._splits)
+        common = {**self._config.originals, "table.splits": str(self._splits)}
         return [{**common, "share": str(share), "share.of": str(shares)} for share in range(shares)]
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:

@@ -6,16 +6,20 @@ Murmur3 tokens run from -2^63 + 1 to 2^63 - 1; -2^63 is the ring's own least val
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Final
 
 from connect.api.errors import ConnectError
+from connect.api.records import SourcePosition
 from connectors.cassandra.tables import Table
 
 LEAST_TOKEN: Final = -(2**63)
 GREATEST_TOKEN: Final = 2**63 - 1
+_RING: Final = GREATEST_TOKEN - LEAST_TOKEN
 PROTOCOL: Final = "1"
 
 
@@ -62,9 +66,28 @@ class Progress:
 
 def cut(table: Table, count: int) -> list[Split]:
     """The ring in `count` ranges of the same size: keys are spread evenly over it."""
-    size = GREATEST_TOKEN - LEAST_TOKEN
-    bounds = [LEAST_TOKEN + size * i // count for i in range(count + 1)]
+    bounds = [_bound(i, count) for i in range(count + 1)]
     return [Split(table, after, upto) for after, upto in pairwise(bounds)]
+
+
+def count_in(stored: Iterable[SourcePosition]) -> int | None:
+    """Into how many ranges the tables were cut whose places are stored, most of them; None: no place is stored."""
+    found = Counter(_count_of(position.partition) for position in stored if position.offset is not None)
+    del found[None]
+    return found.most_common(1)[0][0] if found else None
+
+
+def _bound(number: int, count: int) -> int:
+    return LEAST_TOKEN + _RING * number // count
+
+
+def _count_of(partition: Mapping[str, object]) -> int | None:
+    after, upto = partition.get("after"), partition.get("upto")
+    if not (isinstance(after, int) and isinstance(upto, int) and LEAST_TOKEN <= after < upto <= GREATEST_TOKEN):
+        return None
+    count = round(Fraction(_RING, upto - after))
+    number = round(Fraction((after - LEAST_TOKEN) * count, _RING))
+    return count if (_bound(number, count), _bound(number + 1, count)) == (after, upto) else None
 
 
 def share_of(splits: Sequence[Split], share: int, shares: int) -> list[Split]:

@@ -19,7 +19,7 @@ from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.api.records import Batch, Column, Record, SourcePosition
 from connect.testing.drivers import ROW_SCHEMA, Row
 
-PARTITION = {"table": "rows"}
+PARTITION = {"table": "rows", "parts": 1}
 KEY = s.struct({"id": s.INT64})
 START = {"tie": -1, "id": -1}
 
@@ -30,6 +30,7 @@ class TableConfig(ConnectorConfig):
     batch_max_rows: Annotated[Int, at_least(1)] = key(
         "batch.max.rows", 7, doc="Rows per batch.", role=KeyRole.PAGE_ROWS
     )
+    parts: Annotated[Int, at_least(1)] = key("parts", 1, doc="The parts whose places are stored apart.")
 
 
 @contextmanager
@@ -54,11 +55,15 @@ class TableSource:
         self.place: Mapping[str, Any] = START
         self.ctx: SourceContext
 
+    @property
+    def partition(self) -> Mapping[str, object]:
+        return {**PARTITION, "parts": self.config.parts}
+
     def open(self, ctx: SourceContext) -> None:
         self.ctx = ctx
         with reached(self.config.database) as connection:
             connection.execute("INSERT OR IGNORE INTO readers VALUES ('kit')")
-        self.place = ctx.stored_offset(PARTITION) or START
+        self.place = ctx.stored_offset(self.partition) or START
 
     def poll(self, deadline: Deadline) -> Batch | None:
         while not (rows := self.query()):
@@ -78,7 +83,7 @@ class TableSource:
         if bad:
             reasons = {i: SchemaError("It is no UTF-8.", field="text") for i in range(len(bad))}
             values = Column.from_rows([row["text"] for row in bad], s.BYTES)
-            self.ctx.reject(Batch("rows", values, position=SourcePosition(PARTITION, dict(self.place))), reasons)
+            self.ctx.reject(Batch("rows", values, position=SourcePosition(self.partition, dict(self.place))), reasons)
         return [row for row in rows if row not in bad]
 
     def wait(self, deadline: Deadline) -> bool:
@@ -99,7 +104,7 @@ class TableSource:
             rows[0]["topic"] if rows else "rows",
             values=Column.from_rows(values, ROW_SCHEMA.as_optional()),
             keys=Column.from_rows([{"id": row["id"]} for row in rows], KEY),
-            position=SourcePosition(PARTITION, dict(self.place)),
+            position=SourcePosition(self.partition, dict(self.place)),
         )
 
     def value(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,13 +122,18 @@ class TableConnector:
 
     def __init__(self, config: TableConfig) -> None:
         self.config = config
+        self.stored: Sequence[SourcePosition] = ()
+
+    def resume(self, stored: Sequence[SourcePosition]) -> None:
+        self.stored = stored
 
     def check(self, deadline: Deadline) -> None:
         with reached(self.config.database):
             pass
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [dict(self.config.originals)]
+        parts = self.stored[0].partition["parts"] if self.stored else self.config.parts
+        return [{**self.config.originals, "parts": str(parts)}]
 
     def clean_up(self, deadline: Deadline) -> str | None:
         with reached(self.config.database) as connection:
@@ -178,6 +188,9 @@ class TableDriver:
 
     def delete(self, ids: Sequence[int]) -> None:
         self._run("UPDATE rows SET deleted = 1, tie = tie + 1000, pruned = 0 WHERE id = :id", [{"id": i} for i in ids])
+
+    def split_config(self) -> Mapping[str, str]:
+        return {**self.config(), "parts": "2"}
 
     def cleanup_config(self) -> Mapping[str, str]:
         return self.config()

@@ -66,6 +66,7 @@ EXACTLY = {
     "RepeatsAfterARestart": {REPEATS, CLEAN, UNREADABLE},
     "Reverses": {"test_order_is_kept_within_a_partition"},
     "Spins": {IDLE},
+    "SplitsWithoutAsking": {"test_rows_that_are_split_anew_come_once"},
     "StaysAtUnreadableRows": {UNREADABLE},
     "SwallowsDeletes": {"test_deletes_become_tombstones"},
 }

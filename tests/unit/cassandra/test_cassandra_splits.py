@@ -11,13 +11,16 @@ import pytest
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import SourcePosition
+from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.cql_types import CqlType
 from connectors.cassandra.errors import TombstonesError
 from connectors.cassandra.owners import NO_NODES, OwnedPart
 from connectors.cassandra.page_size import PageSize
 from connectors.cassandra.pages import Page
+from connectors.cassandra.source import CassandraSourceConnector
 from connectors.cassandra.split_reader import SplitReader
-from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Progress, cut, progress_of, share_of
+from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Progress, count_in, cut, progress_of, share_of
 from connectors.cassandra.splits_at_once import Reading, SplitsAtOnce
 from connectors.cassandra.statements import Query, range_query, rest_of_partition
 from connectors.cassandra.sweeps import Sweep
@@ -299,3 +302,41 @@ def test_a_split_whose_pages_come_at_once_takes_no_turn_of_the_others() -> None:
         reading.reader.next(now())
         turns.append(cuts.index(reading.reader.split))
     assert turns == [0, 1, 2] * 3
+
+
+def stored_of(count: int, *numbers: int) -> list[SourcePosition]:
+    """The places of these splits, of a table cut into `count`."""
+    splits = cut(TABLE, count)
+    return [SourcePosition(splits[i].partition, Progress(splits[i].upto, finished=True).offset) for i in numbers]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 60, 997, 100_000])
+def test_one_stored_place_tells_into_how_many_ranges_a_table_was_cut(count: int) -> None:
+    for position in stored_of(count, 0, count // 2, count - 1):
+        assert count_in([position]) == count
+
+
+def test_places_of_nothing_known_tell_no_number() -> None:
+    odd = {"after": LEAST_TOKEN + 5, "upto": GREATEST_TOKEN // 2}
+    partitions: list[dict[str, object]] = [
+        {},
+        {"file": "a"},
+        {"after": "1", "upto": 2},
+        {"after": 5, "upto": 5},
+        {"after": -(2**70), "upto": 1},
+    ]
+    assert count_in([SourcePosition(partition, {"token": 1}) for partition in [*partitions, odd]]) is None
+    assert count_in([SourcePosition(position.partition, None) for position in stored_of(7, 1)]) is None
+
+
+def test_tables_stay_cut_as_they_were_when_their_places_were_stored() -> None:
+    keys = {"name": "c", "contact.points": "127.0.0.1", "keyspace": "ks"}
+
+    def planned(stored: list[SourcePosition], splits: str, tasks: int) -> list[tuple[str, str]]:
+        connector = CassandraSourceConnector(CassandraSourceConfig.parse({**keys, "table.splits": splits}))
+        connector.resume(stored)
+        return [(task["table.splits"], task["share.of"]) for task in connector.task_configs(tasks)]
+
+    assert planned([], "120", 2) == [("120", "2")] * 2
+    assert planned(stored_of(3, 0, 1), "120", 7) == [("3", "3")] * 3
+    assert planned([*stored_of(60, 4), *stored_of(120, 0, 1)], "7", 1) == [("120", "1")]
