@@ -16,6 +16,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, R
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
     DCAwareRoundRobinPolicy,
+    ExponentialReconnectionPolicy,
     HostDistance,
     TokenAwarePolicy,
     WhiteListRoundRobinPolicy,
@@ -43,6 +44,9 @@ _SECOND_NODE: Final = 0.1
 A node that lives waits for a replica that has died until it hears of that death, which takes up to 20 s.
 """
 _AGREEMENT_S: Final = 1.0
+_RECONNECT_S: Final = 0.5
+_RECONNECT_MOST_S: Final = 10.0
+"""The driver itself waits for up to ten minutes: a node that was away for long would be found again that late."""
 
 
 class _PageMessage(ResultMessage):  # type: ignore[misc]
@@ -208,6 +212,7 @@ class Database:
                 },
                 connect_timeout=config.connect_timeout_ms / 1000,
                 control_connection_timeout=config.connect_timeout_ms / 1000,
+                reconnection_policy=ExponentialReconnectionPolicy(_RECONNECT_S, _RECONNECT_MOST_S, max_attempts=None),
                 # Types and tables are read from system_schema as they are; the driver's view of them is not used.
                 schema_metadata_enabled=False,
                 protocol_version=config.protocol_version,
