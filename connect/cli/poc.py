@@ -90,29 +90,29 @@ def run(
 
     try:
         _require_folders(out, json_file)
-        wanted = defects_of(fail_on)
-        prices = Prices() if prices_file is None else read_prices(prices_file)
+        prices, wanted = Prices() if prices_file is None else read_prices(prices_file), defects_of(fail_on)
         options = Options(sample_rows, seconds_of(duration), crashes, budget_rows, show_values, seed, prices)
-        manifests = _manifests(what, tables, target, settings, out.parent)
         worker = None if worker_file is None else _worker_of(worker_file)
+        manifests = _manifests(what, tables, target, settings, out.parent)
         from connect.evaluate.evaluation import evaluate
+        from connect.evaluate.report import html_report
 
         # Ended by another program, it cleans up as after Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        from connect.evaluate.report import html_report
-
         result = evaluate(manifests, options, lambda text: click.echo(text, err=True), worker)
         out.write_text(html_report(result), encoding="utf-8")
     except ConnectError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(3)
+        _stop(f"Error: {error}")
     except KeyboardInterrupt:
-        click.echo("Interrupted; all that was made is removed.", err=True)
-        sys.exit(3)
+        _stop("Interrupted; all that was made is removed.")
     except ModuleNotFoundError as error:
-        click.echo(f"Error: {error}. Install what it needs: pip install 'connect-for-kafka[poc]'.", err=True)
-        sys.exit(3)
+        _stop(f"Error: {error}. Install what it needs: pip install 'connect-for-kafka[poc]'.")
     _end(result, out, json_file, wanted)
+
+
+def _stop(text: str) -> NoReturn:
+    click.echo(text, err=True)
+    sys.exit(3)
 
 
 @poc.command()
@@ -145,8 +145,7 @@ def compare(
         else:
             raise ConfigError("Give two results, or the file of a source with --java and --worker.", key="java")
     except ConnectError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(3)
+        _stop(f"Error: {error}")
     if as_json:
         click.echo(json.dumps([{"what": one.what, "left": one.left, "right": one.right} for one in lines]))
         return
