@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import shared_services
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from scheduling import (  # noqa: F401 - hooks of this run
     longest_first,
     pytest_addoption,
@@ -28,10 +28,11 @@ from connect.services import (
     SeaweedS3Service,
 )
 
-settings.register_profile("same", derandomize=True, deadline=None)
-if not os.environ.get("CONNECT_DRAWN_CASES"):
-    # The same cases for everyone; `make chaos` draws others each time.
-    settings.load_profile("same")
+# No case fails because the machine is slow: it may be shared, or the native code be checked as it runs.
+settings.register_profile("drawn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", settings.get_profile("drawn"), derandomize=True)
+# The same cases for everyone; `make chaos` draws others each time.
+settings.load_profile("drawn" if os.environ.get("CONNECT_DRAWN_CASES") else "same")
 
 # A JVM of the tests lives for seconds: its better compiler and its collector's threads would cost more than they save.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
