@@ -135,7 +135,7 @@ class Driver:
         known = self.take_over()
         self._job, self._splits = self._planned() if known is None else self._resumed(known)
         # What was said of an earlier run gives way to this one's spec.
-        self.store.say(JobPace(self.spec.name, self.spec.limits.pace), Deadline.after(_KAFKA_S))
+        self.write([self.store.said_batch(JobPace(self.spec.name, self.spec.limits.pace))])
         return self._job
 
     def run(self, engine: Engine | None = None) -> Job:
@@ -252,7 +252,7 @@ class Driver:
             )
         # What an earlier driver planned and did not live to announce may be longer.
         splits = splits[: job.chunks]
-        self.store.say(JobWish(job.name, Wish.GO_ON), Deadline.after(_KAFKA_S))
+        self.write([self.store.said_batch(JobWish(job.name, Wish.GO_ON))])
         return job, splits
 
     def _rounds(self, run: str, engine: Engine | None) -> list[LaneReport]:

@@ -23,6 +23,8 @@ from connect.runtime.worker_config import WorkerConfig
 KeyValue = tuple[bytes, bytes | None]
 _COMPACT: Final = {"cleanup.policy": "compact"}
 _JOBS_PARTITION: Final = 0
+_FETCH_MS: Final = 100
+"""How long a broker holds a fetch while nothing is said. By default 500 ms, which each lane would wait at its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +124,17 @@ class JobStore:
         """A job's record."""
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [job.record])
 
-    def say(self, wish: JobWish | JobPace, deadline: Deadline) -> None:
-        """Write what the owner wants. Lanes hear it before their next chunk."""
+    def said_batch(self, said: JobWish | JobPace) -> RawBatch:
+        """The record of what the owner wants."""
+        return raw_batch(self.topics.jobs, _JOBS_PARTITION, [said.record])
+
+    def say(self, said: JobWish | JobPace, deadline: Deadline) -> None:
+        """Write what the owner wants, by whoever asks. Lanes hear it before their next chunk."""
         producer = BatchProducer(
             producer_settings(self.worker.originals, {}, client_id="connect-backfill-owner").properties
         )
         try:
-            producer.send(raw_batch(self.topics.jobs, _JOBS_PARTITION, [wish.record]), deadline)
+            producer.send(self.said_batch(said), deadline)
             producer.flush(deadline)
         finally:
             producer.close()
@@ -148,7 +154,8 @@ class JobStore:
         """A topic read to its end and followed; the caller closes it. `on_record`: key, value, partition; it is called
         on the log's thread.
         """
-        settings = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-watch").properties
+        own = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-watch").properties
+        settings = {**own, "fetch.wait.max.ms": _FETCH_MS}
 
         def take(key: bytes | None, value: bytes | None, partition: int, _offset: int, _timestamp_ms: int) -> None:
             on_record(key or b"null", value, partition)

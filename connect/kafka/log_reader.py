@@ -18,6 +18,9 @@ from connect.kafka.raw import RawBatch
 
 Settings = Mapping[str, str | int | float | bool]
 _WAIT_S: Final = 0.1
+_FETCH_MS: Final = 20
+"""A broker with nothing more holds a fetch so long, by default 500 ms, and only its answer tells that an end is reached
+behind the marker of a transaction."""
 _SLICE: Final = 2000
 
 
@@ -37,7 +40,10 @@ def read_spans(settings: Settings, spans: Mapping[TopicPartition, Span], deadlin
     if not left:
         return
     # Markers of transactions are no records: only this event tells that nothing more comes before an end.
-    own = {**settings, "enable.auto.commit": False, "auto.offset.reset": "earliest", "enable.partition.eof": True}
+    own = {
+        **settings, "enable.auto.commit": False, "auto.offset.reset": "earliest", "enable.partition.eof": True,
+        "fetch.wait.max.ms": _FETCH_MS,
+    }  # fmt: skip
     with translated("making a consumer"):
         consumer = Consumer(own, logger=client_logger("log_reader"))
     try:
