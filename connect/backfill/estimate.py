@@ -72,7 +72,7 @@ def estimated(driver: Driver, plan: BulkPlan) -> Estimate:
     rows = sum(split.rows for split in plan.splits)
     size_bytes = sum(split.size_bytes for split in plan.splits)
     jobs = driver.store.jobs(Deadline.after(_KAFKA_S)).jobs
-    for job in like(driver.spec, list(jobs.values())):
+    for job in like(driver.spec, rows, list(jobs.values())):
         speed = Speed.of(job, _markers_of(driver, job))
         if speed is not None:
             basis = (
@@ -83,14 +83,17 @@ def estimated(driver: Driver, plan: BulkPlan) -> Estimate:
     return Estimate(None, "no job of this kind and engine has ended yet, by whose speed it could be told")
 
 
-def like(spec: BackfillSpec, jobs: Sequence[Job]) -> list[Job]:
-    """Those that ended and tell most: of the same engine and kind, first of the same connector, newest first."""
+def like(spec: BackfillSpec, rows: int, jobs: Sequence[Job]) -> list[Job]:
+    """Those that ended and tell most of so many rows: of the same engine and kind, first of the same connector, then
+    those of as many rows or else the most, as a small job is mostly start; newest first.
+    """
     ended = [job for job in jobs if job.state in _ENDED and job.name != spec.name]
     alike = [job for job in ended if (job.settings.kind, job.settings.engine.type) == (spec.kind, spec.engine.type)]
     connectors = (spec.source.connector, spec.target.connector)
 
-    def rank(job: Job) -> tuple[bool, int]:
-        return (job.settings.source.connector, job.settings.target.connector) == connectors, job.updated_ms
+    def rank(job: Job) -> tuple[bool, int, int]:
+        is_same = (job.settings.source.connector, job.settings.target.connector) == connectors
+        return is_same, min(job.rows, rows), job.updated_ms
 
     return sorted(alike, key=rank, reverse=True)
 

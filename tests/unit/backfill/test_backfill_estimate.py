@@ -12,9 +12,9 @@ from connect.backfill.markers import Marker
 from connect.backfill.spec import BackfillSpec
 
 
-def job(name="orders-1", *, connector="orders", engine="local", state=JobState.COPIED, updated_ms=0):
+def job(name="orders-1", *, connector="orders", engine="local", state=JobState.COPIED, updated_ms=0, rows=1000):
     spec = {"apiVersion": "backfill/v1", "name": name, "source": {"connector": connector}, "engine": {"type": engine}}
-    return Job(spec, state, "run", 10, 1000, 500_000, (), (), (), created_ms=1_000, updated_ms=updated_ms)
+    return Job(spec, state, "run", 10, rows, 500_000, (), (), (), created_ms=1_000, updated_ms=updated_ms)
 
 
 def written(*at_s, rows=100):
@@ -48,4 +48,12 @@ def test_the_newest_job_of_the_same_connector_tells_most_and_others_only_of_the_
         job("by-spark", engine="spark", updated_ms=10), job("half", state=JobState.FAILED, updated_ms=11),
         job("orders-3", updated_ms=12),
     ]  # fmt: skip
-    assert [one.name for one in like(spec, known)] == ["orders-2", "orders-1", "parcels"]
+    assert [one.name for one in like(spec, 1000, known)] == ["orders-2", "orders-1", "parcels"]
+
+
+def test_a_job_as_large_tells_more_than_a_newer_one_that_is_mostly_start():
+    spec = BackfillSpec.model_validate(job("orders-4").spec)
+    known = [
+        job("small", rows=900, updated_ms=9), job("large", rows=5000, updated_ms=3), job("equal", updated_ms=4)
+    ]  # fmt: skip
+    assert [one.name for one in like(spec, 1000, known)] == ["equal", "large", "small"]
