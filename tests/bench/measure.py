@@ -20,7 +20,7 @@ class Figure:
 
     `profile`: where it went, in CPU seconds per million rows (see `cpu_profile`). `start_s`: what an engine took to be
     up, which is no part of `wall_s`. `first_s`: until the first rows were in Kafka, `start_s` included. `child_mb`: the
-    memory of the largest process below it.
+    memory of the largest process below it. `told_s`: how long a plan said that it would take; 0: it could not say.
     """
 
     rows: int
@@ -31,6 +31,7 @@ class Figure:
     start_s: float = 0.0
     first_s: float = 0.0
     child_mb: float = 0.0
+    told_s: float = 0.0
 
     @property
     def rows_per_s(self) -> float:
