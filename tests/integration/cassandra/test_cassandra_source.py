@@ -241,7 +241,8 @@ class Outage:
             self.is_there = True
 
 
-@pytest.mark.parametrize("lost", ["connections", pytest.param("node", marks=pytest.mark.chaos)])
+@pytest.mark.chaos
+@pytest.mark.parametrize("lost", ["connections", "node"])
 def test_a_node_that_is_lost_while_a_table_is_read_costs_no_row_and_repeats_none(
     cassandra_node: Node, unique: str, lost: str
 ) -> None:
