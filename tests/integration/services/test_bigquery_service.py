@@ -10,26 +10,20 @@ import pytest
 import requests
 
 from connect.services.bigquery import BigQueryService
-from connect.services.errors import ArtifactError
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(scope="module")
-def jobs_url():
-    service = BigQueryService()
-    try:
-        service.prepare()
-    except ArtifactError as missing:
-        pytest.skip(f"NOT CHECKED: {missing}")
-    with service:
-        yield f"{service.endpoint.url}/bigquery/v2/projects/local/jobs"
+@pytest.fixture
+def jobs_url(bigquery_service: BigQueryService) -> str:
+    endpoint = bigquery_service.endpoint
+    return f"{endpoint.url}/bigquery/v2/projects/{endpoint.project}/jobs"
 
 
-def test_the_id_of_a_job_is_taken_once_however_many_ask_for_it_at_one_moment(jobs_url):
+def test_the_id_of_a_job_is_taken_once_however_many_ask_for_it_at_one_moment(jobs_url, unique):
     def submit(number):
         job = {
-            "jobReference": {"projectId": "local", "jobId": f"job-{number // 8}"},
+            "jobReference": {"projectId": "local", "jobId": f"{unique}-{number // 8}"},
             "configuration": {"query": {"query": "SELECT 1", "useLegacySql": False}},
         }
         return number // 8, requests.post(jobs_url, json=job, timeout=60).status_code

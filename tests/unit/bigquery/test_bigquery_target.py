@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from connectors.bigquery.lanes import Lane
 from connectors.bigquery.table_facts import NewTable, TableFacts
 from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
 from connectors.bigquery.target import Targets
+from connectors.bigquery.warehouse import Warehouse
 
 KEY = s.struct({"id": s.INT64})
 KEYS = Column.from_arrow(pa.array([{"id": 1}]), KEY)
@@ -59,7 +61,7 @@ class Tables:
 
 def targets_of(tables: Tables, **settings: str) -> Targets:
     given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", **settings}
-    return Targets(BigQuerySinkConfig.parse(given), tables)  # type: ignore[arg-type]
+    return Targets(BigQuerySinkConfig.parse(given), cast("Warehouse", tables))
 
 
 def test_somebodys_table_of_a_key_alone_gets_no_columns_unless_it_may():
