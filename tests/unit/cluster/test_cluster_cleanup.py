@@ -4,7 +4,7 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
-from cluster_fakes import World, eventually
+from cluster_fakes import eventually
 from structlog.testing import capture_logs
 
 from connect.api.deadline import Deadline
@@ -13,19 +13,6 @@ from connect.runtime.messages import CallResult, StopTask
 
 SOURCE = {"connector.class": "Source", "name": "c", "slot": "s"}
 AWAY = "The database is away. Run: DROP SLOT s"
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def herder(world):
-    started = world.herder()
-    yield started
-    world.let_stop()
-    started.stop(Deadline.after(60))
 
 
 @pytest.fixture

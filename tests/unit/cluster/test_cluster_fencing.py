@@ -1,7 +1,6 @@
 import pytest
-from cluster_fakes import MemoryLog, World, eventually
+from cluster_fakes import MemoryLog, eventually
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.cluster.config_records import CommitRecord, FencingRecord, decode, encode
 from connect.cluster.fencing import producers_to_fence
@@ -9,18 +8,6 @@ from connect.cluster.operations import NotFoundError, PartitionOffset, RequestEr
 from connect.runtime.messages import AsksToWrite, CallResult, MayWrite, StartTask, State, TaskState
 
 SOURCE = {"connector.class": "Source", "tasks.max": "2", "name": "s", "exactly.once.support": "required"}
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def herder(world):
-    started = world.herder()
-    yield started
-    started.stop(Deadline.after(60))
 
 
 def states(herder, name="s"):
@@ -170,10 +157,8 @@ def test_a_run_that_its_successor_shut_out_is_no_failure(world, herder):
 
 
 @pytest.fixture
-def preparing(world):
-    started = world.herder(**{"exactly.once.source.support": "preparing"})
-    yield started
-    started.stop(Deadline.after(60))
+def preparing(start):
+    return start(**{"exactly.once.source.support": "preparing"})
 
 
 def test_a_leader_that_was_shut_out_writes_nothing_until_it_has_seen_that_it_leads(world, preparing):

@@ -1,27 +1,14 @@
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from cluster_fakes import World, eventually
+from cluster_fakes import eventually
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
 from connect.cluster.operations import NotFoundError, PartitionOffset, RequestError, TargetState
 from connect.runtime.messages import CallResult, StopTask, TaskState
 
 GROUP = "connect-c"
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def herder(world):
-    started = world.herder()
-    yield started
-    started.stop(Deadline.after(60))
 
 
 def create(herder, kind="Source", target=TargetState.STOPPED):

@@ -1,9 +1,8 @@
 """`DELETE ?reset_offsets=true`: stopped, forgotten, gone; and what a dry run asks."""
 
 import pytest
-from cluster_fakes import World, eventually
+from cluster_fakes import eventually
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
 from connect.cluster.operations import NotFoundError, RequestError, TargetState
 from connect.runtime.messages import CallResult, StopTask
@@ -11,18 +10,6 @@ from connect.runtime.messages import CallResult, StopTask
 SOURCE = {"connector.class": "Source", "name": "c", "tasks.max": "2"}
 SINK = {"connector.class": "Sink", "name": "c"}
 OFFSET = (b'["c",{"file":"a"}]', b'{"position":42}')
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def herder(world):
-    started = world.herder()
-    yield started
-    started.stop(Deadline.after(60))
 
 
 def run(herder, config):
