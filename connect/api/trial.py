@@ -29,7 +29,10 @@ class TrialTarget(Protocol):
         """Several records may be one row, as of the same key: fewer rows than records are no loss."""
 
     def make(self, deadline: Deadline) -> None:
-        """Make what the sink expects to find, such as a dataset. ConnectError: a right is missing."""
+        """Make what the sink expects to find, such as a dataset.
+
+        ConnectError: a right is missing, here or, as far as reading tells, on the real target.
+        """
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
         """Every row that is here, as bytes that are equal for equal rows. What only tells when a row was written, or by

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RejectedRowsError
+from connect.api.findings import Aspect, Finding, Weight
 from connect.api.records import Batch, TopicPartition
+from connectors.cassandra.sink.check import check, missing_rights
 from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.sink.trial import TrialKeyspace
 from connectors.cassandra.sink.writer import TableWriter, Writetimes
 from connectors.cassandra.statements import quoted
 
 
 class CassandraSinkConnector:
-    """Plans the tasks of one sink. Connects only in `check`."""
+    """Plans the tasks of one sink. Connects only to check and to examine."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraSinkConfig)
         self._config = config
 
-    def check(self, deadline: Deadline) -> None:
-        """Connect, and find the keyspace. ConfigError."""
+    def check(self, deadline: Deadline) -> Sequence[str]:
+        """Connect; find the keyspace, the tables of the topics, and the right to write them. ConfigError."""
         del deadline
-        writer = TableWriter(self._config)
-        try:
-            if not writer.tables():
-                raise ConfigError(f"There is no keyspace {self._config.keyspace} with tables.", key="keyspace")
-        finally:
-            writer.close()
+        return check(self._config)
+
+    def examine(self, deadline: Deadline) -> Iterator[Finding]:
+        """The tables that the user may not write, each with its GRANT."""
+        del deadline
+        for error in missing_rights(self._config):
+            yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """All alike: Kafka shares out the partitions."""
@@ -39,6 +43,10 @@ class CassandraSinkConnector:
     def task(self, config: Mapping[str, str]) -> CassandraSinkTask:
         """A task, not yet connected."""
         return CassandraSinkTask(CassandraSinkConfig.parse(config))
+
+    def trial_target(self, name: str) -> TrialKeyspace:
+        """A keyspace apart."""
+        return TrialKeyspace(self._config, name)
 
     def bulk_writer(self, ctx: BulkSinkContext) -> CassandraBulkWriter:
         """Writes chunks of a backfill."""

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from connect.api.config import parse_list
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.dialect import quoted
@@ -53,8 +54,8 @@ class TrialTables:
         return self._config.is_keyed
 
     def make(self, deadline: Deadline) -> None:
-        """Make a table as each of those that are there. ConfigError: SQLite's are made by the sink alone."""
-        del deadline
+        """Make a table as each of those that are there. ConfigError: a right on one lacks; SQLite has no copies."""
+        check(self._config, deadline)
         trial = JdbcSinkConfig.parse({**self._config.originals, **self.settings})
         database = TargetDatabase(self._config)
         try:

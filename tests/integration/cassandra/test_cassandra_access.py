@@ -27,6 +27,7 @@ from connectors.cassandra.errors import MissingRightError
 from connectors.cassandra.log.agent import CassandraCdcTask
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
 from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.sink.sink import CassandraSinkConnector
 from connectors.cassandra.sink.writer import TableWriter, Writetimes
 from connectors.cassandra.source import CassandraSourceConnector
 
@@ -166,6 +167,41 @@ def test_a_user_who_may_not_write_is_told_the_grant(settings: dict[str, str]) ->
         writer.write(batch, Writetimes(), Deadline.after(60))
     writer.close()
     assert raised.value.grant == 'GRANT MODIFY ON TABLE "shop"."open" TO "reader";'
+
+
+def test_a_sink_that_may_not_write_is_told_each_grant_before_its_first_row(
+    settings: dict[str, str], tables: Session
+) -> None:
+    config = {**settings, "topics": "a,b,c", "topic.tables": "a:open,b:closed,c:none"}
+    sink = CassandraSinkConnector(CassandraSinkConfig.parse(config))
+    grants = [f'GRANT MODIFY ON TABLE "shop"."{name}" TO "reader";' for name in ("closed", "open")]
+    with pytest.raises(ConfigError) as raised:
+        sink.check(Deadline.after(60))
+    assert [(problem.key, problem.message.partition("GRANT")[2]) for problem in raised.value.problems] == [
+        ("username", grant.removeprefix("GRANT")) for grant in grants
+    ]
+    with pytest.raises(ConfigError, match="GRANT MODIFY"):
+        sink.trial_target("poc-1").make(Deadline.after(60))
+    found = list(sink.examine(Deadline.after(60)))
+    assert [(f.aspect, f.weight, f.remedy) for f in found] == [(Aspect.REACH, Weight.FAILS, grant) for grant in grants]
+    for finding in found:
+        tables.execute(finding.remedy, timeout=60)
+    assert list(sink.check(Deadline.after(60))) == [
+        "Keyspace shop has no table none for topic c; tasks fail until it has."
+    ]
+    assert list(sink.examine(Deadline.after(60))) == []
+    for name in ("open", "closed"):
+        assert list(tables.execute(f"SELECT k FROM shop.{name}", timeout=60)) == [(1,)], "nothing was written"
+        tables.execute(f"REVOKE MODIFY ON TABLE shop.{name} FROM reader", timeout=60)
+
+
+def test_a_user_who_may_make_no_keyspace_is_told_the_grant(settings: dict[str, str], tables: Session) -> None:
+    tables.execute("GRANT MODIFY ON KEYSPACE shop TO reader", timeout=60)
+    sink = CassandraSinkConnector(CassandraSinkConfig.parse({**settings, "topics": "open"}))
+    with pytest.raises(MissingRightError) as raised:
+        sink.trial_target("poc-2").make(Deadline.after(60))
+    tables.execute("REVOKE MODIFY ON KEYSPACE shop FROM reader", timeout=60)
+    assert raised.value.grant == 'GRANT CREATE ON ALL KEYSPACES TO "reader";'
 
 
 def test_a_certificate_that_is_not_trusted_is_refused(settings: dict[str, str]) -> None:

@@ -47,6 +47,8 @@ def test_rights_that_lack_are_named_with_their_grants_all_at_once(server: Server
     config = parsed(server, reader, insert__mode="upsert", pk__mode="record_key", delete__enabled="true")
     with pytest.raises(ConfigError) as caught:
         check(config, Deadline.after(20))
+    with pytest.raises(ConfigError, match="GRANT INSERT"):
+        JdbcSinkConnector(config).trial_target("trial-rights").make(Deadline.after(20))
     told = [problem.message for problem in caught.value.problems]
     assert [text.partition("GRANT ")[2].partition(" ON")[0] for text in told] == [
         "INSERT", "SELECT, UPDATE", "SELECT, DELETE",

@@ -1,0 +1,46 @@
+"""Checks a configuration against the cluster: reach, the tables of the topics, and the right to write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+
+from connect.api.errors import ConfigError, ConfigProblem
+from connectors.cassandra.errors import MissingRightError, TableGoneError
+from connectors.cassandra.schema_reader import read_schemas
+from connectors.cassandra.session import Database
+from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.statements import quoted
+
+
+def check(config: CassandraSinkConfig) -> Sequence[str]:
+    """What waits for a table that is not there. ConfigError: there is no such keyspace, or a right lacks."""
+    with closing(Database(config)) as database:
+        tables = read_schemas(database).of_keyspace(config.keyspace)
+    if not tables:
+        raise ConfigError(f"There is no keyspace {config.keyspace} with tables.", key="keyspace")
+    lacking = [ConfigProblem("username", str(error)) for error in missing_rights(config)]
+    if lacking:
+        raise ConfigError(lacking)
+    return [
+        f"Keyspace {config.keyspace} has no table {config.table_of(topic)} for topic {topic}; tasks fail until it has."
+        for topic in config.named_topics
+        if config.table_of(topic) not in tables
+    ]
+
+
+def missing_rights(config: CassandraSinkConfig) -> Iterator[MissingRightError]:
+    """An error for each table of the topics that is there and may not be written. Nothing is written."""
+    with closing(Database(config)) as database:
+        tables = read_schemas(database).of_keyspace(config.keyspace)
+        for name in sorted({config.table_of(topic) for topic in config.named_topics} & set(tables)):
+            table = tables[name]
+            keys = ", ".join(quoted(column.name) for column in table.primary_key)
+            nulls = ", ".join("null" for _ in table.primary_key)
+            refused = f"INSERT INTO {quoted(table.keyspace)}.{quoted(name)} ({keys}) VALUES ({nulls})"  # noqa: S608 - quoted
+            # The server looks at rights before values: who may write is refused for the null in the primary key.
+            with suppress(TableGoneError):
+                try:
+                    database.rows(refused, doing=f"asking for the right to write table {table.title}")
+                except MissingRightError as error:
+                    yield error
