@@ -34,6 +34,7 @@ from connect.api.url import Url, UrlText
 from connectors.s3.classes import (
     AZURE_STORAGE,
     DEFAULT_CREDENTIALS,
+    HDFS_STORAGE,
     LOCAL_STORAGE,
     S3_STORAGE,
     STORAGES,
@@ -75,21 +76,22 @@ class BucketConfig(ConnectorConfig):
         ClassName, BeforeValidator(any_package), one_class(*STORAGES), OneOf(STORAGES)
     ] = key(
         "storage.class", S3_STORAGE, doc="The store of the objects: S3 and what speaks its language, Google's, "
-        "Azure's, or a folder of the worker's machine.", importance="low", group="S3",
+        "Azure's, a folder of the worker's machine, or HDFS.", importance="low", group="S3",
     )  # fmt: skip
     folders: ListOf = key(
         "s3.local.folders", (), doc="Folders below which the worker lets connectors write with LocalStorage; none "
         "given: nowhere.", group="S3", from_worker=True,
     )  # fmt: skip
     bucket: Annotated[String, non_empty] = key(
-        "s3.bucket.name", doc="The bucket, or Azure's container, which must exist; of LocalStorage the path of a "
-        "folder.", importance="high", group="S3",
+        "s3.bucket.name", doc="The bucket, or Azure's container, which must exist; of LocalStorage and HdfsStorage "
+        "the path of a folder.", importance="high", group="S3",
     )  # fmt: skip
     region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3")
     store_url: Url = key(
         "store.url",
         UrlText(""),
-        doc="Endpoint of the store, such as http://host:8333; empty: the cloud's own.",
+        doc="Endpoint of the store, such as http://host:8333; empty: the cloud's own. Of HdfsStorage the name node's "
+        "web interface, such as http://namenode:9870.",
         group="S3",
     )
     path_style: Boolean = key(
@@ -197,6 +199,14 @@ class BucketConfig(ConnectorConfig):
         "azblob.sas.token", SecretStr(""), doc="AzureBlobStorage: a shared access signature in the place of a key.",
         group="S3",
     )  # fmt: skip
+    hdfs_user_name: String = key(
+        "hdfs.user.name", "", doc="HdfsStorage: the user whom a cluster without Kerberos takes the sink for.",
+        group="S3",
+    )  # fmt: skip
+    hdfs_delegation_token: Password = key(
+        "hdfs.delegation.token", SecretStr(""), doc="HdfsStorage: a delegation token, as `hdfs fetchdt` gets one.",
+        group="S3",
+    )  # fmt: skip
 
     def bucket_problems(self) -> Iterator[ConfigProblem]:
         """What is wrong between keys of this group."""
@@ -214,6 +224,7 @@ class BucketConfig(ConnectorConfig):
             yield ConfigProblem("s3.ssea.name", "With s3.sse.customer.key, s3.ssea.name is AES256 or empty.")
         yield from self._store_problems()
         yield from self._folder_problems()
+        yield from self._hdfs_problems()
         if self.wan_mode and self.store_url:
             yield ConfigProblem("s3.wan.mode", "s3.wan.mode is for Amazon's own endpoint; leave store.url out.")
 
@@ -226,6 +237,20 @@ class BucketConfig(ConnectorConfig):
                 ConfigProblem(name, f"{name} is Amazon's; {simple_name(self.storage_class)} has nothing like it.")
                 for name in given
             )
+
+    def _hdfs_problems(self) -> Iterator[ConfigProblem]:
+        if self.storage_class != HDFS_STORAGE:
+            return
+        if not self.store_url.startswith(("http://", "https://")):
+            yield ConfigProblem(
+                "store.url", "HdfsStorage needs the name node's web interface, such as http://namenode:9870."
+            )
+        if not self.bucket.startswith("/") or {".", ".."} & set(self.bucket.split("/")):
+            yield ConfigProblem("s3.bucket.name", "Of HdfsStorage this is the path of a folder, such as /lake.")
+        if self.hdfs_user_name and self.hdfs_delegation_token.get_secret_value():
+            yield ConfigProblem("hdfs.user.name", "A delegation token says who the user is; leave this out.")
+        if self.proxy_url:
+            yield ConfigProblem("s3.proxy.url", "HdfsStorage speaks to the nodes of HDFS themselves; leave this out.")
 
     def _folder_problems(self) -> Iterator[ConfigProblem]:
         if self.storage_class != LOCAL_STORAGE:

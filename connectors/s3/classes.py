@@ -32,13 +32,15 @@ S3_STORAGE: Final = "io.confluent.connect.s3.storage.S3Storage"
 LOCAL_STORAGE: Final = "connect.s3.LocalStorage"
 GCS_STORAGE: Final = "connect.s3.GcsStorage"
 AZURE_STORAGE: Final = "connect.s3.AzureBlobStorage"
-STORAGES: Final = (S3_STORAGE, LOCAL_STORAGE, GCS_STORAGE, AZURE_STORAGE)
+HDFS_STORAGE: Final = "connect.s3.HdfsStorage"
+STORAGES: Final = (S3_STORAGE, LOCAL_STORAGE, GCS_STORAGE, AZURE_STORAGE, HDFS_STORAGE)
 """All but the first one are ours."""
 CREDENTIALS: Final = {
     S3_STORAGE: ("aws.access.key.id", "aws.secret.access.key"),
     LOCAL_STORAGE: ("s3.bucket.name",),
     GCS_STORAGE: ("gcs.credentials.path", "gcs.credentials.json"),
     AZURE_STORAGE: ("azblob.account.key", "azblob.sas.token"),
+    HDFS_STORAGE: ("hdfs.user.name", "hdfs.delegation.token"),
 }
 """The keys to look at where a store refuses access."""
 DEFAULT_CREDENTIALS: Final = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"

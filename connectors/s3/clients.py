@@ -1,7 +1,8 @@
-"""The client of each kind of store, with the same few calls: S3, Google's, Azure's, a folder. It connects to nothing.
+"""The client of each kind of store, with the same few calls: S3, Google's, Azure's, a folder, HDFS. It connects to
+nothing.
 
 Each creates an object under the condition that there is none: S3 and Azure by `If-None-Match: *`, Google by
-`x-goog-if-generation-match: 0`, a folder by a link.
+`x-goog-if-generation-match: 0`, a folder by a link, HDFS by renaming.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from connectors.s3.classes import AZURE_STORAGE, GCS_STORAGE, LOCAL_STORAGE, S3_STORAGE
+from connectors.s3.classes import AZURE_STORAGE, GCS_STORAGE, HDFS_STORAGE, LOCAL_STORAGE, S3_STORAGE
 from connectors.s3.credentials import Keys, provider_of
 from connectors.s3.local_folder import Found, LocalFolder
 
@@ -33,6 +34,7 @@ def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
         GCS_STORAGE: lambda: _gcs(config),
         AZURE_STORAGE: lambda: _azure(config),
         LOCAL_STORAGE: lambda: LocalFolder(Path(config.bucket)),
+        HDFS_STORAGE: lambda: _hdfs(config),
     }
     return opened[config.storage_class]()
 
@@ -88,6 +90,21 @@ def _azure(config: BucketConfig) -> Any:
         "skip_signature": True if config.store_url and not (key or token) else None,
     }
     return AzureBlobs(AzureStore(config.bucket, config=_given(settings), **_client(config)))
+
+
+def _hdfs(config: BucketConfig) -> Any:
+    from connectors.s3.hdfs import HdfsFolder
+    from connectors.s3.webhdfs import WebHdfs
+
+    given = {"user.name": config.hdfs_user_name, "delegation": config.hdfs_delegation_token.get_secret_value()}
+    server = WebHdfs(
+        config.store_url,
+        {name: value for name, value in given.items() if value},
+        timeout_s=config.request_timeout_ms / 1000,
+        retries=config.part_retries,
+        retry_backoff_s=config.retry_backoff_ms / 1000,
+    )
+    return HdfsFolder(config.bucket, server)
 
 
 def _client(config: BucketConfig) -> Any:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, SecretStr
 from connect.api.config import Boolean, Password, String, key, non_empty, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
-from connectors.s3.classes import DEFAULT_CREDENTIALS, PARQUET_FORMAT, known_class, simple_name
+from connectors.s3.classes import DEFAULT_CREDENTIALS, HDFS_STORAGE, PARQUET_FORMAT, known_class, simple_name
 from connectors.s3.credentials import ANONYMOUS, ROLE, STATIC
 from connectors.s3.format_config import FormatConfig
 from connectors.s3.iceberg.partition_by import PartitionField, parse_partition_by
@@ -93,16 +93,11 @@ class IcebergConfig(FormatConfig):
         """What is wrong between keys of this group."""
         if not self.is_iceberg:
             return
+        if self.storage_class == HDFS_STORAGE:
+            yield ConfigProblem("table.format", "The client of Iceberg tables does not write to HDFS.")
         if self.format_class != PARQUET_FORMAT:
             yield ConfigProblem("format.class", f"The files of Iceberg tables are Parquet: use {PARQUET_FORMAT}.")
-        if not self.catalog_type:
-            yield ConfigProblem("iceberg.catalog.type", "table.format=iceberg needs iceberg.catalog.type.")
-        if not self.catalog_uri and self.catalog_type != "glue":
-            yield ConfigProblem("iceberg.catalog.uri", f"iceberg.catalog.type={self.catalog_type} needs this address.")
-        if self.catalog_type == "sql":
-            yield from self._sql_problems()
-        if self.catalog_type == "rest" and urlsplit(self.catalog_uri).scheme not in {"http", "https"}:
-            yield ConfigProblem("iceberg.catalog.uri", "Give an http or https address.")
+        yield from self._catalog_problems()
         if self.schema_compatibility.upper() != "NONE":
             yield ConfigProblem("schema.compatibility", "What a changed schema does is said by iceberg.evolve.schema.")
         yield from self._credentials_problems()
@@ -111,6 +106,16 @@ class IcebergConfig(FormatConfig):
                 yield ConfigProblem(
                     name, f"{name} is for files that are named by the sink, not for table.format=iceberg."
                 )
+
+    def _catalog_problems(self) -> Iterator[ConfigProblem]:
+        if not self.catalog_type:
+            yield ConfigProblem("iceberg.catalog.type", "table.format=iceberg needs iceberg.catalog.type.")
+        if not self.catalog_uri and self.catalog_type != "glue":
+            yield ConfigProblem("iceberg.catalog.uri", f"iceberg.catalog.type={self.catalog_type} needs this address.")
+        if self.catalog_type == "sql":
+            yield from self._sql_problems()
+        if self.catalog_type == "rest" and urlsplit(self.catalog_uri).scheme not in {"http", "https"}:
+            yield ConfigProblem("iceberg.catalog.uri", "Give an http or https address.")
 
     def _sql_problems(self) -> Iterator[ConfigProblem]:
         parts = urlsplit(self.catalog_uri)

@@ -11,7 +11,8 @@ from connect.api.findings import Aspect, Finding, Weight
 from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.build import Plan
 from connectors.s3.classes import S3_STORAGE
-from connectors.s3.store import Bucket, RefusedAccessError
+from connectors.s3.refusal import RefusedAccessError
+from connectors.s3.store import Bucket
 
 
 def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from connectors.s3.chain import PAGE, Chain
 from connectors.s3.classes import AZURE_STORAGE, CREDENTIALS, GCS_STORAGE, LOCAL_STORAGE
 from connectors.s3.clients import open_store
 from connectors.s3.credentials import provider_of
+from connectors.s3.refusal import RefusedAccessError
 
 T = TypeVar("T")
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
@@ -39,10 +40,6 @@ _CLOUDS: Final = {LOCAL_STORAGE: "this worker's machine", GCS_STORAGE: "Google",
 _RETRIABLE_CODES: Final = frozenset(
     {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted"}
 )
-
-
-class RefusedAccessError(ConfigError):
-    """The store knows the account, which may not do this, or does not know it."""
 
 
 @dataclass(frozen=True, slots=True)

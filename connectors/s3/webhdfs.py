@@ -1,0 +1,194 @@
+"""WebHDFS, HDFS over HTTP: a method per operation, and what its errors mean. It knows nothing of objects.
+
+Operations and answers: Hadoop's "WebHDFS REST API". The name node says to which data node content goes. No text has the
+address of a request, as a delegation token is a part of it.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+import urllib3
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.s3.refusal import RefusedAccessError
+
+_REFUSALS: Final = frozenset({
+    "AccessControlException", "AuthenticationException", "AuthorizationException", "InvalidToken", "SecurityException",
+})  # fmt: skip
+_FAULTS: Final = frozenset({"IllegalArgumentException", "InvalidPathException", "ParentNotDirectoryException"})
+"""Of the request, so that it fails again as it is."""
+_FOLDER: Final = "DIRECTORY"
+_BASE64: Final = "0s"
+"""What base64 begins with in the text of an extended attribute (XAttrCodec)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder as its folder lists it."""
+
+    name: str
+    is_folder: bool
+    size_bytes: int
+    modified_ms: int
+
+
+class WebHdfs:
+    """One name node. Any thread may call it. All paths are absolute.
+
+    Errors of all calls: FileNotFoundError; RefusedAccessError; another ConnectError of a request that fails again as
+    it is; RetriableError of all else.
+    `credentials`: parameters of each request to the name node.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        credentials: Mapping[str, str],
+        *,
+        timeout_s: float,
+        retries: int,
+        retry_backoff_s: float,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._credentials = dict(credentials)
+        self._retries = urllib3.Retry(
+            total=retries, redirect=False, backoff_factor=retry_backoff_s, status_forcelist=(500, 502, 503, 504),
+            allowed_methods=None, raise_on_status=False, respect_retry_after_header=False,
+        )  # fmt: skip
+        timeout = urllib3.Timeout(connect=min(timeout_s, 10), read=timeout_s)
+        self._pool = urllib3.PoolManager(timeout=timeout, maxsize=32)
+
+    def create(self, path: str, content: Any) -> None:
+        """Write a file of a name that nobody else has, and the folders above it. It is sent once."""
+        to = self._place("PUT", "CREATE", path, overwrite="false", createparent="true")
+        self._exchange("PUT", to, content)
+
+    def content(self, path: str) -> bytes:
+        """What a file holds."""
+        return self._exchange("GET", self._place("GET", "OPEN", path))
+
+    def rename(self, path: str, to: str, *, replaces: bool) -> None:
+        """Give a file another name. FileExistsError: that is taken, and `replaces` is false.
+
+        FileNotFoundError: there is no such file; also where it was renamed already and that answer was lost.
+        """
+        self._ask("PUT", "RENAME", path, destination=to, renameoptions="OVERWRITE" if replaces else "NONE")
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or a folder with nothing in it; no error where there is none."""
+        self._ask("DELETE", "DELETE", path, recursive="false")
+
+    def require(self, path: str) -> None:
+        """FileNotFoundError: there is nothing of that name."""
+        self._ask("GET", "GETFILESTATUS", path)
+
+    def set_attribute(self, path: str, name: str, value: bytes) -> None:
+        """Give a file an extended attribute."""
+        text = _BASE64 + b64encode(value).decode()
+        self._ask("PUT", "SETXATTR", path, flag="CREATE,REPLACE", **{"xattr.name": name, "xattr.value": text})
+
+    def attribute(self, path: str, name: str) -> bytes | None:
+        """An extended attribute of a file; None: it has no such."""
+        found = self._ask("GET", "GETXATTRS", path, encoding="base64")["XAttrs"]
+        texts = (one["value"] for one in found if one["name"] == name)
+        return next((b64decode(text.removeprefix(_BASE64)) for text in texts), None)
+
+    def entries(self, folder: str, after: str) -> Iterator[Entry]:
+        """What a folder holds, in the order of names, behind one of them. A request for about a thousand."""
+        remaining = 1
+        while remaining:
+            listed = self._ask("GET", "LISTSTATUS_BATCH", folder, startAfter=after)["DirectoryListing"]
+            remaining = listed["remainingEntries"]
+            for one in listed["partialListing"]["FileStatuses"]["FileStatus"]:
+                after = one["pathSuffix"]
+                yield Entry(after, one["type"] == _FOLDER, one["length"], one["modificationTime"])
+
+    def _ask(self, method: str, operation: str, path: str, **parameters: str) -> Any:
+        answer = self._at_name_node(method, operation, path, parameters)
+        return json.loads(answer.data) if answer.data else None
+
+    def _place(self, method: str, operation: str, path: str, **parameters: str) -> str:
+        """Where the content of a file goes to or comes from."""
+        answer = self._at_name_node(method, operation, path, parameters)
+        if answer.status != 307 or not answer.headers.get("Location"):
+            raise self._no_webhdfs(answer.status)
+        return str(answer.headers["Location"])
+
+    def _at_name_node(
+        self, method: str, operation: str, path: str, parameters: Mapping[str, str]
+    ) -> urllib3.BaseHTTPResponse:
+        query = urlencode({"op": operation, **self._credentials, **parameters})
+        address = f"{self.url}/webhdfs/v1{quote(path)}?{query}"
+        try:
+            answer = self._pool.request(method, address, retries=self._retries, redirect=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise RetriableError(f"The name node at {self.url} is not reachable ({_reason(error)}).") from None
+        if answer.status >= 400:
+            raise self._error(answer)
+        return answer
+
+    def _exchange(self, method: str, address: str, content: Any = None) -> bytes:
+        """The data node's answer. It gets no credentials but those that the name node put into the address."""
+        headers = {"Content-Type": "application/octet-stream"}
+        try:
+            answer = self._pool.request(method, address, body=content, headers=headers, retries=False, redirect=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise RetriableError(
+                f"The name node at {self.url} sends this worker to the data node {urlsplit(address).netloc}, which is "
+                f"not reachable ({_reason(error)})."
+            ) from None
+        if answer.status >= 400:
+            raise self._error(answer)
+        return answer.data
+
+    def _error(self, answer: urllib3.BaseHTTPResponse) -> Exception:
+        kind, message = _told(answer)
+        if kind == "FileNotFoundException":
+            return FileNotFoundError(message)
+        if kind == "FileAlreadyExistsException":
+            return FileExistsError(message)
+        if answer.status == 401 or kind in _REFUSALS or (answer.status == 403 and not kind):
+            return RefusedAccessError(
+                f"HDFS at {self.url} refused access ({message or f'HTTP {answer.status}'}).",
+                key="hdfs.user.name",
+                fix="Check hdfs.user.name or hdfs.delegation.token, and that this user may write below s3.bucket.name.",
+            )
+        if kind == "UnsupportedOperationException":
+            return ConfigError(
+                f"The name node at {self.url} refuses what this store needs: {message}",
+                key="store.url",
+                fix="Its dfs.namenode.xattrs.enabled has to be true, as it is unless set otherwise.",
+            )
+        if kind in _FAULTS:
+            return ConnectError(f"The name node at {self.url} refused a request ({kind}: {message}).")
+        if not kind and answer.status < 500:
+            return self._no_webhdfs(answer.status)
+        told = f"{kind}: {message}" if kind else f"HTTP {answer.status}"
+        return RetriableError(f"HDFS at {self.url} cannot do that for now ({told}).")
+
+    def _no_webhdfs(self, status: int) -> ConfigError:
+        return ConfigError(
+            f"What answers at {self.url} does not speak WebHDFS (HTTP {status}).",
+            key="store.url",
+            fix="Give the address of the name node's web interface, such as http://namenode:9870.",
+        )
+
+
+def _told(answer: urllib3.BaseHTTPResponse) -> tuple[str, str]:
+    """The exception's name and the first line of its message; empty where the answer is not WebHDFS's."""
+    try:
+        told = json.loads(answer.data)["RemoteException"]
+        return str(told["exception"]), str(told["message"]).partition("\n")[0][:300]
+    except (ValueError, KeyError, TypeError):
+        return "", ""
+
+
+def _reason(error: Exception) -> str:
+    """Without the address of the request."""
+    return type(getattr(error, "reason", None) or error).__name__
