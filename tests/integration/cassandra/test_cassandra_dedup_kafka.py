@@ -25,10 +25,10 @@ WITHOUT = {f"{side}.converter.schemas.enable": "false" for side in ("key", "valu
 
 
 def event(number: int, node: str) -> dict[str, object]:
-    """A change of one cell, as the agent of a node sends it."""
+    """A change of a row of its own, as the agent of a node sends it."""
     cell = {"value": str(number), "writetime_us": number, "ttl_s": None, "local_deletion_s": None, "deleted": False}
     return {
-        "op": "update", "writetime_us": number, "key": {"k": number % 50}, "columns": {f"c{number}": cell},
+        "op": "update", "writetime_us": number, "key": {"k": number % 50, "c": number}, "columns": {"v": cell},
         "liveness": None, "deletion": None, "range": None,
         "event_id": blake2b(str(number).encode(), digest_size=16).hexdigest(), "source": {"node": node},
     }  # fmt: skip
@@ -104,7 +104,7 @@ def check_once(
         found = Counter(record.value["event_id"] for record in records)
         assert set(found.values()) == {1}, "no change twice"
         assert set(found) == {event(number, "a")["event_id"] for number in range(agents.sent)}, "none is lost"
-        assert all(record.key == record.value["key"] for record in records)
+        assert all(record.key == {"k": record.value["key"]["k"]} for record in records)
         places: dict[str, set[int]] = {}
         for record in records:
             places.setdefault(json.dumps(record.key), set()).add(record.partition)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from e2e_worker import wait_for
 
 from connect.services import KafkaEndpoint
+
+LEADERLESS: Final = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+"""What a broker that has just been started again says of its partitions."""
 
 
 class JsonRecord(NamedTuple):
@@ -31,11 +35,7 @@ def json_records(kafka: KafkaEndpoint, topic: str) -> list[JsonRecord]:
         found = consumer.list_topics(topic, timeout=20).topics[topic]
         if found.error is not None or not found.partitions:
             return []
-        left = {
-            number: end
-            for number in found.partitions
-            if (end := consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=20)[1])
-        }
+        left = {number: end for number in found.partitions if (end := _end(consumer, TopicPartition(topic, number)))}
         consumer.assign([TopicPartition(topic, number, 0) for number in left])
         records = []
         while left:
@@ -60,3 +60,17 @@ def json_records(kafka: KafkaEndpoint, topic: str) -> list[JsonRecord]:
         return records
     finally:
         consumer.close()
+
+
+def _end(consumer: Consumer, partition: TopicPartition) -> int:
+    """The offset behind the last record, once the partition has a leader."""
+
+    def ends() -> tuple[int, int] | None:
+        try:
+            return consumer.get_watermark_offsets(partition, timeout=20)
+        except KafkaException as error:
+            if error.args[0].code() not in LEADERLESS:
+                raise
+            return None
+
+    return wait_for(ends, 60, f"a leader of {partition.topic}-{partition.partition}")[1]
