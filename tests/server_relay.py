@@ -10,11 +10,13 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 LOOPBACK = "127.0.0.1"
 _CHUNK_BYTES = 65536
 _LISTENING = b"listening\n"
+_DROP = b"drop\n"
 
 
 class ServerRelay:
@@ -31,6 +33,13 @@ class ServerRelay:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == _LISTENING, "The relay does not listen."
 
+    def drop_newest(self) -> None:
+        """End the connection that was made last; the others stay, and new ones are taken."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(_DROP)
+        self._process.stdin.flush()
+
     def cut(self) -> None:
         if self._process is not None:
             self._process.kill()
@@ -39,7 +48,16 @@ class ServerRelay:
 
 
 async def _relay(port: int, server_port: int) -> None:
+    clients: list[asyncio.StreamWriter] = []
+    loop = asyncio.get_running_loop()
+
+    def drop_newest() -> None:
+        loop.call_soon_threadsafe(clients[-1].close)
+
+    threading.Thread(target=_listen_to_parent, args=(drop_newest,), daemon=True).start()
+
     async def serve(client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        clients.append(to_client)
         server, to_server = await asyncio.open_connection(LOOPBACK, server_port)
         await asyncio.gather(_pass_on(client, to_server), _pass_on(server, to_client))
 
@@ -56,11 +74,13 @@ async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -
     target.close()
 
 
-def _end_with_parent() -> None:
-    sys.stdin.read()
+def _listen_to_parent(drop_newest: Callable[[], object]) -> None:
+    """Do as the parent says, and end when it does."""
+    for line in sys.stdin.buffer:
+        assert line == _DROP, line
+        drop_newest()
     os._exit(0)
 
 
 if __name__ == "__main__":
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     asyncio.run(_relay(int(sys.argv[1]), int(sys.argv[2])))

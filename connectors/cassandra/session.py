@@ -49,8 +49,8 @@ _RECONNECT_MOST_S: Final = 10.0
 """The driver itself waits for up to ten minutes: a node that was away for long would be found again that late."""
 
 
-class _PageMessage(ResultMessage):  # type: ignore[misc]
-    """A result whose rows are left as the server sent them."""
+class _Answer(ResultMessage):  # type: ignore[misc]
+    """A result. The rows of a prepared statement are left as the server sent them, others are the driver's tuples."""
 
     def recv_results_rows(
         self,
@@ -60,8 +60,10 @@ class _PageMessage(ResultMessage):  # type: ignore[misc]
         result_metadata: Any,
         column_encryption_policy: Any,
     ) -> None:
-        """Called by the driver with the body of a result."""
-        del protocol_version, column_encryption_policy
+        """Called by the driver with the body of a result; `result_metadata`: that of the prepared statement."""
+        if not result_metadata:
+            super().recv_results_rows(f, protocol_version, user_type_map, result_metadata, column_encryption_policy)
+            return
         self.recv_results_metadata(f, user_type_map)
         metadata = self.column_metadata or result_metadata
         self.column_names = [column[2] for column in metadata]
@@ -71,36 +73,37 @@ class _PageMessage(ResultMessage):  # type: ignore[misc]
         self.parsed_rows = [Page(f.read(), rows, len(metadata), self.paging_state)]
 
 
-class _PageHandler(ProtocolHandler):  # type: ignore[misc]
+class _Answers(ProtocolHandler):  # type: ignore[misc]
     """Gives pages of bytes instead of rows of Python values, which cannot hold every value of Cassandra's."""
 
-    message_types_by_opcode = {**ProtocolHandler.message_types_by_opcode, _PageMessage.opcode: _PageMessage}  # noqa: RUF012
+    message_types_by_opcode = {**ProtocolHandler.message_types_by_opcode, _Answer.opcode: _Answer}  # noqa: RUF012
 
 
 class Database:
-    """Connections to one cluster, opened by the first call. Owned by one thread."""
+    """A connection to each node of one cluster, opened by the first call. Owned by one thread.
+
+    All goes through one session of the driver. With two, a connection of one that breaks is not made again while the
+    other's is open: the driver then takes the node for up, and the pool of the first stays closed.
+    """
 
     def __init__(self, config: ContactKeys, *, only_contact_points: bool = False) -> None:
         """`only_contact_points`: no other node of the cluster is asked."""
         self._config = config
         self._only_contact_points = only_contact_points
-        self._cluster: Cluster | None = None
+        self._session: Session | None = None
         self._policy: OwnersFirst | None = None
-        self._rows: Session | None = None
-        self._pages: Session | None = None
         self._statements: dict[str, PreparedStatement] = {}
-        self._written: dict[str, PreparedStatement] = {}
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of a small answer, in the driver's Python types."""
         with translated(doing):
-            return list(self._row_session().execute(query, tuple(parameters)))
+            return list(self._connected().execute(query, tuple(parameters)))
 
     def ask(self, query: Query, rows: int, state: bytes | None = None) -> PageAnswer:
         """Begin to read a page; `state` is that of the page before."""
         doing = f"reading by {query.text}"
         with translated(doing):
-            session = self._page_session()
+            session = self._connected()
             # Parameters are bytes already, as Cassandra stores them: what was read is asked for again as it was.
             bound = OwnedStatement(self._prepared(query.text), query.parameters, query.owners)
             bound.fetch_size = rows
@@ -116,13 +119,10 @@ class Database:
         """Begin to write a row, in the driver's Python types; `done` is released once it is known how it ended."""
         doing = f"writing by {text}"
         with translated(doing):
-            session = self._row_session()
-            if text not in self._written:
-                self._written[text] = session.prepare(text)
-            bound = self._written[text].bind(tuple(values))
+            bound = self._prepared(text).bind(tuple(values))
             # The writetime is a part of it, so that it may be sent twice.
             bound.is_idempotent = True
-            future = session.execute_async(bound)
+            future = self._connected().execute_async(bound)
         future.add_callbacks(lambda _: done.release(), lambda _: done.release())
         return PendingWrite(future, doing)
 
@@ -135,8 +135,7 @@ class Database:
     def owned_parts(self, keyspace: str, after: int, upto: int) -> Sequence[OwnedPart]:
         """A range of tokens by the nodes that have its rows, among those that are asked; unknown ones are none."""
         with translated(f"asking which nodes have the rows of keyspace {keyspace}"):
-            self._page_session()
-            cluster = self._connected()
+            cluster = self._connected().cluster
             if keyspace not in cluster.metadata.keyspaces:
                 try:
                     cluster.refresh_keyspace_metadata(keyspace, max_schema_agreement_wait=0)
@@ -155,70 +154,68 @@ class Database:
     def nodes_agree(self) -> bool:
         """All nodes that are up have the same schema: a table that is refused now is refused by each of them."""
         with translated("comparing the schemas of the nodes"):
-            return bool(self._connected().control_connection.wait_for_schema_agreement(wait_time=_AGREEMENT_S))
+            return bool(self._connected().cluster.control_connection.wait_for_schema_agreement(wait_time=_AGREEMENT_S))
 
     def close(self) -> None:
         """Close all connections. May be called twice."""
-        cluster, self._cluster = self._cluster, None
-        self._rows = self._pages = None
+        session, self._session = self._session, None
         self._statements.clear()
-        self._written.clear()
-        if cluster is not None:
-            cluster.shutdown()
+        if session is not None:
+            session.cluster.shutdown()
 
     def _prepared(self, text: str) -> PreparedStatement:
         if text not in self._statements:
-            self._statements[text] = self._page_session().prepare(text)
+            self._statements[text] = self._connected().prepare(text)
         return self._statements[text]
 
-    def _row_session(self) -> Session:
-        if self._rows is None:
-            self._rows = self._connected().connect()
-        return self._rows
+    def _connected(self) -> Session:
+        if self._session is None:
+            cluster = self._cluster()
+            try:
+                session = cluster.connect()
+            except BaseException:
+                # The driver's object is of no use after that.
+                cluster.shutdown()
+                raise
+            session.client_protocol_handler = _Answers
+            self._session = session
+        return self._session
 
-    def _page_session(self) -> Session:
-        if self._pages is None:
-            self._pages = self._connected().connect()
-            self._pages.client_protocol_handler = _PageHandler
-        return self._pages
-
-    def _connected(self) -> Cluster:
-        if self._cluster is None:
-            config = self._config
-            policy = self._policy = OwnersFirst(
-                WhiteListRoundRobinPolicy(list(config.contact_points))
-                if self._only_contact_points
-                else TokenAwarePolicy(DCAwareRoundRobinPolicy(config.local_datacenter))
-            )
-            timeout_s = config.read_timeout_ms / 1000
-            profile = partial(
-                ExecutionProfile,
-                load_balancing_policy=policy,
-                retry_policy=AnotherNode(),
-                consistency_level=ConsistencyLevel.name_to_value[config.consistency_level.upper()],
-                request_timeout=timeout_s,
-                row_factory=tuple_factory,
-            )
-            second_node = ConstantSpeculativeExecutionPolicy(timeout_s * _SECOND_NODE, max_attempts=1)
-            password = config.password.get_secret_value() if config.password else ""
-            login = PlainTextAuthProvider(config.username, password) if config.username else None
-            self._cluster = Cluster(
-                list(config.contact_points),
-                port=config.port,
-                auth_provider=login,
-                execution_profiles={
-                    EXEC_PROFILE_DEFAULT: profile(),
-                    _PAGES: profile(speculative_execution_policy=second_node),
-                },
-                connect_timeout=config.connect_timeout_ms / 1000,
-                control_connection_timeout=config.connect_timeout_ms / 1000,
-                reconnection_policy=ExponentialReconnectionPolicy(_RECONNECT_S, _RECONNECT_MOST_S, max_attempts=None),
-                # Types and tables are read from system_schema as they are; the driver's view of them is not used.
-                schema_metadata_enabled=False,
-                protocol_version=config.protocol_version,
-                ssl_context=_ssl_context(config),
-            )
-        return self._cluster
+    def _cluster(self) -> Cluster:
+        config = self._config
+        policy = self._policy = OwnersFirst(
+            WhiteListRoundRobinPolicy(list(config.contact_points))
+            if self._only_contact_points
+            else TokenAwarePolicy(DCAwareRoundRobinPolicy(config.local_datacenter))
+        )
+        timeout_s = config.read_timeout_ms / 1000
+        profile = partial(
+            ExecutionProfile,
+            load_balancing_policy=policy,
+            retry_policy=AnotherNode(),
+            consistency_level=ConsistencyLevel.name_to_value[config.consistency_level.upper()],
+            request_timeout=timeout_s,
+            row_factory=tuple_factory,
+        )
+        second_node = ConstantSpeculativeExecutionPolicy(timeout_s * _SECOND_NODE, max_attempts=1)
+        password = config.password.get_secret_value() if config.password else ""
+        login = PlainTextAuthProvider(config.username, password) if config.username else None
+        return Cluster(
+            list(config.contact_points),
+            port=config.port,
+            auth_provider=login,
+            execution_profiles={
+                EXEC_PROFILE_DEFAULT: profile(),
+                _PAGES: profile(speculative_execution_policy=second_node),
+            },
+            connect_timeout=config.connect_timeout_ms / 1000,
+            control_connection_timeout=config.connect_timeout_ms / 1000,
+            reconnection_policy=ExponentialReconnectionPolicy(_RECONNECT_S, _RECONNECT_MOST_S, max_attempts=None),
+            # Types and tables are read from system_schema as they are; the driver's view of them is not used.
+            schema_metadata_enabled=False,
+            protocol_version=config.protocol_version,
+            ssl_context=_ssl_context(config),
+        )
 
 
 def _ssl_context(config: ContactKeys) -> ssl.SSLContext | None:

@@ -241,8 +241,9 @@ class Outage:
             self.is_there = True
 
 
-@pytest.mark.chaos
-@pytest.mark.parametrize("lost", ["connections", "node"])
+@pytest.mark.parametrize(
+    "lost", ["a connection", *(pytest.param(lost, marks=pytest.mark.chaos) for lost in ("all connections", "the node"))]
+)
 def test_a_node_that_is_lost_while_a_table_is_read_costs_no_row_and_repeats_none(
     cassandra_node: Node, unique: str, lost: str
 ) -> None:
@@ -252,7 +253,11 @@ def test_a_node_that_is_lost_while_a_table_is_read_costs_no_row_and_repeats_none
     node.service.nodetool("flush", unique)
     relay = ServerRelay(*free_ports(1), node.endpoint.port)
     relay.start()
-    outage = Outage(relay.cut, relay.start) if lost == "connections" else Outage(node.service.kill, node.start_again)
+    outage = {
+        "a connection": Outage(relay.drop_newest, lambda: None),
+        "all connections": Outage(relay.cut, relay.start),
+        "the node": Outage(node.service.kill, node.start_again),
+    }[lost]
     reached = {"port": str(relay.port), "fetch.size": "2", "read.timeout.ms": "3000"}
     (task,) = tasks(node, 1, keyspace=unique, tables="t", **reached)
     context, rows, failures = FakeSourceContext(store=OffsetStore()), [], 0
