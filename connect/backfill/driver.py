@@ -84,8 +84,10 @@ class Driver:
         self._by_worker = by_worker
         self._stack = ExitStack()
         self._producer: BatchProducer | None = None
+        self._engine: Engine | None = None
         self._job: Job | None = None
         self._splits: Sequence[Split] = ()
+        self._markers: Sequence[Marker] = ()
 
     def __enter__(self) -> Self:
         return self
@@ -130,8 +132,12 @@ class Driver:
     def begin(self) -> Job:
         """Plan the job unless it is planned, and take it over; `run` comes next.
 
-        ConnectError: it was cancelled, was planned with other values, or cannot be planned.
+        ConnectError: it was cancelled, was planned with other values, or cannot be planned, or its engine is missing.
         """
+        if self._engine is None:
+            self._engine = engine_of(self.spec)
+            self._stack.callback(self._engine.close)
+            self._engine.prepare(self.connectors, self.spec.chunking.lanes)
         known = self.take_over()
         self._job, self._splits = self._planned() if known is None else self._resumed(known)
         # What was said of an earlier run gives way to this one's spec.
@@ -144,6 +150,7 @@ class Driver:
         `engine`: another one than the spec's. TakenOverError: another run has the job now. ConnectError: it failed,
         which the job's record says too.
         """
+        self._engine = engine or self._engine
         job = self._job or self.begin()
         if job.state in _ENDED:
             return job
@@ -151,7 +158,7 @@ class Driver:
         job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run, worker=self._by_worker)
         job = self._say(job, JobState.RUNNING)
         try:
-            reports = self._rounds(run, engine)
+            reports = self._rounds(run)
         except ConnectError as error:
             self._say(job, JobState.FAILED, str(error))
             raise
@@ -225,9 +232,8 @@ class Driver:
         source = self.connectors.open_source()
         if not isinstance(source, FencedSource):
             return job.positions
-        found = self.store.all_markers(Deadline.after(_KAFKA_S))
-        states = chunk_states(found)
-        splits = [chunk.split for chunk in placed_chunks(self._splits, found, self.spec.chunking.lanes)]
+        states = chunk_states(self._markers)
+        splits = [chunk.split for chunk in placed_chunks(self._splits, self._markers, self.spec.chunking.lanes)]
         return source.following_behind(job.positions, [ReadSplit(s, states[s.id].after or {}) for s in splits])
 
     def _resumed(self, job: Job) -> tuple[Job, Sequence[Split]]:
@@ -255,19 +261,21 @@ class Driver:
         self.write([self.store.said_batch(JobWish(job.name, Wish.GO_ON))])
         return job, splits
 
-    def _rounds(self, run: str, engine: Engine | None) -> list[LaneReport]:
+    def _rounds(self, run: str) -> list[LaneReport]:
         """Run the lanes to their ends, and again where chunks were cut meanwhile; the reports of the last round."""
+        assert self._engine is not None
         reports: list[LaneReport] = []
+        self._markers = self.store.all_markers(Deadline.after(_KAFKA_S))
         while tasks := self._tasks(run):
-            engine = engine or engine_of(self.spec)
-            reports = engine.run(tasks)
+            reports = self._engine.run(tasks)
             if any(report.error or report.wish is not Wish.GO_ON for report in reports):
                 break
+            self._markers = self.store.all_markers(Deadline.after(_KAFKA_S))
             self._require_done(chunk.id for task in tasks for chunk in task.work.chunks)
         return reports
 
     def _require_done(self, chunks: Iterable[str]) -> None:
-        states = chunk_states(self.store.all_markers(Deadline.after(_KAFKA_S)))
+        states = chunk_states(self._markers)
         missing = [chunk for chunk in chunks if not states.get(chunk, ChunkState()).is_done]
         if missing:
             raise ConnectError(f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.")
@@ -287,13 +295,12 @@ class Driver:
 
     def _tasks(self, run: str) -> list[LaneTask]:
         """A task for each lane that is not at its end."""
+        self._require_partitions(self._markers)
         limits = self.spec.limits
-        found = self.store.all_markers(Deadline.after(_KAFKA_S))
-        self._require_partitions(found)
-        done = {chunk for chunk, state in chunk_states(found).items() if state.is_done}
+        done = {chunk for chunk, state in chunk_states(self._markers).items() if state.is_done}
         lane_limits = LaneLimits(self.spec.chunking.max_bytes, limits.chunk_timeout, limits.max_chunk_retries)
         by_lane: dict[int, list[Split]] = {}
-        for chunk, lane in placed_chunks(self._splits, found, self.spec.chunking.lanes):
+        for chunk, lane in placed_chunks(self._splits, self._markers, self.spec.chunking.lanes):
             by_lane.setdefault(lane, []).append(chunk)
         left = {lane: chunks for lane, chunks in by_lane.items() if any(chunk.id not in done for chunk in chunks)}
         return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -61,6 +61,17 @@ def run_lane(task: LaneTask, on_step: Callable[[Step, str], None] = lambda _step
         raise
     except ConnectError as error:
         return replace(LaneReport(task.work.lane, Wish.GO_ON), error=str(error))
+
+
+def load(connectors: JobConnectors) -> None:
+    """Load the libraries that a lane of these connectors needs; connects to nothing."""
+    with suppress(ConnectError):  # The lane itself says what is wrong with them.
+        parts = connectors.following.open()
+        if connectors.sink is None:
+            bulk_source(parts).bulk_reader().close()
+            parts.source_pipeline(lambda *_: None)
+        else:
+            connectors.sink.open().build_connector()
 
 
 RunLane = Callable[[LaneTask], LaneReport]

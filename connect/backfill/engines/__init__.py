@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from connect.backfill.chunk import LaneReport
+from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask
 from connect.backfill.spec import BackfillSpec
 
@@ -13,8 +14,14 @@ from connect.backfill.spec import BackfillSpec
 class Engine(Protocol):
     """Runs lanes. Owned by the driver's thread."""
 
+    def prepare(self, connectors: JobConnectors, lanes: int) -> None:
+        """So many lanes of these connectors are likely to come: get ready for them, beside the planning of the job."""
+
     def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
         """Run each lane to its end, again where it died. ConnectError: one failed too often."""
+
+    def close(self) -> None:
+        """Lanes that were prepared for do not come. May be called at any time."""
 
 
 def engine_of(spec: BackfillSpec) -> Engine:

@@ -13,7 +13,8 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport
-from connect.backfill.lane import LaneTask, RunLane, run_lane
+from connect.backfill.kinds import JobConnectors
+from connect.backfill.lane import LaneTask, RunLane, load, run_lane
 from connect.runtime.parent_death import die_with_parent
 
 _log = logging.getLogger(__name__)
@@ -39,20 +40,28 @@ class LocalEngine:
         self._retries = retries
         self._run = run
         self._context: SpawnContext = multiprocessing.get_context("spawn")
+        self._running: list[_Process] = []
+
+    def prepare(self, connectors: JobConnectors, lanes: int) -> None:
+        """Start the processes of so many lanes: they load what these need while the job is planned."""
+        self._running = [self._start() for _ in range(min(self._processes, lanes))]
+        for one in self._running:
+            _give(one, connectors)
 
     def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
         """Run each lane to its end, again where it died. ConnectError: one failed too often."""
         waiting, reports = list(reversed(tasks)), list[LaneReport]()
         tries: dict[int, int] = {}
         # Drivers and database libraries are loaded once in each process, not once a lane.
-        running = [self._start() for _ in range(min(self._processes, len(tasks)))]
+        missing = min(self._processes, len(tasks)) - len(self._running)
+        self._running += [self._start() for _ in range(missing)]
         try:
             while len(reports) < len(tasks):
-                for one in running:
+                for one in self._running:
                     if one.task is None and waiting:
                         one.task = waiting.pop()
-                        _give(one)
-                for ended in self._ended(running):
+                        _give(one, one.task)
+                for ended in self._ended():
                     task, answer = ended.task, _answer(ended)
                     assert task is not None
                     ended.task = None
@@ -65,12 +74,17 @@ class LocalEngine:
                         raise ConnectError(f"Lane {lane} failed {tries[lane]} times, the last time so: {answer}")
                     _log.warning("Lane %d is run again: %s", lane, answer)
                     waiting.append(task)
-                running = [one if one.task or one.process.is_alive() else self._start() for one in running]
+                self._running = [one if one.task or one.process.is_alive() else self._start() for one in self._running]
         finally:
-            for one in running:
-                one.process.kill()
-                one.process.join()
+            self.close()
         return reports
+
+    def close(self) -> None:
+        """End the processes. May be called twice."""
+        running, self._running = self._running, []
+        for one in running:
+            one.process.kill()
+            one.process.join()
 
     def _start(self) -> _Process:
         ours, theirs = self._context.Pipe()
@@ -81,17 +95,16 @@ class LocalEngine:
         theirs.close()
         return _Process(process, ours)
 
-    @staticmethod
-    def _ended(running: Sequence[_Process]) -> list[_Process]:
+    def _ended(self) -> list[_Process]:
         """Waits until at least one has answered or died."""
-        ready = wait([one.lanes for one in running if one.task is not None])
-        return [one for one in running if one.lanes in ready]
+        ready = wait([one.lanes for one in self._running if one.task is not None])
+        return [one for one in self._running if one.lanes in ready]
 
 
-def _give(to: _Process) -> None:
+def _give(to: _Process, work: LaneTask | JobConnectors) -> None:
     """A process that has died meanwhile answers with its end."""
     with suppress(BrokenPipeError, ConnectionResetError):
-        to.lanes.send(to.task)
+        to.lanes.send(work)
 
 
 def _answer(ended: _Process) -> LaneReport | str:
@@ -108,8 +121,11 @@ def _answer(ended: _Process) -> LaneReport | str:
 def _main(run: RunLane, lanes: Connection, parent: int) -> None:
     die_with_parent(parent)
     while True:
-        task: LaneTask = lanes.recv()
+        work: LaneTask | JobConnectors = lanes.recv()
+        if isinstance(work, JobConnectors):
+            load(work)
+            continue
         try:
-            lanes.send(run(task))
+            lanes.send(run(work))
         except ConnectError as error:
             lanes.send(f"{type(error).__name__}: {error}")

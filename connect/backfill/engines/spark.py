@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport
+from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask, RunLane, run_lane
 from connect.backfill.spec import Engine as EngineSpec
 
@@ -68,6 +69,9 @@ class SparkEngine:
         if spec.remote is None:
             _require_java()
 
+    def prepare(self, connectors: JobConnectors, lanes: int) -> None:
+        """Nothing: what is wrong with a job would be told seconds later, behind the start of a JVM."""
+
     def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
         """Run each lane as a task. ConnectError: Spark did not start, or a lane failed too often."""
         session = self.session()
@@ -76,6 +80,9 @@ class SparkEngine:
         finally:
             with suppress(*_jvm_away()):  # what it failed with is on its way
                 session.stop()
+
+    def close(self) -> None:
+        """Nothing: a session ends with the run that began it."""
 
     def session(self) -> SparkSession:
         """The application's session, started where none is there. ConnectError: Spark did not start."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 
+import psutil
 import pytest
 from backfill_job import KillEachStepOnce, Table
 
@@ -35,6 +36,28 @@ class InThisProcess:
     def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
         self.before(tasks)
         return [run_lane(task) for task in tasks]
+
+
+def processes() -> set[int]:
+    return {p.pid for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())}
+
+
+def test_processes_load_while_the_job_is_planned_and_are_gone_with_it(table: Table):
+    table.fill(ROWS)
+    before = processes()
+    with table.driver(engine={"type": "local", "processes": 2}) as driver:
+        driver.begin()
+        prepared = processes() - before
+        assert driver.run().state is JobState.COPIED
+    assert (len(prepared), processes() & prepared) == (2, set())
+    assert Counter(table.ids()) == EVERY_ROW
+
+
+def test_a_job_that_cannot_be_planned_leaves_no_processes_behind(table: Table):
+    before = processes()
+    with pytest.raises(ConnectError, match="No table matches"), table.driver() as driver:
+        driver.run()
+    assert processes() == before
 
 
 class DriverDiedError(Exception):
