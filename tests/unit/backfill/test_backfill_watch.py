@@ -33,25 +33,26 @@ class Workers:
 
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch):
-    """Runs the watch for a while; whom it took for alive each time it looked."""
+    """Runs the watch until it has looked so often, and a while longer; whom it took for alive each time it looked."""
     monkeypatch.setattr(backfill_watch, "_LOOK_S", 0.001)
     monkeypatch.setattr(backfill_watch, "_AGAIN_S", 0.001)
 
-    def run(
-        workers: Workers, *, has_died: bool = False, fails: int = 0, steps: int = 1
-    ) -> list[Collection[str] | None]:
+    def run(workers: Workers, times: int, *, has_died: bool = False, fails: int = 0) -> list[Collection[str] | None]:
         seen: list[Collection[str] | None] = []
 
         def adopt(alive: Collection[str] | None) -> None:
             seen.append(alive)
             if len(seen) <= fails:
                 raise ConnectError("no broker answers")
-            if len(seen) < steps:
+            if fails < len(seen) < times:
                 workers.change("a", "c")
 
         async def watched() -> None:
             watch = BackfillWatch(workers, adopt, lambda: has_died and not seen)  # type: ignore[arg-type]
             task = asyncio.create_task(watch.run())
+            async with asyncio.timeout(60):
+                while len(seen) < times:
+                    await asyncio.sleep(0.001)
             await asyncio.sleep(0.05)
             task.cancel()
 
@@ -64,19 +65,19 @@ def looked(monkeypatch: pytest.MonkeyPatch):
 def test_the_leader_looks_once_after_each_change_of_workers(looked):
     workers = Workers()
     workers.change("a", "b")
-    assert looked(workers, steps=2) == [("a", "b"), ("a", "c")]
-    assert looked(Workers()) == []
+    assert looked(workers, 2) == [("a", "b"), ("a", "c")]
+    assert looked(Workers(), 0) == []
 
 
 def test_who_does_not_lead_leaves_the_jobs_of_others_alone(looked):
     workers = Workers()
     workers.change("a", "b")
     workers.leads = False
-    assert looked(workers) == []
-    assert looked(workers, has_died=True) == [None]
+    assert looked(workers, 0) == []
+    assert looked(workers, 1, has_died=True) == [None]
 
 
 def test_what_cannot_go_on_yet_is_tried_again(looked):
     workers = Workers()
     workers.change("a")
-    assert looked(workers, fails=2) == [("a",)] * 3
+    assert looked(workers, 3, fails=2) == [("a",)] * 3
