@@ -1,8 +1,10 @@
-"""How long a job would take, by what the cluster's last job like it did. What that was, its markers tell."""
+"""How long a job would take: by the markers of the cluster's last job like it, or else by a rule of thumb."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -60,6 +62,28 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleOfThumb:
+    """What each core at work did in the bench, where broker and database had the same cores. start_s: until the first
+    part was there.
+    """
+
+    start_s: float
+    rows_per_second: float
+    size_bytes_per_second: float
+
+    def seconds(self, rows: int, size_bytes: int, cores: int) -> float:
+        """How long so much would take. Small rows cost as rows, large ones as bytes."""
+        return self.start_s + max(rows / self.rows_per_second, size_bytes / self.size_bytes_per_second) / cores
+
+
+_RULES: Final[Mapping[str, RuleOfThumb]] = {
+    "local": RuleOfThumb(3.0, 95_000, 90e6),
+    "spark": RuleOfThumb(20.0, 75_000, 70e6),
+}
+"""By engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see "What it costs" in connect/ARCHITECTURE.md."""
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """duration_s None: nothing tells. basis: what it rests on, one sentence."""
 
@@ -80,7 +104,30 @@ def estimated(driver: Driver, plan: BulkPlan) -> Estimate:
                 f"after {speed.start_s:,.0f} s of start"
             )
             return Estimate(speed.seconds(rows, size_bytes), basis)
-    return Estimate(None, "no job of this kind and engine has ended yet, by whose speed it could be told")
+    return first_estimate(driver.spec, rows, size_bytes, os.cpu_count() or 1)
+
+
+def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, machine_cores: int) -> Estimate:
+    """Before any job like it has ended. `machine_cores`: of the machine that would run the job."""
+    nothing = "no job of this kind and engine has ended yet, by whose speed it could be told"
+    if spec.kind != "source":
+        return Estimate(None, nothing)
+    rule, cores = _RULES[spec.engine.type], cores_at_work(spec, machine_cores)
+    speed = f"{rule.rows_per_second:,.0f} rows/s or {rule.size_bytes_per_second / 1e6:,.0f} MB/s"
+    basis = f"rule of thumb, as {nothing}: {speed} on each of {cores} cores, after {rule.start_s:,.0f} s of start"
+    return Estimate(rule.seconds(rows, size_bytes, cores), basis)
+
+
+def cores_at_work(spec: BackfillSpec, machine_cores: int) -> int:
+    """How many cores lanes can fill: one each, of this machine or of a cluster that has enough of them."""
+    engine, lanes = spec.engine, spec.chunking.lanes
+    if engine.type == "local":
+        return min(engine.processes or machine_cores, machine_cores, lanes)
+    here = None if engine.remote else re.match(r"local\[(\d+|\*)", engine.master)
+    if here is None:
+        return lanes
+    at_once = machine_cores if here[1] == "*" else int(here[1])
+    return min(at_once, machine_cores, lanes)
 
 
 def like(spec: BackfillSpec, rows: int, jobs: Sequence[Job]) -> list[Job]:

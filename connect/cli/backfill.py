@@ -60,7 +60,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="As one JSON object
 @_command(_JSON)
 def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
     """Show the chunks that a run would read, the mark, a statement, how long it takes by the speed of the last job like
-    it, and what is not exact. Runs and writes nothing.
+    it or else by a rule of thumb, and what is not exact. Runs and writes nothing.
     """
     from connect.backfill.estimate import estimated
     from connect.backfill.markers import stored_positions

@@ -81,7 +81,7 @@ def _measured(
     start = f"; Spark was up after {figure.start_s:.1f} s" if figure.start_s else ""
     start += f"; first chunk after {figure.first_s:.1f} s" if figure.first_s else ""
     start += f"; a lane had {figure.child_mb:.0f} MB" if figure.child_mb and not figure.start_s else ""
-    start += f"; plan told {figure.told_s:.1f} s by an earlier job" if figure.told_s else ""
+    start += f"; a plan now tells {figure.told_s:.1f} s" if figure.told_s else ""
     bench.say(
         f"{job}, {settings.get('format', 'json')}: {figure.rows_per_s:,.0f} rows/s in {figure.wall_s:.1f} s; {told} = "
         f"{sum(parts.values()):.2f} cpu s per million rows{start}"

@@ -44,7 +44,7 @@ def run(table: Table, name: str) -> float:
 def test_the_duration_is_that_of_the_last_job_and_its_basis_is_named(table: Table, tmp_path: Path) -> None:
     table.fill(ROWS)
     first, second = f"{table.name}-1", f"{table.name}-2"
-    assert "how long it takes is not known: no job of this kind" in planned(table, tmp_path, first)
+    assert "rule of thumb, as no job of this kind" in planned(table, tmp_path, first)
     took_s = run(table, first)
     told = json.loads(planned(table, tmp_path, second, "--json"))["estimate"]
     assert told["basis"].startswith(f"job {first} wrote ")

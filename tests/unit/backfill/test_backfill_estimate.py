@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from connect.backfill.estimate import Speed, like
+from connect.backfill.estimate import Speed, cores_at_work, first_estimate, like
 from connect.backfill.job import Job, JobState
 from connect.backfill.markers import Marker
 from connect.backfill.spec import BackfillSpec
@@ -57,3 +57,41 @@ def test_a_job_as_large_tells_more_than_a_newer_one_that_is_mostly_start():
         job("small", rows=900, updated_ms=9), job("large", rows=5000, updated_ms=3), job("equal", updated_ms=4)
     ]  # fmt: skip
     assert [one.name for one in like(spec, 1000, known)] == ["equal", "large", "small"]
+
+
+def spec_of(engine, *, kind="source", lanes=4):
+    target = {} if kind == "source" else {"target": {"connector": "orders"}}
+    return BackfillSpec.model_validate(
+        {
+            "apiVersion": "backfill/v1", "name": "first", "kind": kind, "source": {"connector": "orders"},
+            "engine": engine, "chunking": {"lanes": lanes}, **target,
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("engine", "lanes", "cores"),
+    [
+        ({"type": "local"}, 4, 2), ({"type": "local", "processes": 1}, 4, 1), ({"type": "local"}, 1, 1),
+        ({"master": "local[*,4]"}, 4, 2), ({"master": "local[8,4]"}, 4, 2), ({"master": "local[1,4]"}, 4, 1),
+        ({"master": "spark://m:7077"}, 4, 4), ({"remote": "sc://host"}, 6, 6),
+    ],
+)  # fmt: skip
+def test_a_lane_fills_a_core_as_far_as_there_are_cores(engine, lanes, cores):
+    assert cores_at_work(spec_of(engine, lanes=lanes), machine_cores=2) == cores
+
+
+def test_the_first_job_of_a_cluster_is_told_by_a_rule_of_thumb_that_says_what_it_is():
+    told = first_estimate(spec_of({"type": "local"}), rows=1_900_000, size_bytes=0, machine_cores=2)
+    assert told.duration_s == pytest.approx(3 + 10)
+    assert told.basis.startswith("rule of thumb, as no job of this kind and engine has ended yet")
+    assert "95,000 rows/s or 90 MB/s on each of 2 cores, after 3 s" in told.basis
+    large = first_estimate(spec_of({"type": "local"}), rows=1000, size_bytes=1_800_000_000, machine_cores=2)
+    assert large.duration_s == pytest.approx(3 + 10), "large rows by their bytes"
+    by_spark = first_estimate(spec_of({"master": "local[*,4]"}), rows=1_500_000, size_bytes=0, machine_cores=2)
+    assert by_spark.duration_s == pytest.approx(20 + 10)
+
+
+def test_of_a_kind_without_figures_nothing_is_told():
+    told = first_estimate(spec_of({"type": "local"}, kind="copy"), 1000, 1000, 2)
+    assert (told.duration_s, "rule of thumb" in told.basis) == (None, False)
