@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-_MAX_FAILURES: Final = "8"
 _SETTINGS: Final[Mapping[str, str]] = {
     # A second attempt beside a slow one would fence it: right, and wasteful.
     "spark.speculation": "false",
-    "spark.task.maxFailures": _MAX_FAILURES,
+    "spark.task.maxFailures": "8",
     "spark.dynamicAllocation.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -170,7 +169,7 @@ def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T]) 
         raise _jvm_ended(error) from error
     except PySparkException as error:
         raise ConnectError(
-            f"A task failed {_MAX_FAILURES} times, or Spark ended: {_reason(str(error))}", fix=remedy(str(error))
+            f"A task failed too often, or Spark ended: {_reason(str(error))}", fix=remedy(str(error))
         ) from error
     return [pickle.loads(row.answer) for row in rows]  # noqa: S301 - written by our own tasks
 
