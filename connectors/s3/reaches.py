@@ -62,7 +62,7 @@ class Reaches:
             folder = commonpath([chain.stem.rpartition("/")[0] for chain in chains])
             keys = self._bucket.few_keys(folder, len(chains) * _KEYS_PER_CHAIN, deadline)
         if keys is None:
-            return self._bucket.all([self._bucket.last_of(chain, first) for chain in chains], deadline)
+            return self._bucket.last_of(chains, first, deadline)
         last = {chain: chain.key(start) for chain, start in last_starts(chains, keys).items()}
         told = dict(zip(last, self._bucket.metadata(list(last.values()), deadline), strict=True))
         return [

@@ -1,4 +1,4 @@
-"""The bucket: create objects under a condition, ask what they hold, probe rights; and what a store's errors mean.
+"""The bucket: create objects under a condition, ask what they hold, list and delete them, probe rights.
 
 An upload whose answer is lost may have happened; asking again then finds the object, so nothing is written twice.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -21,25 +20,13 @@ from connectors.s3.chain import PAGE, Chain
 from connectors.s3.classes import AZURE_STORAGE, CREDENTIALS, GCS_STORAGE, LOCAL_STORAGE
 from connectors.s3.clients import open_store
 from connectors.s3.credentials import provider_of
-from connectors.s3.refusal import RefusedAccessError
+from connectors.s3.request_loop import Request, RequestLoop
+from connectors.s3.store_errors import StoreErrors
 
-T = TypeVar("T")
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
 """An object being created: None once it was made, the metadata of the object that was there, or what went wrong."""
 _log = logging.getLogger(__name__)
-_CONCURRENT_UPLOADS: Final = 8
-_CONCURRENT_QUESTIONS: Final = 32
-"""More than uploads: they are small, and after a restart each path has one before its first row."""
-_STOP_CHECK_S: Final = 0.1
-_CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
-_STATUS: Final = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
-_NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound"})
-_HTTP: Final = re.compile(r"HTTP error: ([^\n]{1,200})")
-_EXPIRED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId", "InvalidToken"})
 _CLOUDS: Final = {LOCAL_STORAGE: "this worker's machine", GCS_STORAGE: "Google", AZURE_STORAGE: "Azure"}
-_RETRIABLE_CODES: Final = frozenset(
-    {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,64 +50,51 @@ class Listed:
 
 
 class Bucket:
-    """One bucket. Owned by the task thread; its requests run side by side on a loop of its own.
-
-    The client sends and receives in threads of its own, so what was started goes on while nobody runs the loop.
-    """
+    """One bucket. Owned by the task thread; its requests run side by side."""
 
     def __init__(self, config: BucketConfig) -> None:
         self.name = config.bucket
         self._endpoint = config.store_url.shown or _CLOUDS.get(config.storage_class, f"AWS, region {config.region}")
-        self._credentials = CREDENTIALS[config.storage_class]
         self._mode = "create" if config.conditional_writes else "overwrite"
-        self._keys_asked = provider_of(config)
-        self._store = open_store(config, self._keys_asked)
+        keys = provider_of(config)
+        self._store = open_store(config, keys)
         # The client of the store has no ACLs.
         self._puts = AclPuts(config) if config.acl_canned else self._store
-        self._loop = asyncio.new_event_loop()
-        self._uploads = asyncio.Semaphore(_CONCURRENT_UPLOADS)
-        self._questions = asyncio.Semaphore(_CONCURRENT_QUESTIONS)
+        where = f"Bucket {self.name} at {self._endpoint}"
+        self._requests = RequestLoop(StoreErrors(where, CREDENTIALS[config.storage_class], keys))
 
     def close(self) -> None:
         """Give up what is under way and release the loop; idempotent."""
-        if not self._loop.is_closed():
-            self.give_up(asyncio.all_tasks(self._loop))
-            self._loop.close()
+        self._requests.close()
 
     def start_create(self, upload: Upload) -> Started:
         """Begin to create an object. It goes on in the background, also while nobody waits for it."""
-        return self._loop.create_task(self._bounded(self._creating_or_asking(upload), self._uploads))
+        return self._requests.start_upload(self._creating_or_asking(upload))
 
     def create(self, upload: Upload, deadline: Deadline) -> Mapping[str, str] | None:
         """Create an object; the metadata of the one that is there already, if there is one.
 
         RetriableError: it may be there or not.
         """
-        return self._one(self._creating_or_asking(upload), deadline)
+        return self._requests.one(self._creating_or_asking(upload), deadline)
 
     def start_ask(self, key: str) -> Started:
         """Begin to ask for the metadata of an object; None: it is not there."""
-        return self._loop.create_task(self._bounded(self._asking_if_there(key), self._questions))
+        return self._requests.start_question(self._asking_if_there(key))
 
     def wait_for_one(self, started: Collection[Started], deadline: Deadline) -> None:
         """Return as soon as one of these has ended, and when the deadline is over."""
-        self._loop.run_until_complete(self._ended(started, deadline, asyncio.FIRST_COMPLETED))
+        self._requests.wait_for_one(started, deadline)
 
-    def give_up(self, started: Collection[asyncio.Task[Any]]) -> None:
+    def give_up(self, started: Collection[Started]) -> None:
         """End these now. What was sent already may still come into being."""
-        for task in started:
-            task.cancel()
-        if started:
-            self._loop.run_until_complete(asyncio.wait(started))
+        self._requests.give_up(started)
 
-    def last_of(self, chain: Chain, offset: int) -> Callable[[], Awaitable[tuple[str, Mapping[str, str]] | None]]:
-        """A request for the key and metadata of the last object of a chain, near an offset; None: there is none."""
-
-        async def call() -> tuple[str, Mapping[str, str]] | None:
-            start = await chain.last_start(self._keys, offset)
-            return None if start is None else (chain.key(start), await self._asking(chain.key(start))())
-
-        return call
+    def last_of(
+        self, chains: Sequence[Chain], offset: int, deadline: Deadline
+    ) -> list[tuple[str, Mapping[str, str]] | ConnectError | None]:
+        """Key and metadata of the last object of each chain, near an offset; None: there is none."""
+        return self._requests.all([self._last_of(chain, offset) for chain in chains], deadline)
 
     def objects(self, folder: str, deadline: Deadline) -> list[Listed]:
         """All objects below a folder, as the bucket has them now; empty: all of it."""
@@ -131,7 +105,7 @@ class Bucket:
                 Listed(found["path"], found["size"], found["last_modified"]) async for page in pages for found in page
             ]
 
-        return self._one(call, deadline)
+        return self._requests.one(call, deadline)
 
     def content(self, key: str, deadline: Deadline) -> bytes | None:
         """What an object holds; None: it is not there."""
@@ -142,11 +116,11 @@ class Bucket:
             except FileNotFoundError:
                 return None
 
-        return self._one(call, deadline)
+        return self._requests.one(call, deadline)
 
     def delete(self, keys: Sequence[str], deadline: Deadline) -> None:
         """Delete objects that may be there. ConnectError: one of them is still there."""
-        for kept in self.all([self._deleting(key) for key in keys], deadline):
+        for kept in self._requests.all([self._deleting(key) for key in keys], deadline):
             if isinstance(kept, ConnectError):
                 raise kept
 
@@ -161,11 +135,18 @@ class Bucket:
                     return None
             return found
 
-        return self._one(call, deadline)
+        return self._requests.one(call, deadline)
 
     def metadata(self, keys: Sequence[str], deadline: Deadline) -> list[Mapping[str, str] | ConnectError]:
         """The user metadata of each of these objects, or why it could not be asked for."""
-        return self.all([self._asking(key) for key in keys], deadline)
+        return self._requests.all([self._asking(key) for key in keys], deadline)
+
+    def _last_of(self, chain: Chain, offset: int) -> Request[tuple[str, Mapping[str, str]] | None]:
+        async def call() -> tuple[str, Mapping[str, str]] | None:
+            start = await chain.last_start(self._keys, offset)
+            return None if start is None else (chain.key(start), await self._asking(chain.key(start))())
+
+        return call
 
     async def _keys(self, prefix: str, after: str) -> AsyncIterator[str]:
         folder = prefix.rpartition("/")[0]
@@ -182,17 +163,17 @@ class Bucket:
         """
         import uuid
 
-        self._one(self._listing(prefix), deadline)
+        self._requests.one(self._listing(prefix), deadline)
         if self._mode == "overwrite":
             return
         probe = Upload(f"{_probe_stem(prefix)}-{uuid.uuid4().hex}", b"probe", {}, "text/plain")
         try:
             # The first says that the object was there when its answer was lost and the client sent it again: no one
             # else knows this key.
-            self._one(self._creating(probe), deadline)
-            is_replaced = self._one(self._creating(probe), deadline)
+            self._requests.one(self._creating(probe), deadline)
+            is_replaced = self._requests.one(self._creating(probe), deadline)
         finally:
-            (kept,) = self.all([self._deleting(probe.key)], deadline)
+            (kept,) = self._requests.all([self._deleting(probe.key)], deadline)
             if isinstance(kept, ConnectError):
                 # The sink itself never deletes, so a role without that right is a good one.
                 _log.warning("s3://%s/%s, made by a check, could not be deleted: %s", self.name, probe.key, kept)
@@ -203,7 +184,7 @@ class Bucket:
                 fix="Use a store that has it, or set enable.conditional.writes=false and rotate by records only.",
             )
 
-    def _creating(self, upload: Upload) -> Callable[[], Awaitable[bool]]:
+    def _creating(self, upload: Upload) -> Request[bool]:
         async def call() -> bool:
             from obstore.exceptions import AlreadyExistsError
 
@@ -223,13 +204,13 @@ class Bucket:
 
         return call
 
-    def _creating_or_asking(self, upload: Upload) -> Callable[[], Awaitable[Mapping[str, str] | None]]:
+    def _creating_or_asking(self, upload: Upload) -> Request[Mapping[str, str] | None]:
         async def call() -> Mapping[str, str] | None:
             return None if await self._creating(upload)() else await self._asking(upload.key)()
 
         return call
 
-    def _asking(self, key: str) -> Callable[[], Awaitable[Mapping[str, str]]]:
+    def _asking(self, key: str) -> Request[Mapping[str, str]]:
         async def call() -> Mapping[str, str]:
             try:
                 found = await self._store.get_async(key, options={"head": True})
@@ -242,7 +223,7 @@ class Bucket:
 
         return call
 
-    def _asking_if_there(self, key: str) -> Callable[[], Awaitable[Mapping[str, str] | None]]:
+    def _asking_if_there(self, key: str) -> Request[Mapping[str, str] | None]:
         async def call() -> Mapping[str, str] | None:
             try:
                 return dict((await self._store.get_async(key, options={"head": True})).attributes)
@@ -251,95 +232,17 @@ class Bucket:
 
         return call
 
-    def _listing(self, prefix: str) -> Callable[[], Awaitable[None]]:
+    def _listing(self, prefix: str) -> Request[None]:
         async def call() -> None:
             await self._store.list_with_delimiter_async(_probe_stem(prefix))
 
         return call
 
-    def _deleting(self, key: str) -> Callable[[], Awaitable[None]]:
+    def _deleting(self, key: str) -> Request[None]:
         async def call() -> None:
             await self._store.delete_async(key)
 
         return call
-
-    def _one(self, call: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
-        result = self.all([call], deadline)[0]
-        if isinstance(result, ConnectError):
-            raise result
-        return result
-
-    def all(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
-        """The answers to requests made side by side, or what went wrong."""
-        return self._loop.run_until_complete(self._gather(calls, deadline))
-
-    async def _gather(self, calls: Sequence[Callable[[], Awaitable[T]]], deadline: Deadline) -> list[T | ConnectError]:
-        tasks = [asyncio.ensure_future(self._bounded(call, self._questions)) for call in calls]
-        await self._ended(tasks, deadline, asyncio.ALL_COMPLETED)
-        for task in tasks:
-            task.cancel()
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-        return [self._answer(result) for result in results]
-
-    async def _bounded(self, call: Callable[[], Awaitable[T]], most: asyncio.Semaphore) -> T | ConnectError:
-        from obstore.exceptions import BaseError
-
-        async with most:
-            try:
-                return await call()
-            except ConnectError as error:
-                return error
-            except (BaseError, OSError) as error:
-                return self._translated(error)
-
-    @staticmethod
-    async def _ended(tasks: Collection[asyncio.Task[Any]], deadline: Deadline, when: str) -> None:
-        pending = set(tasks)
-        while pending and not deadline.expired:
-            # Stop is an event of another thread, so the loop looks for it.
-            timeout_s = min(_STOP_CHECK_S, deadline.remaining_s)
-            done, pending = await asyncio.wait(pending, timeout=timeout_s, return_when=when)
-            if done and when == asyncio.FIRST_COMPLETED:
-                return
-
-    def _answer(self, result: T | ConnectError | BaseException) -> T | ConnectError:
-        if isinstance(result, asyncio.CancelledError):
-            return RetriableError(f"Bucket {self.name} at {self._endpoint} did not answer in time.")
-        if isinstance(result, BaseException) and not isinstance(result, ConnectError):
-            raise result
-        return result
-
-    def _translated(self, error: Exception) -> ConnectError:
-        from obstore.exceptions import InvalidPathError
-
-        if self._keys_asked is not None and self._keys_asked.failure is not None:
-            return self._keys_asked.failure
-
-        if isinstance(error, InvalidPathError):
-            return ConnectError(f"Bucket {self.name}: the object key is not valid: {error}", key="topics.dir")
-        text = str(error)
-        code = next(iter(_CODE.findall(text)), "")
-        status = next(iter(_STATUS.findall(text)), "").strip()
-        where = f"Bucket {self.name} at {self._endpoint}"
-        what = " ".join(part for part in (status, code) if part) or next(
-            iter(_HTTP.findall(text)), type(error).__name__
-        )
-        if code in _NO_BUCKET or (status.startswith("404") and not code):
-            return ConfigError(f"{where} does not exist.", key="s3.bucket.name", fix="Create it, or name another one.")
-        if code in _EXPIRED and self._keys_asked is not None:
-            self._keys_asked.forget()
-            return RetriableError(f"{where} says that the access keys have expired ({what}); they are looked for anew.")
-        if status.startswith(("401", "403")):
-            return RefusedAccessError(
-                f"{where} refused access ({what}).",
-                key=self._credentials[0],
-                fix=f"Check {' and '.join(self._credentials)}, and that they may list, get and put objects below "
-                "topics.dir.",
-            )
-        is_client_fault = status.startswith("4") and not status.startswith(("408", "429"))
-        if is_client_fault and code not in _RETRIABLE_CODES:
-            return ConnectError(f"{where} refused a request ({what}).", fix="See the store's log for the reason.")
-        return RetriableError(f"{where} is not reachable or has a fault of its own ({what}).")
 
 
 def _probe_stem(prefix: str) -> str:

@@ -1,0 +1,104 @@
+"""Requests to a store that run side by side, each wait with a deadline. Nothing of buckets and objects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any, Final, TypeVar
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connectors.s3.store_errors import StoreErrors
+
+T = TypeVar("T")
+Request = Callable[[], Awaitable[T]]
+"""Sends a request, and waits for its answer."""
+_CONCURRENT_UPLOADS: Final = 8
+_CONCURRENT_QUESTIONS: Final = 32
+"""More than uploads: they are small, and after a restart each path has one before its first row."""
+_STOP_CHECK_S: Final = 0.1
+
+
+class RequestLoop:
+    """Owned by one thread, on a loop of its own.
+
+    The client sends and receives in threads of its own, so what was started goes on while nobody runs the loop.
+    """
+
+    def __init__(self, errors: StoreErrors) -> None:
+        self._errors = errors
+        self._loop = asyncio.new_event_loop()
+        self._uploads = asyncio.Semaphore(_CONCURRENT_UPLOADS)
+        self._questions = asyncio.Semaphore(_CONCURRENT_QUESTIONS)
+
+    def close(self) -> None:
+        """Give up what is under way and release the loop; idempotent."""
+        if not self._loop.is_closed():
+            self.give_up(asyncio.all_tasks(self._loop))
+            self._loop.close()
+
+    def start_upload(self, request: Request[T]) -> asyncio.Task[T | ConnectError]:
+        """Begin an upload. It goes on in the background, also while nobody waits for it."""
+        return self._loop.create_task(self._bounded(request, self._uploads))
+
+    def start_question(self, request: Request[T]) -> asyncio.Task[T | ConnectError]:
+        """Begin a request of which the answer is small, as `start_upload` does."""
+        return self._loop.create_task(self._bounded(request, self._questions))
+
+    def wait_for_one(self, started: Collection[asyncio.Task[Any]], deadline: Deadline) -> None:
+        """Return as soon as one of these has ended, and when the deadline is over."""
+        self._loop.run_until_complete(_ended(started, deadline, asyncio.FIRST_COMPLETED))
+
+    def give_up(self, started: Collection[asyncio.Task[Any]]) -> None:
+        """End these now. What was sent already may still come into being."""
+        for task in started:
+            task.cancel()
+        if started:
+            self._loop.run_until_complete(asyncio.wait(started))
+
+    def one(self, request: Request[T], deadline: Deadline) -> T:
+        """The answer to a request. ConnectError: what went wrong, RetriableError where there was no answer in time."""
+        (result,) = self.all([request], deadline)
+        if isinstance(result, ConnectError):
+            raise result
+        return result
+
+    def all(self, requests: Sequence[Request[T]], deadline: Deadline) -> list[T | ConnectError]:
+        """The answers to requests made side by side, or what went wrong."""
+        return self._loop.run_until_complete(self._gather(requests, deadline))
+
+    async def _gather(self, requests: Sequence[Request[T]], deadline: Deadline) -> list[T | ConnectError]:
+        tasks = [asyncio.ensure_future(self._bounded(request, self._questions)) for request in requests]
+        await _ended(tasks, deadline, asyncio.ALL_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        return [self._answer(result) for result in results]
+
+    async def _bounded(self, request: Request[T], most: asyncio.Semaphore) -> T | ConnectError:
+        from obstore.exceptions import BaseError
+
+        async with most:
+            try:
+                return await request()
+            except ConnectError as error:
+                return error
+            except (BaseError, OSError) as error:
+                return self._errors.translated(error)
+
+    def _answer(self, result: T | ConnectError | BaseException) -> T | ConnectError:
+        if isinstance(result, asyncio.CancelledError):
+            return RetriableError(f"{self._errors.where} did not answer in time.")
+        if isinstance(result, BaseException) and not isinstance(result, ConnectError):
+            raise result
+        return result
+
+
+async def _ended(tasks: Collection[asyncio.Task[Any]], deadline: Deadline, when: str) -> None:
+    pending = set(tasks)
+    while pending and not deadline.expired:
+        # Stop is an event of another thread, so the loop looks for it.
+        timeout_s = min(_STOP_CHECK_S, deadline.remaining_s)
+        done, pending = await asyncio.wait(pending, timeout=timeout_s, return_when=when)
+        if done and when == asyncio.FIRST_COMPLETED:
+            return

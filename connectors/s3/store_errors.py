@@ -1,0 +1,72 @@
+"""What the errors of a store mean: whether to try again, and which setting to change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.s3.credentials import Keys
+from connectors.s3.refusal import RefusedAccessError
+
+_CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
+_STATUS: Final = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
+_HTTP: Final = re.compile(r"HTTP error: ([^\n]{1,200})")
+_NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound"})
+_EXPIRED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId", "InvalidToken"})
+_RETRIABLE_CODES: Final = frozenset(
+    {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreErrors:
+    """Tells the errors of the client of one bucket apart.
+
+    `where`: the bucket and its store, as messages name them. `credentials`: the keys of the configuration that hold
+    them. `keys`: who gives the access keys anew; None: they are fixed.
+    """
+
+    where: str
+    credentials: Sequence[str]
+    keys: Keys | None
+
+    def translated(self, error: Exception) -> ConnectError:
+        """RetriableError: the same request may succeed later. ConfigError: only under other settings."""
+        from obstore.exceptions import InvalidPathError
+
+        if self.keys is not None and self.keys.failure is not None:
+            return self.keys.failure
+        if isinstance(error, InvalidPathError):
+            return ConnectError(f"{self.where}: the object key is not valid: {error}", key="topics.dir")
+        text = str(error)
+        code, status, http = (_first(pattern, text) for pattern in (_CODE, _STATUS, _HTTP))
+        what = " ".join(part for part in (status, code) if part) or http or type(error).__name__
+        return self._answered(status, code, what)
+
+    def _answered(self, status: str, code: str, what: str) -> ConnectError:
+        where = self.where
+        if code in _NO_BUCKET or (status.startswith("404") and not code):
+            return ConfigError(f"{where} does not exist.", key="s3.bucket.name", fix="Create it, or name another one.")
+        if code in _EXPIRED and self.keys is not None:
+            self.keys.forget()
+            return RetriableError(f"{where} says that the access keys have expired ({what}); they are looked for anew.")
+        if status.startswith(("401", "403")):
+            return RefusedAccessError(
+                f"{where} refused access ({what}).",
+                key=self.credentials[0],
+                fix=f"Check {' and '.join(self.credentials)}, and that they may list, get and put objects below "
+                "topics.dir.",
+            )
+        is_client_fault = status.startswith("4") and not status.startswith(("408", "429"))
+        if is_client_fault and code not in _RETRIABLE_CODES:
+            return ConnectError(f"{where} refused a request ({what}).", fix="See the store's log for the reason.")
+        return RetriableError(f"{where} is not reachable or has a fault of its own ({what}).")
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    """What the first match names; empty: there is none."""
+    found = pattern.search(text)
+    return "" if found is None else found[1].strip()
