@@ -1,18 +1,10 @@
-"""Avro object container files: blocks of records, each compressed, behind a header with the schema. No names, no S3.
-
-Layout after "Object Container Files" of the Avro 1.12 specification.
-"""
+"""Records into Avro's object container files, of one schema each. No names, no S3."""
 
 from __future__ import annotations
 
-import bz2
-import hashlib
-import lzma
-import struct
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,7 +12,8 @@ from connect.api.codec import AvroValues
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Schema
-from connectors.s3.compression import unpacked_snappy_block
+from connectors.s3.avro_codecs import CODECS
+from connectors.s3.avro_container import block, header, header_size, packed_blocks
 from connectors.s3.formats import Prepared, StoredObject
 
 if TYPE_CHECKING:
@@ -28,58 +21,6 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES: Final = 64_000
 """Uncompressed bytes of a block, as Java's DataFileWriter cuts them (DEFAULT_SYNC_INTERVAL is 4,000 rows of 16)."""
-_MAGIC: Final = b"Obj\x01"
-_SYNC_BYTES: Final = 16
-_RAW_DEFLATE: Final = -15
-
-
-class Codec(NamedTuple):
-    """How the blocks of a file are compressed."""
-
-    pack: Callable[[bytes], bytes]
-    unpack: Callable[[bytes], bytes]
-
-
-def _pack_deflate(data: bytes) -> bytes:
-    packer = zlib.compressobj(-1, zlib.DEFLATED, _RAW_DEFLATE)
-    return packer.compress(data) + packer.flush()
-
-
-def _pack_snappy(data: bytes) -> bytes:
-    import pyarrow as pa
-
-    packed: bytes = pa.Codec("snappy").compress(data, asbytes=True)
-    return packed + struct.pack(">I", zlib.crc32(data))
-
-
-def _unpack_snappy(data: bytes) -> bytes:
-    return unpacked_snappy_block(data[:-4])
-
-
-def _pack_zstd(data: bytes) -> bytes:
-    import pyarrow as pa
-
-    packed: bytes = pa.Codec("zstd").compress(data, asbytes=True)
-    return packed
-
-
-def _unpack_zstd(data: bytes) -> bytes:
-    import pyarrow as pa
-
-    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        unpacked: bytes = stream.read()
-    return unpacked
-
-
-CODECS: Final[Mapping[str, Codec]] = {
-    "null": Codec(bytes, bytes),
-    "deflate": Codec(_pack_deflate, lambda data: zlib.decompress(data, _RAW_DEFLATE)),
-    "snappy": Codec(_pack_snappy, _unpack_snappy),
-    "bzip2": Codec(bz2.compress, bz2.decompress),
-    "xz": Codec(lzma.compress, lzma.decompress),
-    "zstandard": Codec(_pack_zstd, _unpack_zstd),
-}
-"""By the names of avro.codec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +150,7 @@ class AvroEncoder:
     def _end_block(self) -> None:
         if self._block_rows:
             packed = CODECS[self._codec].pack(bytes(self._block))
-            self._data += _long(self._block_rows) + _long(len(packed)) + packed + _sync(self._schema.text, self._codec)
+            self._data += block(self._block_rows, packed, self._schema.text, self._codec)
             self._block, self._block_rows = bytearray(), 0
 
 
@@ -239,17 +180,9 @@ class AvroBody:
         import pyarrow as pa
 
         ends = np.concatenate(([0], np.cumsum(self.lengths))).astype(np.int64)
-        buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(self._blocks()))]
+        unpack, packed = CODECS[self.codec].unpack, packed_blocks(memoryview(self.data).cast("B"))
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(unpack(bytes(one)) for one in packed))]
         yield pa.Array.from_buffers(pa.large_binary(), len(self.lengths), buffers), self.schema
-
-    def _blocks(self) -> Iterator[bytes]:
-        data = memoryview(self.data).cast("B")
-        at = len(header(self.schema.text, self.codec))
-        while at < len(data):
-            _, at = _read_long(data, at)
-            size, at = _read_long(data, at)
-            yield CODECS[self.codec].unpack(bytes(data[at : at + size]))
-            at += size + _SYNC_BYTES
 
 
 class AvroMerger:
@@ -261,7 +194,7 @@ class AvroMerger:
 
     def add(self, data: bytes) -> bool:
         """Append the blocks of an object; False: it has another schema or codec."""
-        end = _header_end(memoryview(data))
+        end = header_size(memoryview(data))
         if self._head is None:
             self._head = data[:end]
             self._data += self._head
@@ -273,44 +206,3 @@ class AvroMerger:
     def end(self) -> bytearray:
         """The file."""
         return self._data
-
-
-def _header_end(data: memoryview) -> int:
-    """Behind the marker of a file that `header` began."""
-    members, at = _read_long(data, len(_MAGIC))
-    for _ in range(2 * members):
-        size, at = _read_long(data, at)
-        at += size
-    return at + 1 + _SYNC_BYTES
-
-
-def header(schema_text: str, codec: str) -> bytes:
-    """What a file begins with."""
-    members = {"avro.schema": schema_text.encode(), "avro.codec": codec.encode()}
-    texts = b"".join(_long(len(k)) + k.encode() + _long(len(v)) + v for k, v in members.items())
-    return _MAGIC + _long(len(members)) + texts + _long(0) + _sync(schema_text, codec)
-
-
-def _sync(schema_text: str, codec: str) -> bytes:
-    """The marker between blocks: made of what the file is, so that equal rows give equal bytes."""
-    return hashlib.blake2b(f"{codec}\n{schema_text}".encode(), digest_size=_SYNC_BYTES).digest()
-
-
-def _long(number: int) -> bytes:
-    """A whole number from 0 in Avro's form."""
-    folded, made = number << 1, bytearray()
-    while folded > 0x7F:
-        made.append(folded & 0x7F | 0x80)
-        folded >>= 7
-    made.append(folded)
-    return bytes(made)
-
-
-def _read_long(data: memoryview, at: int) -> tuple[int, int]:
-    folded = shift = 0
-    while True:
-        byte = data[at]
-        folded |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return folded >> 1, at

@@ -17,7 +17,8 @@ from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Consumed
 from connect.convert.avro.values import avro_values
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.avro import CODECS, AvroFormat
+from connectors.s3.avro import AvroFormat
+from connectors.s3.avro_codecs import CODECS
 from connectors.s3.build import ConfluentPlan
 from connectors.s3.classes import AVRO_FORMAT
 from connectors.s3.sink import S3SinkTask
