@@ -19,7 +19,7 @@ from connectors.s3.build import bulk_layout_of, intake_of
 from connectors.s3.bulk_layout import BulkObject
 from connectors.s3.classes import DEFAULT_PARTITIONER
 from connectors.s3.config import S3SinkConfig
-from connectors.s3.ended import EndedFile
+from connectors.s3.ended_files import EndedFile
 from connectors.s3.files import PartitionFiles
 from connectors.s3.intake import Intake
 from connectors.s3.layout import Place

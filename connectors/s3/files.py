@@ -11,19 +11,16 @@ file end: records, the clock, memory, or another life of the task.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-import numpy as np
-
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connectors.s3.ended import EndedFile
+from connectors.s3.ended_files import EndedFile, EndedFiles
 from connectors.s3.formats import Format
 from connectors.s3.intake import Admitted, joined_rows
+from connectors.s3.known_reaches import KnownReaches
 from connectors.s3.layout import Extent, Place
 from connectors.s3.open_files import OpenFile, OpenFiles
 from connectors.s3.rotation import Rotation
@@ -35,8 +32,6 @@ _ENDED_SHARE: Final = 8
 _HELD_ROWS_PER_FILE: Final = 16
 _HELD_BYTES: Final = 8 * 2**20
 """Polls are held together until they have so many rows for each open file, or so many bytes."""
-_REACHES_MAX: Final = 20_000
-"""Of paths with neither open nor waiting files, this many are remembered by how far their objects reach."""
 
 
 class PartitionFiles:
@@ -61,14 +56,10 @@ class PartitionFiles:
         self._undated_ms: int | None = None
         self._open = OpenFiles(partition)
         self._spools: dict[str, Spool] = {}
-        self._ended: dict[Place, deque[EndedFile]] = {}
-        self._reach: dict[Place, int] = {}
-        self._reach_max = 0
-        self._known: dict[str, set[str]] = {}
-        self._agreed: set[Place] = set()
+        self._reaches = KnownReaches()
+        self._ended = EndedFiles(self._open, self._reaches)
         self._began: int | None = None
         self._taken_end: int | None = None
-        self._position: int | None = None
 
     @property
     def open_files(self) -> int:
@@ -78,8 +69,7 @@ class PartitionFiles:
     @property
     def buffered_bytes(self) -> int:
         """Encoded and waiting bytes, ended files included."""
-        ended: int = sum(file.body.size_bytes for files in self._ended.values() for file in files)
-        return ended + self.open_bytes
+        return self._ended.size_bytes + self.open_bytes
 
     @property
     def open_bytes(self) -> int:
@@ -88,17 +78,11 @@ class PartitionFiles:
 
     def unknown_places(self, parts: Sequence[Admitted]) -> set[Place]:
         """Where these rows go, as far as it was not told yet how far the objects there reach."""
-        return {
-            Place(part.topic, name)
-            for part in parts
-            for name in set(part.facts.names).difference(self._known.get(part.topic, ()))
-        }
+        return self._reaches.unknown(parts)
 
     def learn(self, place: Place, reach: int) -> None:
         """The objects of a place hold all its rows before this offset."""
-        self._reach[place] = max(reach, self._reach.get(place, 0))
-        self._reach_max = max(self._reach_max, reach)
-        self._known.setdefault(place.topic, set()).add(place.path)
+        self._reaches.learn(place, reach)
 
     def take(self, admitted: Admitted, now_ms: int) -> None:
         """Buffer rows; files end where the rules say.
@@ -118,7 +102,7 @@ class PartitionFiles:
         poll, self._poll = self._poll, []
         if not poll:
             return
-        self._position = poll[0].consumed.next_offset
+        self._open.position = poll[0].consumed.next_offset
         parts = sorted((a for a in poll if a.facts.length), key=lambda a: a.consumed.offsets[0].as_py())
         self._check_order(parts)
         if parts and self._began is None:
@@ -148,7 +132,8 @@ class PartitionFiles:
                 self._take_by_schema(part, is_consecutive=is_consecutive)
         self._assign_group()
         self._rotation.settle(self._open)
-        self._forget_reaches()
+        if self._open.position is not None:
+            self._reaches.forget(lambda p: p in self._open.by_place or p in self._ended, self._open.position)
         many_ended = len(self._open.ended) * _ENDED_SHARE >= len(self._open)
         if (self._open.ended and many_ended) or any(spool.is_due for spool in self._spools.values()):
             self.encode()
@@ -178,10 +163,8 @@ class PartitionFiles:
 
     def encode(self) -> None:
         """Make files that have ended ready to become objects."""
-        self._agreed = {
-            p for p in self._agreed if p in self._ended and (h := self._head(p)) is not None and h.lacks_rows
-        }
-        self._end([file for place, file in self._open.by_place.items() if place in self._agreed])
+        lacking = self._ended.lacking()
+        self._end([file for place, file in self._open.by_place.items() if place in lacking])
         for spool in self._spools.values():
             spool.sort()
         ended, self._open.ended = self._open.ended, []
@@ -189,17 +172,11 @@ class PartitionFiles:
         for spool in self._spools.values():
             spool.expect_end(numbers)
         for file in ended:
-            self._ended.setdefault(file.place, deque()).append(self._encoded(file))
+            self._ended.append(self._encoded(file))
 
     def to_create(self, busy: Container[Place] = ()) -> Iterator[EndedFile]:
-        """The files whose objects may be created now, without rows that are in objects; none of a busy place.
-
-        A place has at most one, because where the next one starts depends on what becomes of it.
-        """
-        for place in list(self._ended):
-            head = None if place in busy else self._head(place)
-            if head is not None and not head.lacks_rows:
-                yield head
+        """The files whose objects may be created now, without rows that are in objects; none of a busy place."""
+        return self._ended.ready(busy)
 
     def created(self, file: EndedFile) -> None:
         """The object of a file from `to_create` is in the bucket, and it was this task that made it."""
@@ -211,57 +188,16 @@ class PartitionFiles:
         self.learn(file.place, extent.end_offset)
 
     def agree(self, file: EndedFile, end_offset: int) -> None:
-        """Another writer has created the first of several objects of a file from `to_create`: all must end there.
-
-        So whoever creates the others creates those of the same rows.
-        """
-        files = self._ended[file.place]
-        self._agreed.add(file.place)
-        rest = file.behind(end_offset) if end_offset < file.end_offset else None
-        own = file if rest is None else file.until(end_offset)
-        files[0] = replace(own, agreed_end=end_offset)
-        if rest is not None:
-            files.insert(1, rest)
+        """Another writer has created the first of several objects of a file from `to_create`: all must end there."""
+        self._ended.agree(file, end_offset)
 
     def durable_offset(self) -> int | None:
         """The next offset that may be committed; None while it is where this life began."""
-        heads = [head.offsets[0] for place in list(self._ended) if (head := self._head(place)) is not None]
-        opened = self._open.least_offset()
-        least = min([*heads, *([] if opened is None else [opened])], default=None)
-        durable = self._rotation.durable(least, self._position, max(self._reach.values(), default=0))
+        waiting = (self._ended.least_offset(), self._open.least_offset())
+        least = min((offset for offset in waiting if offset is not None), default=None)
+        durable = self._rotation.durable(least, self._open.position, self._reaches.farthest())
         has_moved = durable is not None and (self._began is None or durable > self._began)
         return durable if has_moved else None
-
-    def _head(self, place: Place) -> EndedFile | None:
-        files = self._ended[place]
-        while files:
-            rest = files[0].behind(self._reach.get(place, 0))
-            if rest is not None:
-                files[0] = rest
-                if rest.lacks_rows:
-                    self._complete(files)
-                return files[0]
-            files.popleft()
-        del self._ended[place]
-        return None
-
-    def _complete(self, files: deque[EndedFile]) -> None:
-        """Give the first file of a place the rows up to its agreed end, as far as they are in files that have ended."""
-        head, end = files[0], files[0].agreed_end
-        assert end is not None
-        while head.lacks_rows and len(files) > 1 and files[1].offsets[0] < end:
-            head = head.joined(files[1])
-            del files[1]
-        opened = self._open.by_place.get(head.place)
-        is_read = len(files) > 1 or (self._position is not None and self._position >= end)
-        is_open = opened is not None and opened.first_offset < end
-        waits = is_open or any(file.place == head.place for file in self._open.ended)
-        files[0] = head
-        if head.end_offset > end:
-            self.agree(head, end)
-        elif is_read and not waits:
-            # Compaction may have taken the last rows.
-            files[0] = replace(head, end_offset=end)
 
     def _end(self, files: Sequence[OpenFile]) -> None:
         if files:
@@ -313,27 +249,13 @@ class PartitionFiles:
 
     def _not_in_objects(self, part: Admitted) -> Admitted | None:
         """The rows that the objects of their place do not reach; None when there are none."""
-        names, offsets = part.facts.names, part.consumed.offsets.to_numpy()
-        self._taken_end = (
-            int(offsets[-1]) + 1 if self._taken_end is None else max(self._taken_end, int(offsets[-1]) + 1)
-        )
-        if self._reach_max <= offsets[0]:
+        end = part.consumed.offsets[-1].as_py() + 1
+        self._taken_end = end if self._taken_end is None else max(self._taken_end, end)
+        kept = self._reaches.rows_beyond(part)
+        if kept is None:
             return part
-        reach = np.array([self._reach.get(Place(part.topic, name), 0) for name in names], np.int64)
-        if reach.max() <= offsets[0]:
-            return part
-        codes = part.facts.codes
-        kept = np.flatnonzero(offsets >= (reach[0] if codes is None else reach[codes.to_numpy()]))
-        self.rows_already_there += len(offsets) - len(kept)
+        self.rows_already_there += part.facts.length - len(kept)
         return part.picked(kept) if len(kept) else None
-
-    def _forget_reaches(self) -> None:
-        if len(self._reach) > _REACHES_MAX and self._position is not None:
-            kept = {*self._open.by_place, *self._ended}
-            self._reach = {p: end for p, end in self._reach.items() if p in kept or end > self._position}
-            self._known = {}
-            for place in self._reach:
-                self._known.setdefault(place.topic, set()).add(place.path)
 
     def _check_order(self, parts: Sequence[Admitted]) -> None:
         first = parts[0].consumed.offsets[0].as_py() if parts else None

@@ -37,9 +37,13 @@ class OpenFile:
 
 
 class OpenFiles:
-    """At most one per place. Owned by the task thread."""
+    """At most one per place. Owned by the task thread.
+
+    `position`: the next offset to read; None: nothing was read. `ended`: files whose rows are not encoded yet.
+    """
 
     def __init__(self, partition: TopicPartition) -> None:
+        self.position: int | None = None
         self._partition = partition
         self.by_place: dict[Place, OpenFile] = {}
         self.ended: list[OpenFile] = []
@@ -73,6 +77,12 @@ class OpenFiles:
         self.by_place[place] = file
         self._begun.append(file)
         return file
+
+    def may_hold(self, place: Place, before_offset: int) -> bool:
+        """Rows of a place before this offset may be in an open file, or in one that is not encoded."""
+        file = self.by_place.get(place)
+        is_open = file is not None and file.first_offset < before_offset
+        return is_open or any(file.place == place for file in self.ended)
 
     def take_begun(self) -> list[OpenFile]:
         """The files that are new since the last call; some may have ended."""

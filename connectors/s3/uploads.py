@@ -10,7 +10,7 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connectors.s3.ended import EndedFile
+from connectors.s3.ended_files import EndedFile
 from connectors.s3.files import PartitionFiles
 from connectors.s3.formats import Format, StoredObject
 from connectors.s3.identity import foreign, same_log

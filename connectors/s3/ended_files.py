@@ -1,0 +1,161 @@
+"""Files that have ended and wait to become objects. No I/O, no clock."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from connect.api.records import TopicPartition
+from connectors.s3.intake import NO_TIME
+from connectors.s3.known_reaches import KnownReaches
+from connectors.s3.layout import Extent, Place
+from connectors.s3.open_files import OpenFiles
+
+
+@dataclass(frozen=True, slots=True)
+class EndedFile:
+    """A file to be created: encoded rows, and their offsets in the log (ascending, at least one) and times.
+
+    `agreed_end`: where it must end, as another writer has created a part of it; None: nothing is agreed.
+    """
+
+    partition: TopicPartition
+    place: Place
+    offsets: Sequence[int]
+    timestamps_ms: Sequence[int]
+    end_offset: int
+    body: Any
+    topic_id: str | None = None
+    agreed_end: int | None = None
+
+    @property
+    def lacks_rows(self) -> bool:
+        """It must hold rows that are not in it yet."""
+        return self.agreed_end is not None and self.agreed_end > self.end_offset
+
+    @property
+    def extent(self) -> Extent:
+        """What its object will say about itself."""
+        start_ms = None if self.timestamps_ms[0] == NO_TIME else self.timestamps_ms[0]
+        first, last = self.offsets[0], self.offsets[-1]
+        return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms, self.topic_id)
+
+    def rows_before(self, offset: int) -> int:
+        """How many rows have lower offsets."""
+        return bisect_left(self.offsets, offset)
+
+    def behind(self, offset: int) -> EndedFile | None:
+        """The rows at `offset` and behind it; None when there are none."""
+        gone = self.rows_before(offset)
+        if gone == 0:
+            return self
+        if gone == len(self.offsets):
+            return None
+        times, rest = self.timestamps_ms[gone:], self.body.without_first(gone)
+        return replace(self, offsets=self.offsets[gone:], timestamps_ms=times, body=rest, agreed_end=None)
+
+    def until(self, offset: int) -> EndedFile:
+        """The rows before `offset`, of which there are some, in a file that ends there."""
+        count = self.rows_before(offset)
+        body = self.body if count == len(self.offsets) else self.body.first(count)
+        own = replace(self, offsets=self.offsets[:count], timestamps_ms=self.timestamps_ms[:count], body=body)
+        return replace(own, end_offset=offset)
+
+    def joined(self, other: EndedFile) -> EndedFile:
+        """The rows of this file and of the next one of its place."""
+        offsets, times = [*self.offsets, *other.offsets], [*self.timestamps_ms, *other.timestamps_ms]
+        body = self.body.joined(other.body)
+        return replace(self, offsets=offsets, timestamps_ms=times, end_offset=other.end_offset, body=body)
+
+
+class EndedFiles:
+    """Of one topic partition, by place and offset. Owned by the task thread.
+
+    The first file of a place goes first, without the rows that the objects of the place reach by then.
+    """
+
+    def __init__(self, open_files: OpenFiles, reaches: KnownReaches) -> None:
+        """`open_files` and `reaches`: of the same topic partition."""
+        self._open = open_files
+        self._reaches = reaches
+        self._files: dict[Place, deque[EndedFile]] = {}
+        self._agreed: set[Place] = set()
+
+    @property
+    def size_bytes(self) -> int:
+        """Encoded bytes."""
+        return sum(int(file.body.size_bytes) for files in self._files.values() for file in files)
+
+    def __contains__(self, place: Place) -> bool:
+        return place in self._files
+
+    def append(self, file: EndedFile) -> None:
+        """A file behind those of its place."""
+        self._files.setdefault(file.place, deque()).append(file)
+
+    def ready(self, busy: Container[Place]) -> Iterator[EndedFile]:
+        """The files whose objects may be created now: the first of each place that is not busy.
+
+        A place has at most one, because where the next one starts depends on what becomes of it.
+        """
+        for place in list(self._files):
+            head = None if place in busy else self._head(place)
+            if head is not None and not head.lacks_rows:
+                yield head
+
+    def least_offset(self) -> int | None:
+        """The first row that is in no object yet; None: there is none."""
+        heads = (self._head(place) for place in list(self._files))
+        return min((head.offsets[0] for head in heads if head is not None), default=None)
+
+    def agree(self, file: EndedFile, end_offset: int) -> None:
+        """The first file of a place must end there, as another writer has created the first of its several objects.
+
+        So whoever creates the others creates those of the same rows.
+        """
+        files = self._files[file.place]
+        self._agreed.add(file.place)
+        rest = file.behind(end_offset) if end_offset < file.end_offset else None
+        own = file if rest is None else file.until(end_offset)
+        files[0] = replace(own, agreed_end=end_offset)
+        if rest is not None:
+            files.insert(1, rest)
+
+    def lacking(self) -> set[Place]:
+        """The places whose first file must hold rows that are in no ended file yet."""
+        heads = {place: self._head(place) for place in self._agreed if place in self._files}
+        self._agreed = {place for place, head in heads.items() if head is not None and head.lacks_rows}
+        return self._agreed
+
+    def _head(self, place: Place) -> EndedFile | None:
+        """The first file of a place that has rows which objects do not reach; None: there is none."""
+        files = self._files[place]
+        while files:
+            rest = files[0].behind(self._reaches.of(place))
+            if rest is not None:
+                files[0] = rest
+                if rest.lacks_rows:
+                    self._complete(files)
+                return files[0]
+            files.popleft()
+        del self._files[place]
+        return None
+
+    def _complete(self, files: deque[EndedFile]) -> None:
+        """Give the first file of a place the rows up to its agreed end, as far as they are in files that have ended."""
+        head, end = files[0], files[0].agreed_end
+        assert end is not None
+        while head.lacks_rows and len(files) > 1 and files[1].offsets[0] < end:
+            head = head.joined(files[1])
+            del files[1]
+        position = self._open.position
+        is_read = len(files) > 1 or (position is not None and position >= end)
+        files[0] = head
+        if head.end_offset > end:
+            self.agree(head, end)
+        elif is_read and not self._open.may_hold(head.place, end):
+            # Compaction may have taken the last rows.
+            files[0] = replace(head, end_offset=end)

@@ -1,0 +1,66 @@
+"""How far the objects of each place of a topic partition reach, as far as that was asked or seen. No I/O, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from connectors.s3.intake import Admitted
+from connectors.s3.layout import Place
+
+_PLACES_MAX: Final = 20_000
+"""Where more are known, those without waiting rows are forgotten, and asked for again when they get some."""
+
+
+class KnownReaches:
+    """Owned by the task thread. The objects of a place hold all its rows before the offset that they reach."""
+
+    def __init__(self) -> None:
+        self._reach: dict[Place, int] = {}
+        self._paths: dict[str, set[str]] = {}
+        self._highest_ever = 0
+
+    def unknown(self, parts: Sequence[Admitted]) -> set[Place]:
+        """The places of these rows of which nothing was learnt."""
+        return {
+            Place(part.topic, name)
+            for part in parts
+            for name in set(part.facts.names).difference(self._paths.get(part.topic, ()))
+        }
+
+    def learn(self, place: Place, reach: int) -> None:
+        """The objects of a place hold all its rows before this offset."""
+        self._reach[place] = max(reach, self._reach.get(place, 0))
+        self._highest_ever = max(self._highest_ever, reach)
+        self._paths.setdefault(place.topic, set()).add(place.path)
+
+    def of(self, place: Place) -> int:
+        """How far the objects of a place reach; 0: nothing says that there are any."""
+        return self._reach.get(place, 0)
+
+    def farthest(self) -> int:
+        """How far the objects of any place reach."""
+        return max(self._reach.values(), default=0)
+
+    def rows_beyond(self, part: Admitted) -> NDArray[np.int64] | None:
+        """Which rows of a part are in no object yet, ascending; None: all of them."""
+        offsets = part.consumed.offsets.to_numpy()
+        if self._highest_ever <= offsets[0]:
+            return None
+        reach = np.array([self.of(Place(part.topic, name)) for name in part.facts.names], np.int64)
+        if reach.max() <= offsets[0]:
+            return None
+        codes = part.facts.codes
+        return np.flatnonzero(offsets >= (reach[0] if codes is None else reach[codes.to_numpy()]))
+
+    def forget(self, is_kept: Callable[[Place], bool], position: int) -> None:
+        """Where too many are known, forget the places that are not kept and reach no further than was read."""
+        if len(self._reach) <= _PLACES_MAX:
+            return
+        self._reach = {p: end for p, end in self._reach.items() if is_kept(p) or end > position}
+        self._paths = {}
+        for place in self._reach:
+            self._paths.setdefault(place.topic, set()).add(place.path)
