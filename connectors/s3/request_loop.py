@@ -3,20 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, Final, TypeVar
+from contextvars import Context
+from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connectors.s3.store_errors import StoreErrors
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 Request = Callable[[], Awaitable[T]]
 """Sends a request, and waits for its answer."""
 _CONCURRENT_UPLOADS: Final = 8
 _CONCURRENT_QUESTIONS: Final = 32
 """More than uploads: they are small, and after a restart each path has one before its first row."""
 _STOP_CHECK_S: Final = 0.1
+_LOCK_S: Final = 0.001
+"""About what a thread waits for the interpreter's lock."""
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Knows which threads of the client are about to tell it a result.
+
+    Such a thread lets go of the interpreter's lock while it wakes the loop. When it comes back to an interpreter that
+    has begun to end, CPython before 3.14 ends the thread, and the client, which is not written in Python, then ends the
+    whole process by SIGABRT (PyEval_RestoreThread, "Changed in version 3.14").
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._telling: dict[int, None] = {}
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As asyncio's."""
+        thread = threading.get_ident()
+        self._telling[thread] = None
+        try:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        finally:
+            # The last that is done in Python: the thread keeps the lock from here to its end.
+            del self._telling[thread]
+
+    def close(self) -> None:
+        """Wait for those threads, and end."""
+        while self._telling:
+            threading.Event().wait(_LOCK_S)
+        super().close()
 
 
 class RequestLoop:
@@ -27,7 +63,7 @@ class RequestLoop:
 
     def __init__(self, errors: StoreErrors) -> None:
         self._errors = errors
-        self._loop = asyncio.new_event_loop()
+        self._loop = _Loop()
         self._uploads = asyncio.Semaphore(_CONCURRENT_UPLOADS)
         self._questions = asyncio.Semaphore(_CONCURRENT_QUESTIONS)
 
