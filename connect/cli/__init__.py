@@ -13,7 +13,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "agent": "Run a program beside a database: the changes in a Cassandra node's commit log.",
     "backfill": "Move a source into Kafka in bulk, each row once, and hand over to its connector.",
     "cassandra": "Rebuild Kafka's topics from Cassandra's tables.",
-    "compact": "Few large files of many small ones in Iceberg tables of a sink.",
+    "compact": "Few large files of many small ones that a sink wrote: objects, and files of Iceberg tables.",
     "connectors": "List, apply, edit, pause, restart, delete connectors; say why one does not move.",
     "context": "Names for clusters: add, use, list, remove.",
     "dev": "Start Kafka, a schema registry, S3 and a worker on loopback, kept between runs.",
