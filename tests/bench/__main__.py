@@ -30,6 +30,7 @@ from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.profile_table import profile_table
 from tests.bench.s3_files import ROWS_PER_OBJECT
 from tests.bench.s3_paths import measure_paths, paths_table
+from tests.bench.s3_throughput import measure_s3
 from tests.bench.sql_bench import measure_exactly_once, measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
 
@@ -116,6 +117,10 @@ def backfill(bench: Bench, out: Path) -> None:
     throughput(measure_backfill(replace(bench, rows=bench.rows or BACKFILL_ROWS)), out)
 
 
+def s3(bench: Bench, out: Path) -> None:
+    throughput(measure_s3(replace(bench, rows=bench.rows or ROWS)), out)
+
+
 def paths(bench: Bench, out: Path) -> None:
     found = list(measure_paths(bench.rows or ROWS))
     out.write_text(json.dumps(found, indent=1) + "\n")
@@ -175,7 +180,7 @@ def gate(entry: Mapping) -> str:
 
 PARTS = {
     "throughput": data_paths, "sql": sql, "sql-once": exactly_once, "log": logs, "cassandra": cassandra,
-    "bigquery": bigquery, "backfill": backfill, "s3-paths": paths, "cluster": cluster,
+    "bigquery": bigquery, "backfill": backfill, "s3": s3, "s3-paths": paths, "cluster": cluster,
 }  # fmt: skip
 """What can be measured by itself, and its name in the names of files."""
 

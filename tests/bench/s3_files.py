@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -29,9 +28,8 @@ FLUSH_MS = 5000
 ROWS_PER_OBJECT = 100_000
 PARQUET = {"format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat", "parquet.codec": "zstd"}
 JSON_LINES = {"format.class": "io.confluent.connect.s3.format.json.JsonFormat"}
-GZIP = {"s3.compression.type": "gzip"}
 AIVENS_PARQUET = {"format.output.type": "parquet", "file.compression.type": "zstd"}
-AIVENS_GZIP = {"format.output.type": "jsonl", "file.compression.type": "gzip"}
+AIVENS_LINES = {"format.output.type": "jsonl"}
 
 
 def check_rows(files: FileSystem, prefixes: Iterable[str], rows: int, count: Callable[[FileSystem, str], int]) -> None:
@@ -49,9 +47,14 @@ def parquet_rows(files: FileSystem, path: str) -> int:
         return int(pq.ParquetFile(file).metadata.num_rows)
 
 
-def gzip_lines(files: FileSystem, path: str) -> int:
-    with files.open_input_stream(path, compression=None) as file:
-        return len(gzip.decompress(file.read()).splitlines())
+def lines_of(compression: str | None) -> Callable[[FileSystem, str], int]:
+    """Counts the lines of an object; the last one may lack its end."""
+
+    def count(files: FileSystem, path: str) -> int:
+        with files.open_input_stream(path, compression=compression) as file:
+            return len(file.read().splitlines())
+
+    return count
 
 
 @contextmanager
@@ -91,8 +94,8 @@ class JavaS3:
         avro = {"value.converter": AVRO_CONVERTER, "value.converter.schema.registry.url": registry_url}
         return self._run(topic, prefix, {**AIVENS_PARQUET, **avro})
 
-    def json_lines(self, topic: str, prefix: str) -> Figure:
-        return self._run(topic, prefix, AIVENS_GZIP)
+    def json_lines(self, topic: str, prefix: str, compression: str) -> Figure:
+        return self._run(topic, prefix, {**AIVENS_LINES, "file.compression.type": compression})
 
     def _run(self, topic: str, prefix: str, chosen: Mapping[str, str]) -> Figure:
         endpoint = self._endpoint

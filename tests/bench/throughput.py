@@ -14,11 +14,11 @@ from pathlib import Path
 from connect.services import KafkaService
 from connect.services.errors import ServiceError
 from connect.services.registry import SchemaRegistryService
-from tests.bench import s3_files
 from tests.bench.java.avro_converter import CLASS as AVRO_CONVERTER
 from tests.bench.java.avro_converter import avro_converter
 from tests.bench.java.java_peer import JavaPeer, build_plugins
 from tests.bench.measure import Figure, entry
+from tests.bench.s3_files import FROM_START
 
 TRANSFORMS = "org.apache.kafka.connect.transforms"
 INSERT_AND_RENAME = {
@@ -48,7 +48,6 @@ PRODUCER = {
     "producer.override.compression.type": "lz4",
 }
 JAVA = "Java Kafka Connect 4.1"
-JAVAS_S3 = f"{JAVA}, Aiven's S3 sink"
 
 
 @dataclass
@@ -113,12 +112,10 @@ def measure_throughput(bench: Bench) -> Iterator[dict]:
         ours = run("memory_to_kafka", {**bench.base, **by_row})
         yield entry("in-memory source -> Python function per row -> JSON, lz4", ours, None, None, must=130_000)
         avro = {**bench.base, "registry": registry.endpoint.url, "converter": AVRO_CONVERTER}
-        filled_avro = new_topic(kafka, "avro")
-        yield from _avro(bench, avro, filled_avro, java.get("avro"))
+        yield from _avro(bench, avro, new_topic(kafka, "avro"), java.get("avro"))
 
         ours = run("kafka_to_null", {**bench.base, "topic": filled, "connector": json.dumps(INSERT_AND_RENAME)})
         yield entry("Kafka JSON -> 2 SMTs -> null sink", ours, JAVA, java.get("sink"), must=250_000, gate=1.5)
-        yield from _files(bench, filled, avro, filled_avro)
     yield _sqlite(bench)
 
 
@@ -148,7 +145,7 @@ def _java(bench: Bench, filled: str, registry_url: str) -> dict[str, Figure]:
         found = {"source": java.source({**INSERT_AND_RENAME, **AND_FILTER, **PRODUCER}, bench.rows, topic)}
         if avro:
             found["avro"] = java.source({**avro, **PRODUCER}, bench.rows, topic)
-        found["sink"] = java.null_sink({**INSERT_AND_RENAME, **s3_files.FROM_START}, filled, bench.rows)
+        found["sink"] = java.null_sink({**INSERT_AND_RENAME, **FROM_START}, filled, bench.rows)
     return found
 
 
@@ -161,32 +158,6 @@ def _avro(bench: Bench, avro: dict[str, str], filled: str, java: Figure | None) 
         topic = new_topic(bench.kafka, "avro-lz4")
         ours = run("memory_to_kafka", {**avro, "topic": topic, "connector": json.dumps(PRODUCER)})
         yield entry(f"{name}, lz4", ours, JAVA, java, must=350_000, gate=2)
-
-
-def _files(bench: Bench, filled: str, avro: dict[str, str], filled_avro: str) -> Iterator[dict]:
-    """Ours and Java's in turn: Parquet from Avro, and JSON lines."""
-    raw = "librdkafka consume(), thrown away", run("raw_consume", {**bench.base, "topic": filled})
-    with s3_files.store() as store:
-
-        def ours(prefix: str, chosen: dict[str, str], base: dict[str, str], topic: str) -> Figure:
-            return run("kafka_to_s3", s3_files.our_settings(store, base, topic, prefix, chosen))
-
-        parquet = ours("json-parquet", s3_files.PARQUET, bench.base, filled)
-        yield entry("Kafka JSON -> Parquet zstd in S3", parquet, *raw, must=200_000)
-        yield entry("Kafka JSON -> JSON lines in S3", ours("lines", s3_files.JSON_LINES, bench.base, filled), *raw)
-        shared = (bench.kafka, store, bench.java_s3_plugin, bench.folder, bench.rows, bench.say)
-        with s3_files.java_s3(*shared) as java:
-            parquet = ours("parquet", s3_files.PARQUET, avro, filled_avro)
-            theirs = None if java is None else java.parquet(filled_avro, avro["registry"], "java-parquet")
-            yield entry("Kafka Avro -> Parquet zstd in S3", parquet, JAVAS_S3, theirs, gate=4)
-            lines = ours("gzip", {**s3_files.JSON_LINES, **s3_files.GZIP}, bench.base, filled)
-            theirs = None if java is None else java.json_lines(filled, "java-gzip")
-            yield entry("Kafka JSON -> JSON lines gzip in S3", lines, JAVAS_S3, theirs, gate=4)
-        files = s3_files.file_system(store)
-        for prefix, count in (("parquet", s3_files.parquet_rows), ("gzip", s3_files.gzip_lines)):
-            writers = (prefix,) if java is None else (prefix, f"java-{prefix}")
-            s3_files.check_rows(files, writers, bench.rows, count)
-            bench.say(f"{bench.rows:,} rows each in the objects of {' and '.join(writers)}")
 
 
 def _sqlite(bench: Bench) -> dict:

@@ -18,7 +18,7 @@ from connect.services.s3 import S3Endpoint
 from tests.bench.__main__ import gate
 from tests.bench.java.avro_converter import JARS, take_jars
 from tests.bench.measure import Figure, entry
-from tests.bench.s3_files import BUCKET, check_rows, gzip_lines, java_s3, parquet_rows
+from tests.bench.s3_files import BUCKET, check_rows, java_s3, lines_of, parquet_rows
 
 
 def figure(cpu_s: float) -> Figure:
@@ -77,7 +77,7 @@ def test_the_last_line_counts_with_and_without_its_end(tmp_path: Path) -> None:
     for name, text in (("ended", b"{}\n{}\n"), ("open", b"{}\n{}")):
         (tmp_path / name).write_bytes(gzip.compress(text))
 
-    assert [gzip_lines(LocalFileSystem(), str(tmp_path / name)) for name in ("ended", "open")] == [2, 2]
+    assert [lines_of("gzip")(LocalFileSystem(), str(tmp_path / name)) for name in ("ended", "open")] == [2, 2]
 
 
 @pytest.mark.parametrize(("plugin", "reason"), [(None, "--java-s3-plugin DIR names a build"), ("gone", "'.*gone'")])
