@@ -29,6 +29,7 @@ from connect.runtime.clients import Clients
 from connect.runtime.config_secrets import secret_texts
 from connect.runtime.connector_answers import answer_connector_call
 from connect.runtime.crash_report import Stages
+from connect.runtime.freed_memory import give_back_freed_memory
 from connect.runtime.group_calls import GROUP_CALLS, answer_group_call
 from connect.runtime.kafka_calls import KAFKA_CALLS, answer_kafka_call, stored_of
 from connect.runtime.messages import (
@@ -169,16 +170,23 @@ class Host:
         told: set[str] = set()
         # The worker takes a host that says nothing for a dead one.
         while not pause.wait(min(self._clients.worker.metrics_sample_window_s, HEARTBEAT_S)):
-            runs = list(self._runs.items())
-            self._send(Figures({str(i): run.figures.snapshot() for i, run in runs}, _process_figures()))
             if new := LOG_LEVELS.all().keys() - told:
                 self._send(LoggersKnown(sorted(new)))
                 told |= new
-            for task_id, run in runs:
-                run.report_topics()
-                run.watch()
-                if not run.alive and self._runs.get(task_id) is run:
-                    del self._runs[task_id]
+            if self._report_runs():
+                give_back_freed_memory()
+
+    def _report_runs(self) -> bool:
+        """Say how all runs fare, and forget those that have ended; whether there were any of these."""
+        runs = list(self._runs.items())
+        self._send(Figures({str(i): run.figures.snapshot() for i, run in runs}, _process_figures()))
+        for _, run in runs:
+            run.report_topics()
+            run.watch()
+        ended = [task_id for task_id, run in runs if not run.alive and self._runs.get(task_id) is run]
+        for task_id in ended:
+            del self._runs[task_id]
+        return bool(ended)
 
 
 def _tell(run: TaskRun, message: StopTask | SetPaused | MayWrite) -> None:

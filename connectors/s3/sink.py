@@ -187,12 +187,8 @@ class S3SinkTask:
             self._claimed.pop(partition, None)
 
     def close(self) -> None:
-        """Release the client, and what Arrow keeps of freed memory for later, of which there may be hundreds of
-        megabytes; idempotent."""
-        import pyarrow as pa
-
+        """Release the client; idempotent."""
         self._files.clear()
-        pa.default_memory_pool().release_unused()
         if self._bucket is not None:
             self._bucket.close()
             self._bucket = self._uploads = self._reaches = None
