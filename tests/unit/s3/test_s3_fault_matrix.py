@@ -223,6 +223,6 @@ def test_each_of_more_rows_is_in_one_object_whatever_happens(store, seed, paths)
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(50))
 def test_each_row_of_2000_paths_is_in_one_object_whatever_happens(store, seed):
     check(store, 2000 + seed, 2000, 10_000)
