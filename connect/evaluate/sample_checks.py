@@ -106,8 +106,8 @@ def _cursor(sample: Mapping[str, Any]) -> Check:
             return Check(*CURSOR, Outcome.FAIL, text, tables, defects=frozenset({"lost"}))
         return Check(*CURSOR, Outcome.NOT_TESTED, f"{text}, but the rows change while they are read.", tables)
     if said:
-        text = f"The connector warns of {len(said)} thing{'' if len(said) == 1 else 's'} that its cursor or rows lack."
-        return Check(*CURSOR, Outcome.WARN, text, tables)
+        more = f" And {len(said) - 1} more." if len(said) > 1 else ""
+        return Check(*CURSOR, Outcome.WARN, f"The connector warns: {sample['warnings'][0]}{more}", tables)
     if pages is None:
         return Check(*CURSOR, Outcome.NOT_TESTED, "The connector has no key for the rows of one read, or gave no rows.")
     key, (one, other) = pages["key"], pages["sizes"]

@@ -120,11 +120,13 @@ class LocalFolder:
         return self._root.joinpath(*parts)
 
 
-def remove_empty_folders(folder: Path) -> None:
-    """A folder with those in it, as far as no file is in them; no error where there is none."""
-    for parent, _, _ in os.walk(folder, topdown=False):
+def remove_empty_folders(folder: Path, root: Path) -> None:
+    """A folder with those in it and those above it up to `root`, which stays, as far as no file is in them."""
+    inner = (Path(parent) for parent, _, _ in os.walk(folder, topdown=False))
+    outer = (parent for parent in folder.parents if root in parent.parents)
+    for path in (*inner, *outer):
         with contextlib.suppress(OSError):
-            Path(parent).rmdir()
+            path.rmdir()
 
 
 def _set_attribute(file: int, name: str, value: str) -> None:

@@ -11,7 +11,7 @@ from connect.api.findings import Aspect, Finding, Weight
 from connectors.s3.bucket_config import BucketConfig
 from connectors.s3.build import Plan
 from connectors.s3.classes import S3_STORAGE
-from connectors.s3.refusal import RefusedAccessError
+from connectors.s3.refusal import RefusedAccessError, WrongKeysError
 from connectors.s3.store import Bucket
 
 
@@ -20,6 +20,8 @@ def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:
     bucket = Bucket(plan.bucket)
     try:
         bucket.check(plan.probe_prefix, deadline)
+    except WrongKeysError as error:
+        yield Finding(Aspect.REACH, str(error), weight=Weight.FAILS)
     except RefusedAccessError as error:
         policy = policy_of(plan.bucket) if plan.bucket.storage_class == S3_STORAGE else ""
         yield Finding(Aspect.REACH, error.message, policy, Weight.FAILS)

@@ -7,3 +7,7 @@ from connect.api.errors import ConfigError
 
 class RefusedAccessError(ConfigError):
     """The store knows the account, which may not do this, or does not know it."""
+
+
+class WrongKeysError(RefusedAccessError):
+    """The access keys are not those of an account: no right would mend that."""

@@ -9,12 +9,16 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.s3.credentials import Keys
-from connectors.s3.refusal import RefusedAccessError
+from connectors.s3.refusal import RefusedAccessError, WrongKeysError
 
 _CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
 _HTTP: Final = re.compile(r"HTTP error: ([^\n]{1,200})")
 _NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound"})
+_WRONG_KEYS: Final = {
+    "InvalidAccessKeyId": "no account has this access key ID",
+    "SignatureDoesNotMatch": "the secret key is not that of the access key ID",
+}
 _EXPIRED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId", "InvalidToken"})
 _RETRIABLE_CODES: Final = frozenset(
     {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted"}
@@ -53,6 +57,10 @@ class StoreErrors:
         if code in _EXPIRED and self.keys is not None:
             self.keys.forget()
             return RetriableError(f"{where} says that the access keys have expired ({what}); they are looked for anew.")
+        if code in _WRONG_KEYS:
+            fix = f"Check {' and '.join(self.credentials)}."
+            reason = f"{where} refused access: {_WRONG_KEYS[code]} ({what})."
+            return WrongKeysError(reason, key=self.credentials[0], fix=fix)
         if status.startswith(("401", "403")):
             return RefusedAccessError(
                 f"{where} refused access ({what}).",

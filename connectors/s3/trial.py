@@ -66,7 +66,8 @@ class TrialObjects:
         with closing(Bucket(self._config)) as bucket:
             bucket.delete(self._keys(bucket, deadline), deadline)
         if self._config.storage_class == LOCAL_STORAGE:
-            remove_empty_folders(Path(self._config.bucket, self._folder))
+            root = Path(self._config.bucket)
+            remove_empty_folders(root / self._folder, root)
 
     def _keys(self, bucket: Bucket, deadline: Deadline) -> list[str]:
         start = self._folder + self._config.directory_delim

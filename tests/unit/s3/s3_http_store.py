@@ -69,8 +69,9 @@ class Requests(BaseHTTPRequestHandler):
         if fault == "503":
             self.answer(503, b"<Error><Code>SlowDown</Code></Error>")
             return
-        if fault == "403":
-            self.answer(403, b"<Error><Code>AccessDenied</Code></Error>")
+        if fault.startswith("403"):
+            code = fault.removeprefix("403").strip() or "AccessDenied"
+            self.answer(403, f"<Error><Code>{code}</Code></Error>".encode())
             return
         if fault == "409":
             self.answer(409, b"<Error><Code>ConditionalRequestConflict</Code></Error>")

@@ -78,6 +78,14 @@ def test_a_right_that_lacks_is_told_with_the_policy_that_gives_it(store):
     assert objects["Resource"] == "arn:aws:s3:::bucket/*"
 
 
+def test_a_wrong_secret_key_is_told_and_answered_with_no_policy(store):
+    store.faults = ["403 SignatureDoesNotMatch"]
+    (found,) = S3SinkConnector(config(store)).examine(Deadline.after(60))
+    assert (found.weight, found.remedy) == (Weight.FAILS, "")
+    assert "the secret key is not that of the access key ID" in found.text
+    assert "Check aws.access.key.id and aws.secret.access.key." in found.text
+
+
 def test_an_upload_whose_answer_was_lost_is_found_again_and_not_doubled(store):
     store.faults = ["lost answer"]
     task = open_task(store)

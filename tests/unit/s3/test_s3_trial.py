@@ -60,3 +60,15 @@ def test_a_trials_rows_are_read_and_removed_and_the_real_ones_stay(settings: Map
         assert [one.key for one in bucket.objects("", Deadline.after(10))] == [
             "topics/t/partition=0/t+0+0000000000.json"
         ]
+
+
+def test_a_trial_in_an_empty_folder_leaves_it_empty(tmp_path: Path):
+    given = {
+        "storage.class": LOCAL_STORAGE, "s3.bucket.name": str(tmp_path), "s3.local.folders": str(tmp_path),
+        "flush.size": "2", "format.class": JSON_FORMAT, "topics.dir": "a/b",
+    }  # fmt: skip
+    trial = S3SinkConnector(S3SinkConfig.parse(given)).trial_target("poc-1")
+    write({**given, **trial.settings}, 10)
+    assert list(tmp_path.iterdir()) != []
+    trial.remove(Deadline.after(10))
+    assert (tmp_path.is_dir(), list(tmp_path.iterdir())) == (True, [])
