@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigError
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+_ORDER_MARKS: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters without a picture that turn the order of all that follows them, also of what is not theirs."""
 
 
 def template_of(package: str, file: str) -> Template:
@@ -22,7 +26,15 @@ def template_of(package: str, file: str) -> Template:
             "The report needs jinja2.", fix="Install it: pip install 'connect-for-kafka[poc]'; or use --json."
         ) from error
     text = resources.files(package).joinpath("templates", file).read_text(encoding="utf-8")
-    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_visible)
+    return environment.from_string(text)
+
+
+def _visible(value: object) -> object:
+    """A text with such marks as JSON writes them; what a template has declared safe is left."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return _ORDER_MARKS.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value)
 
 
 def embedded_json(value: object) -> str:

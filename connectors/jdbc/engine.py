@@ -21,6 +21,10 @@ CONNECT_S = 4
 """How long a server may take to answer who is asking; whole seconds, as drivers take them."""
 REACH_S = 5.0
 """How long a database is tried before whoever asked is told that it cannot be reached. Tasks try on and on."""
+_EXTRAS = {
+    "postgresql+psycopg": "jdbc-postgres", "mysql+pymysql": "jdbc-mariadb", "mariadb+pymysql": "jdbc-mariadb",
+}  # fmt: skip
+"""The extra of this product that has a driver."""
 _TIMED = {"postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql"}
 """Drivers that take `connect_timeout` in seconds."""
 
@@ -85,7 +89,7 @@ def engine_of(
         raise ConfigError(
             f"connection.url: the driver of {url.drivername} cannot be used: {type(error).__name__}.",
             key="connection.url",
-            fix="Install the driver's package in the worker's environment, or name another driver in a SQLAlchemy URL.",
+            fix=_installation(url),
         ) from None
 
     if url.drivername in tls.DRIVERS:
@@ -103,6 +107,12 @@ def engine_of(
         connection.commit()
 
     return engine
+
+
+def _installation(url: sa.URL) -> str:
+    extra = _EXTRAS.get(url.drivername)
+    what = f"Run: pip install 'connect-for-kafka[{extra}]'" if extra else "Install the driver's package"
+    return f"{what} in the worker's environment, or name another driver in a SQLAlchemy URL."
 
 
 def driver_error_of(engine: sa.Engine) -> type[Exception]:

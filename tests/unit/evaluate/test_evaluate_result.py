@@ -58,6 +58,9 @@ def test_a_report_needs_no_network_and_runs_no_value():
     page = html_report(Result("i", {HOSTILE: {HOSTILE: HOSTILE}}, 0, 0, [check], {HOSTILE: HOSTILE}))
     assert "<script>alert" not in page
     assert re.findall(r"(?:src|href)\s*=|url\(|@import", page) == []
+    shown = page.partition('<script type="application/json"')[0]
+    assert "\u202e" not in shown, "which would turn the words behind it round"
+    assert r"&lt;script&gt;alert(1)&lt;/script&gt;\u202e😀" in shown
     embedded = re.search(r'<script type="application/json" id="result">(.*?)</script>', page, re.DOTALL)
     assert json.loads(embedded[1])["connector"] == HOSTILE
 

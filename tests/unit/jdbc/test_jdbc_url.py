@@ -1,8 +1,13 @@
 from __future__ import annotations
 
-import pytest
+import sys
 
+import pytest
+import sqlalchemy as sa
+
+from connect.api.errors import ConfigError
 from connect.api.secrets import masked
+from connectors.jdbc.engine import engine_of
 from connectors.jdbc.url import DatabaseUrl, family, translate
 
 
@@ -200,3 +205,17 @@ def test_what_is_refused_says_what_to_write_instead(url, told):
     with pytest.raises(ValueError, match=told) as error:
         translate(url)
     assert "s3cret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("driver", "package", "fix"),
+    [
+        ("mariadb+pymysql", "pymysql", r"Run: pip install 'connect-for-kafka\[jdbc-mariadb\]'"),
+        ("postgresql+psycopg", "psycopg", r"Run: pip install 'connect-for-kafka\[jdbc-postgres\]'"),
+        ("mysql+mysqldb", "MySQLdb", "Install the driver's package"),
+    ],
+)
+def test_a_driver_that_is_not_installed_is_told_with_its_extra(monkeypatch, driver, package, fix):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigError, match=fix):
+        engine_of(sa.make_url(f"{driver}://u@h/d"), (), {})
