@@ -24,7 +24,8 @@ TRY_S: Final = 20.0
 PAUSE_S: Final = 5.0
 """Time between two tries."""
 _ANSWER_S: Final = TRIES * (TRY_S + KILL_GRACE_S) + KILL_GRACE_S
-_THREADS: Final = 2
+_THREADS: Final = 4
+"""As many as a host answers at once: what waited there behind clean-ups that hang would count as hanging too."""
 
 Ask = Callable[[Method, Mapping[str, str], float], Future[CallResult]]
 """Asks the connector of a configuration something, within so many seconds."""
@@ -33,7 +34,11 @@ _logger = structlog.get_logger(__name__)
 
 
 class Cleanup:
-    """Any thread may ask. Its threads are its own: a system that is away holds up other clean-ups, and nothing else."""
+    """Any thread may ask. Threads and host are its own, so that clean-ups hold up nothing but other clean-ups.
+
+    Four that hang hold up a fifth until their host is killed, `TRY_S` and its grace later; systems that are away, for
+    about a minute.
+    """
 
     def __init__(self, parts: Parts, background: Background, ask: Ask, pause_s: float = PAUSE_S) -> None:
         self._parts = parts

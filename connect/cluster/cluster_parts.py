@@ -64,6 +64,8 @@ class Parts:
     membership: Membership
     supervisor: Supervisor
     calls: ConnectorCalls
+    cleanup_calls: ConnectorCalls
+    """Clean-ups have a host apart: one that hangs, and has its host killed, disturbs no other question."""
     catalog: ConnectorCatalog
     limits: Limits
     in_transactions: Callable[[Mapping[str, str]], bool]

@@ -36,9 +36,10 @@ class ConnectorCalls:
     """Owned by the herder's thread; futures are completed there."""
 
     def __init__(
-        self, launch: Launch, post: Post, idle_s: float, clock_s: Callable[[], float] = time.monotonic
+        self, name: str, launch: Launch, post: Post, idle_s: float, clock_s: Callable[[], float] = time.monotonic
     ) -> None:
-        """`idle_s`: a host without calls is ended after this time."""
+        """`name`: that of the host; `idle_s`: a host without calls is ended after this time."""
+        self._name = name
         self._idle_s = idle_s
         self._launch = launch
         self._post = post
@@ -62,7 +63,7 @@ class ConnectorCalls:
         """Have the host there before the first question."""
         if self._host is None:
             self._idle_since_s = self._clock_s()
-            self._host = self._launch("call-host", self)
+            self._host = self._launch(self._name, self)
 
     def tick(self) -> None:
         """End the host when a call hangs, or when there is nothing to ask for a while."""

@@ -17,7 +17,7 @@ from connect.cluster.background import Background
 from connect.cluster.cleanup import Cleanup
 from connect.cluster.cluster_parts import connector_config
 from connect.cluster.config_records import RestartRecord
-from connect.cluster.connector_calls import Positions
+from connect.cluster.connector_calls import ConnectorCalls, Positions
 from connect.cluster.connector_offsets import ConnectorOffsets
 from connect.cluster.creation import Creation
 from connect.cluster.dry_run import DryRun
@@ -61,7 +61,7 @@ class Herder:
         self._settler = Settler(worker, around)
         self._parts = self._settler.parts
         self._background = Background(self._parts, self._has_runs)
-        self._cleanup = Cleanup(self._parts, self._background, self._ask)
+        self._cleanup = Cleanup(self._parts, self._background, partial(self._ask_by, self._parts.cleanup_calls))
         self._requests = Requests(self._parts, self._cleanup.begin)
         self._offsets = ConnectorOffsets(
             StoredSourceOffsets(around.offset_log, self._ask, self._parts.in_transactions, self._fence),
@@ -343,10 +343,20 @@ class Herder:
     def _ask(
         self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()
     ) -> Future[CallResult]:
+        return self._ask_by(self._parts.calls, method, config, timeout_s, positions)
+
+    def _ask_by(
+        self,
+        calls: ConnectorCalls,
+        method: Method,
+        config: Mapping[str, str],
+        timeout_s: float,
+        positions: Positions = (),
+    ) -> Future[CallResult]:
         done: Future[CallResult] = Future()
 
         def step() -> None:
-            _pass_on(self._parts.calls.ask(method, config, timeout_s, positions), done, lambda result: result)
+            _pass_on(calls.ask(method, config, timeout_s, positions), done, lambda result: result)
 
         asking = self._parts.loop.submit(f"asking a connector: {method}", step)
         asking.add_done_callback(partial(_pass_error, done))

@@ -96,13 +96,18 @@ class Settler:
         configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker))
         limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
+
+        def calls(host: str) -> ConnectorCalls:
+            return ConnectorCalls(host, around.launch, loop.post, around.keep_call_host_s, around.clock_s)
+
         return Parts(
             loop=loop,
             configs=configs,
             statuses=StatusStore(around.status_log),
             membership=around.membership(configs),
             supervisor=Supervisor(around.launch, limits, loop.post, self, around.clock_s),
-            calls=ConnectorCalls(around.launch, loop.post, around.keep_call_host_s, around.clock_s),
+            calls=calls("call-host"),
+            cleanup_calls=calls("cleanup-host"),
             catalog=around.catalog,
             limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker), config_max_bytes(worker)),
             in_transactions=partial(uses_transactions, worker),
@@ -143,10 +148,11 @@ class Settler:
         self.parts.membership.close(deadline)
         self.parts.supervisor.kill_all("was killed: the worker ended and the task had not stopped in time")
         ended = self.parts.loop.stop(deadline.remaining_s)
-        self.parts.calls.kill("was killed: the worker ended")
-        if ended:
-            # Who waits for an answer would keep the process from its end.
-            self.parts.calls.give_up()
+        for calls in (self.parts.calls, self.parts.cleanup_calls):
+            calls.kill("was killed: the worker ended")
+            if ended:
+                # Who waits for an answer would keep the process from its end.
+                calls.give_up()
 
     # --- what others tell, on their threads ---
 
@@ -216,6 +222,7 @@ class Settler:
     def _tick(self) -> None:
         self.parts.supervisor.tick()
         self.parts.calls.tick()
+        self.parts.cleanup_calls.tick()
 
     def _settle(self) -> None:
         snapshot = self.parts.configs.snapshot

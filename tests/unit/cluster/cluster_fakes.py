@@ -246,7 +246,7 @@ class World:
                 host.say(TaskState(message.connector, message.task, message.run, None))
 
     def task_hosts(self):
-        return [h for h in self.hosts if h.name != "call-host" and h.killed is None and not h.closed]
+        return [h for h in self.hosts if h.name.startswith("task-host") and h.killed is None and not h.closed]
 
     def started(self):
         return [m for h in self.hosts for m in h.heard if isinstance(m, StartTask)]

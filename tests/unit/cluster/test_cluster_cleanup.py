@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from connect.api.deadline import Deadline
 from connect.cluster.cleanup import Cleanup
-from connect.runtime.messages import CallResult, StopTask
+from connect.runtime.messages import Call, CallResult, StopTask
 
 SOURCE = {"connector.class": "Source", "name": "c", "slot": "s"}
 AWAY = "The database is away. Run: DROP SLOT s"
@@ -63,14 +63,26 @@ def test_a_plug_in_that_keeps_nothing_outside_is_not_asked(world, herder, lines)
     assert cleaned(world) == ["c"]
 
 
-def test_a_connector_that_hangs_holds_up_neither_its_deletion_nor_others(world, herder):
-    world.clean_up = lambda call: None
-    for name in ("hangs", "hangs-too", "waits"):
+def test_connectors_that_hang_hold_up_neither_their_deletion_nor_others(world, herder, lines):
+    world.clean_up = lambda call: CallResult(call.id) if call.config["name"] == "answers" else None
+    for name in ("hangs", "hangs-too", "answers"):
         run(herder, name=name)
         herder.delete(name).result(60)
-    herder.create("waits", {**SOURCE, "name": "waits"}, None).result(60)
-    herder.delete_with_offsets("waits").result(60)
+    eventually(lambda: outcome(lines, "answers") == [("connector_left_nothing", None)])
+    assert all(host.killed is None for host in world.hosts), "those that hang were waited for"
+    herder.create("hangs", {**SOURCE, "name": "hangs"}, None).result(60)
+    herder.delete_with_offsets("hangs").result(60)
     assert herder.connectors() == []
+
+
+def test_a_clean_up_that_hangs_leaves_the_host_of_all_other_questions_alone(world, herder):
+    world.clean_up = lambda call: None
+    run(herder)
+    herder.delete("c").result(60)
+    eventually(lambda: cleaned(world))
+    asked = {host.name: {m.method for m in host.heard if isinstance(m, Call)} for host in world.hosts}
+    assert asked["cleanup-host"] == {"clean_up"}
+    assert "clean_up" not in asked["call-host"]
 
 
 def test_what_stays_on_purpose_is_told(world, herder, lines):
@@ -83,11 +95,11 @@ def test_what_stays_on_purpose_is_told(world, herder, lines):
 def test_the_worker_that_ends_tells_what_it_did_not_do(world, lines):
     herder = world.herder()
     world.clean_up = lambda call: None
-    names = ("begun", "begun-too", "waiting")
+    names = ("one", "two", "three", "four", "waiting")
     for name in names:
         run(herder, name=name)
         herder.delete(name).result(60)
-    eventually(lambda: len(cleaned(world)) == 2)
+    eventually(lambda: len(cleaned(world)) == 4)
     herder.stop(Deadline.after(60))
     for name in names:
         eventually(lambda name=name: [event for event, _ in outcome(lines, name)] == ["cleanup_failed"])

@@ -44,7 +44,7 @@ class Bench:
         self.now_s, self.hosts, self.changes = 0.0, [], []
         limits = HostLimits(hosts, memory_bytes)
         self.supervisor = Supervisor(self.launch, limits, self.post, self, lambda: self.now_s)
-        self.calls = ConnectorCalls(self.launch, self.post, KEEP_CALL_HOST_S, lambda: self.now_s)
+        self.calls = ConnectorCalls("call-host", self.launch, self.post, KEEP_CALL_HOST_S, lambda: self.now_s)
 
     def launch(self, name, listener):
         self.hosts.append(Host(name, listener))
