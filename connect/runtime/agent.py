@@ -23,7 +23,7 @@ from connect.plugins import Catalog
 from connect.runtime.agent_metrics import AgentFigures
 from connect.runtime.backoff import delays_s
 from connect.runtime.clients import Clients
-from connect.runtime.messages import StartTask, State, TaskState, ToWorker
+from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, ToWorker
 from connect.runtime.offset_topics import workers_topic
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
@@ -114,7 +114,16 @@ class Agent:
         except ConnectError as error:
             retriable = isinstance(error, RetriableError)
             return TaskState(name, 0, number, State.FAILED, str(error), retriable)
-        run = TaskRun(StartTask(name, 0, number, "source", self._config, self._config), self._clients, self._take)
+
+        def take(message: ToWorker) -> None:
+            match message:
+                case TaskState():
+                    self._events.put(message)
+                case AsksToWrite():
+                    # By its name alone an agent takes the transactional id: whoever had it before is shut out.
+                    run.may_write(MayWrite(name, 0, number))
+
+        run = TaskRun(StartTask(name, 0, number, "source", self._config, self._config), self._clients, take)
         self._figures = run.figures.snapshot
         run.start()
         while True:
@@ -137,10 +146,6 @@ class Agent:
             log.warning(
                 "The task did not end within %g s; what it had in flight is sent again by the next run.", STOP_S
             )
-
-    def _take(self, message: ToWorker) -> None:
-        if isinstance(message, TaskState):
-            self._events.put(message)
 
     def _next(self, timeout_s: float) -> TaskState | None:
         try:

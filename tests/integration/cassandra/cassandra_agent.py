@@ -21,13 +21,23 @@ JSON = "org.apache.kafka.connect.json.JsonConverter"
 class AgentProcess:
     """The agent of one node; its offsets are in a topic of its own. May be started again after it ended."""
 
-    def __init__(self, folder: Path, kafka: KafkaEndpoint, node: Node, name: str, **settings: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kafka: KafkaEndpoint,
+        node: Node,
+        name: str,
+        *,
+        in_transactions: bool = False,
+        **settings: str,
+    ) -> None:
         worker = {
             "bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "config.storage.topic": f"{name}-configs",
             "status.storage.topic": f"{name}-status", "offset.storage.topic": f"{name}-offsets",
             "offset.storage.replication.factor": "1", "offset.storage.partitions": "1",
             "key.converter": JSON, "value.converter": JSON, "key.converter.schemas.enable": "false",
             "value.converter.schemas.enable": "false", "offset.flush.interval.ms": "300",
+            "exactly.once.source.support": "enabled" if in_transactions else "disabled",
         }  # fmt: skip
         config = {
             "contact.points": node.endpoint.host, "port": str(node.endpoint.port),

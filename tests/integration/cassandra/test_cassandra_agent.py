@@ -127,7 +127,7 @@ def test_the_state_of_the_topic_is_that_of_the_table(
         assert agent.stop() == 0, agent.log_tail()
 
 
-def test_segments_go_once_their_changes_are_in_kafka(
+def test_segments_go_once_their_changes_are_in_kafka_and_transactions_bring_each_once(
     cassandra_node: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
 ) -> None:
     node = cassandra_node
@@ -142,7 +142,7 @@ def test_segments_go_once_their_changes_are_in_kafka(
     def completed() -> list[str]:
         return sorted(path.name for path in folder.glob("*_cdc.idx") if "COMPLETED" in path.read_text())
 
-    agent = AgentProcess(tmp_path, kafka, node, unique, tables=f"{unique}.orders")
+    agent = AgentProcess(tmp_path, kafka, node, unique, in_transactions=True, tables=f"{unique}.orders")
     topic = f"{unique}.{unique}.orders"
     write(0, 1500)
     wait_for(completed, 60, "a completed segment")
@@ -156,5 +156,7 @@ def test_segments_go_once_their_changes_are_in_kafka(
         wait_for(lambda: not completed(), 60, f"the segments' end: {agent.log_tail()}")
     finally:
         assert agent.stop() == 0, agent.log_tail()
-    values = {record.key["k"]: record.value["columns"]["v"]["value"] for record in json_records(kafka, topic)}
+    records = json_records(kafka, topic)
+    assert len(records) == 3000
+    values = {record.key["k"]: record.value["columns"]["v"]["value"] for record in records}
     assert values == {k: f"{k}" * 600 for k in range(3000)}
