@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from connect.backfill.spec import BackfillSpec
 
 CONNECTOR_CLASS: Final = "connect.cassandra.CassandraSourceConnector"
+_WHAT_IS_ASKED: Final = frozenset(
+    {"tables", "table.columns", "table.topics", "topic.prefix", "output", "write.times", "written.since", "transforms"}
+)
 
 
 @click.group()
@@ -39,7 +43,10 @@ def cassandra() -> None:
     is_flag=True,
     help="Then write tombstones for keys that the topics have and the tables have no more.",
 )
-@click.option("--job", help="Name of the restore; the same name goes on with one that was broken off.")
+@click.option(
+    "--job",
+    help="Name of the restore, by which it goes on; else made of the keyspace and of what is asked for.",
+)
 @click.option(
     "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True,
     help="Where ranges are read: processes of this machine, or Spark.",
@@ -135,9 +142,13 @@ def connector_config(file: Path, given: Mapping[str, str | None], overrides: tup
 
 
 def job_name(config: Mapping[str, str]) -> str:
-    """Named after the keyspace, and after the moment where there is one: it brings other rows."""
-    since = "".join(c for c in config.get("written.since", "") if c.isalnum())
-    return f"restore-{config['keyspace']}{f'-since-{since}' if since else ''}"
+    """Named after the keyspace, with a digest of all that decides which rows go into which topics.
+
+    So the same command goes on with its restore, and one for other tables, topics or moments is a restore of its own.
+    """
+    asked = sorted((key, value) for key, value in config.items() if key in _WHAT_IS_ASKED and value)
+    digest = blake2b(json.dumps(asked).encode(), digest_size=4).hexdigest()
+    return f"restore-{config['keyspace']}-{digest}"
 
 
 def check_deletes(config: Mapping[str, str], *, verify: bool) -> None:
