@@ -82,10 +82,14 @@ class CassandraCdcTask:
         self._node = Node("", "", "")
         self._context: SourceContext | None = None
         self._place: Place | None = None
+        self._segment: int | None = None
+        """That of the mutations that were read last."""
 
     def open(self, ctx: SourceContext) -> None:
         """Ask the node for its name and tables, and go on behind the last change that is in Kafka."""
         self._context = ctx
+        # The first thing that may be wrong with a new agent, and the error that says what to do.
+        self._folder.segments()
         ((cluster, datacenter, host_id),) = self._database.rows(
             "SELECT cluster_name, data_center, host_id FROM system.local", doing="asking the node for its name"
         )
@@ -126,6 +130,10 @@ class CassandraCdcTask:
         assert self._watched is not None
         assert self._context is not None
         found = self._segments.frames(self._config.max_batch_size, BATCH_BYTES)
+        if found is not None and found.segment != self._segment:
+            # Segments without changes of watched tables are not read, and one of those may tell of the schema.
+            self._watched.refresh()
+            self._segment = found.segment
         made = [] if found is None else batches(found, self._watched, self._node, self._segments.keep)
         place, before = self._segments.place(), self._place
         self._context.gauge("unknown_mutations", self._watched.unknown_mutations)

@@ -48,9 +48,14 @@ class Part:
 def batches(frames: Frames, watched: Watched, node: Node, keep: Keep) -> list[Batch]:
     """The events of these mutations in their order, by table and without positions.
 
-    What is of a newer form than the schema that was read makes it read again. RetriableError: the node does not answer.
+    The schema is read again where it changed among them, and where they are of a newer form than the one that was read.
+    RetriableError: the node does not answer.
     """
     parts, others = _native_parts(frames, watched, node)
+    if any(watched.tells_of_schema(frames.body(number)) for number in others):
+        # Without it the changes of a table that has cdc = true only now would be left out as those of any other.
+        watched.refresh()
+        parts, others = _native_parts(frames, watched, node)
     found = [located for number in others for located in _updates(frames, number, watched, keep)]
     for table_id, updates in _by_table(found).items():
         part = _part(updates, table_id, watched, node, keep)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from connect.api.errors import SchemaError
 from connectors.cassandra.log.decode import MutationDecoder, UnknownTableError
@@ -16,6 +17,8 @@ from connectors.cassandra.schema_reader import Schemas
 from connectors.cassandra.tables import Table
 
 log = logging.getLogger(__name__)
+_SCHEMA_KEYSPACE: Final = "system_schema"
+"""Whose tables hold the schema; their mutations are in the commit log as those of any table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +49,20 @@ class Watched:
         self._tables = schemas.tables
         self._decoders: dict[int, MutationDecoder] = {}
         self.tables = {table.id: self._watch(table) for table in schemas.tables.values() if self._is_wanted(table)}
-        self._others = {table.id.bytes for table in schemas.tables.values() if table.id not in self.tables}
-        self.plan = Plan.of(
-            (watched.shape.table for watched in self.tables.values()),
-            (table_id for table_id in schemas.tables if table_id not in self.tables),
-        )
+        self._schema_tables = {t.id.bytes for t in schemas.tables.values() if t.keyspace == _SCHEMA_KEYSPACE}
+        others = [table_id for table_id in schemas.tables.keys() - self.tables if not self._is_schema(table_id.bytes)]
+        self._others = {table_id.bytes for table_id in others}
+        self.plan = Plan.of((watched.shape.table for watched in self.tables.values()), others)
         self._broken = {table_id.bytes for table_id in schemas.broken_ids}
         for name, why in schemas.broken.items():
             self._say(f"Changes of table {name} cannot be read: {why}")
+        found = {name for t in self.tables.values() for name in _names_of(t.shape.table)}
+        for name in sorted(self._names - found):
+            self._say(f"No changes of {name} are sent, which `tables` names: no such table has cdc = true.")
+
+    def tells_of_schema(self, body: bytes) -> bool:
+        """The mutation is of the schema itself: what is behind it in the log may need the schema to be read again."""
+        return self._is_schema(body[1:17])
 
     def updates(self, body: bytes, version: int) -> list[PartitionUpdate]:
         """The updates of tables that are watched in a mutation. The schema is read again where it has something new.
@@ -61,7 +70,7 @@ class Watched:
         ConnectError, ValueError: even then it cannot be read.
         """
         # Most mutations of a node are of one table: those of the others are left out at their first bytes.
-        if body[0] == 1 and body[1:17] in self._others:
+        if self.tells_of_schema(body) or (body[0] == 1 and body[1:17] in self._others):
             return []
         if body[1:17] in self._unknown or body[1:17] in self._broken:
             self.unknown_mutations += 1
@@ -90,10 +99,13 @@ class Watched:
             decoder = self._decoders[version] = MutationDecoder(self._tables, version)
         return [update for update in decoder.decode(body) if update.table.id in self.tables]
 
+    def _is_schema(self, table_id: bytes) -> bool:
+        return table_id in self._schema_tables
+
     def _is_wanted(self, table: Table) -> bool:
         if not table.cdc:
             return False
-        if self._names and not {table.title, f"{table.keyspace}.*"} & self._names:
+        if self._names and not _names_of(table) & self._names:
             return False
         if any(column.type.name == "counter" for column in table.regular):
             self._say(
@@ -111,3 +123,8 @@ class Watched:
         if text not in self._said:
             self._said.add(text)
             log.error("%s", text)
+
+
+def _names_of(table: Table) -> set[str]:
+    """By which `tables` may name it."""
+    return {table.title, f"{table.keyspace}.*"}

@@ -131,6 +131,7 @@ def test_schemas_that_changed_before_the_log_was_read(
         "ALTER TABLE t DROP old",
         "DROP TABLE gone",
         "TRUNCATE counts",
+        "CREATE TABLE late (k int PRIMARY KEY)",
     )
     agent = AgentProcess(tmp_path, kafka, node, unique, tables=f"{unique}.*")
     agent.start()
@@ -153,6 +154,9 @@ def test_schemas_that_changed_before_the_log_was_read(
         kinds["later"] = "cell"
         expected = filled(table(node, kinds))
         wait_for(lambda: filled(state(kafka, topic, kinds)) == expected, 60, f"the state: {agent.log_tail()}")
+        node.run("ALTER TABLE late WITH cdc = true", "INSERT INTO late (k) VALUES (2)")
+        late = f"{unique}.{unique}.late"
+        wait_for(lambda: [record.key for record in json_records(kafka, late)] == [{"k": 2}], 60, agent.log_tail())
     finally:
         assert agent.stop() == 0, agent.log_tail()
     log = agent.log_path.read_text()

@@ -13,6 +13,7 @@ from cdc_fixtures import all_frames, segment_bytes, table, tables, updates
 from segment_writer import segment
 
 from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.cassandra.log import agent
@@ -176,6 +177,11 @@ def test_a_mutation_that_cannot_be_read_is_named_and_its_segment_kept(
     assert list(raw.iterdir()) == []
     assert (tmp_path / "cdc_raw_damaged" / f"CommitLog-7-{IDS['plain']}.log").read_bytes() == data
     task.close()
+
+
+def test_a_folder_that_is_not_there_is_named_with_what_to_set(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match=r"The folder .*/nowhere cannot be listed: .* Name the node's cdc_raw"):
+        opened(tmp_path / "nowhere", OffsetStore())
 
 
 def test_a_poll_returns_by_its_deadline_and_closing_twice_is_harmless(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def table(number: int, *columns: TableColumn) -> Table:
 
 
 ONE, TWO = table(1), table(2)
+SCHEMA_TABLE = replace(table(9), keyspace="system_schema", name="tables", cdc=False)
 
 
 @pytest.fixture(autouse=True, params=["native", "twin"])
@@ -53,6 +54,11 @@ Found = Sequence[PartitionUpdate | list[PartitionUpdate]]
 
 def frames(found: Found) -> Frames:
     return frames_of([mutation([one] if isinstance(one, PartitionUpdate) else one) for one in found])
+
+
+def schema_change() -> PartitionUpdate:
+    """A mutation of the node's own tables, as ALTER TABLE leaves it in the commit log."""
+    return located(SCHEMA_TABLE, 1)
 
 
 def made(found: Found, *versions: list[Table]) -> tuple[dict[str, list[int]], list[str], Watched]:
@@ -124,3 +130,10 @@ def test_what_native_code_leaves_to_the_twin_stands_between_the_others() -> None
     assert made(found, [ONE, TWO])[:2] == ({"p.ks.t1": [0, 1, 2, 3, 4, 5, 7, 8, 9], "p.ks.t2": [6]}, [])
     native = module()
     assert native is None or gather(native, frames(found), Plan.of([ONE, TWO], [])).odd.tolist() == [0, 3, 5]
+
+
+def test_a_table_whose_cdc_is_turned_on_is_watched_from_the_change_of_the_schema_on() -> None:
+    before, after = [replace(ONE, cdc=False), TWO, SCHEMA_TABLE], [ONE, TWO, SCHEMA_TABLE]
+    keys, kept, _ = made([located(TWO, 1), schema_change(), located(ONE, 2), located(TWO, 3)], before, after)
+    assert keys == {"p.ks.t1": [2], "p.ks.t2": [1, 3]}
+    assert kept == []

@@ -47,6 +47,13 @@ def test_tables_with_change_data_capture_are_sent_as_far_as_they_are_named(names
     assert {found.topic for found in seen.tables.values()} == {f"p.ks.{name}" for name in wanted}
 
 
+def test_a_name_of_no_table_with_change_data_capture_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        watched(tables().values(), names=("ks.simple", "ks.nope", "other.*")).refresh()
+    said = [line for line in caplog.messages if line.startswith("No changes of ")]
+    assert [line.split(" are sent")[0] for line in said] == ["No changes of ks.nope", "No changes of other.*"]
+
+
 def test_counters_are_said_to_be_left_out(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         seen = watched(tables().values())
