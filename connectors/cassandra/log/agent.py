@@ -19,6 +19,7 @@ from connectors.cassandra.log.chunk import batches
 from connectors.cassandra.log.disk import DiskWatch, read_limit
 from connectors.cassandra.log.event_columns import Node
 from connectors.cassandra.log.folder import CdcFolder
+from connectors.cassandra.log.segment import Frames
 from connectors.cassandra.log.segments import Place, Segments
 from connectors.cassandra.log.watched import Watched
 from connectors.cassandra.schema_reader import read_schemas
@@ -82,6 +83,8 @@ class CassandraCdcTask:
         self._node = Node("", "", "")
         self._context: SourceContext | None = None
         self._place: Place | None = None
+        self._taken: Frames | None = None
+        """Mutations out of the log that are no events yet: the node may be away when its schema is to be read again."""
         self._segment: int | None = None
         """That of the mutations that were read last."""
 
@@ -126,15 +129,18 @@ class CassandraCdcTask:
         return {"protocol": PROTOCOL, "node": self._node.id}
 
     def _read(self) -> bool:
-        """Read some mutations; False: there is nothing new."""
+        """Read some mutations; False: there is nothing new. RetriableError: the node does not tell its schema."""
         assert self._watched is not None
         assert self._context is not None
-        found = self._segments.frames(self._config.max_batch_size, BATCH_BYTES)
+        if self._taken is None:
+            self._taken = self._segments.frames(self._config.max_batch_size, BATCH_BYTES)
+        found = self._taken
         if found is not None and found.segment != self._segment:
             # Segments without changes of watched tables are not read, and one of those may tell of the schema.
             self._watched.refresh()
             self._segment = found.segment
         made = [] if found is None else batches(found, self._watched, self._node, self._segments.keep)
+        self._taken = None
         place, before = self._segments.place(), self._place
         self._context.gauge("unknown_mutations", self._watched.unknown_mutations)
         if place is None or place == before:

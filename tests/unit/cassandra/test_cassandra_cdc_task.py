@@ -13,7 +13,7 @@ from cdc_fixtures import all_frames, segment_bytes, table, tables, updates
 from segment_writer import segment
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.cassandra.log import agent
@@ -27,9 +27,11 @@ class Node:
     """Answers what the agent asks, for the tables of the recorded segments."""
 
     def __init__(self) -> None:
-        self.closed = False
+        self.closed = self.is_away = False
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
+        if self.is_away:
+            raise RetriableError("no node answers")
         if "system.local" in query:
             return [("cluster", "datacenter", UUID(int=5))]
         if "system_views.settings" in query:
@@ -75,9 +77,11 @@ def folder(tmp_path: Path) -> Path:
     return raw
 
 
-def opened(folder: Path, store: OffsetStore, **settings: str) -> tuple[CassandraCdcTask, FakeSourceContext]:
+def opened(
+    folder: Path, store: OffsetStore, node: Node | None = None, **settings: str
+) -> tuple[CassandraCdcTask, FakeSourceContext]:
     given = {"cdc.raw.folder": str(folder), "poll.interval.ms": "1", **settings}
-    task = CassandraCdcTask(CassandraAgentConfig.parse(given), Node())
+    task = CassandraCdcTask(CassandraAgentConfig.parse(given), node or Node())
     context = FakeSourceContext(store=store)
     task.open(context)
     return task, context
@@ -176,6 +180,18 @@ def test_a_mutation_that_cannot_be_read_is_named_and_its_segment_kept(
     task.stored([batch.position for batch in batches if batch.position is not None])
     assert list(raw.iterdir()) == []
     assert (tmp_path / "cdc_raw_damaged" / f"CommitLog-7-{IDS['plain']}.log").read_bytes() == data
+    task.close()
+
+
+def test_a_node_that_is_away_when_its_schema_is_to_be_read_again_costs_no_change(folder: Path) -> None:
+    node = Node()
+    task, _ = opened(folder, OffsetStore(), node)
+    node.is_away = True
+    for _ in range(3):
+        with pytest.raises(RetriableError):
+            task.poll(Deadline.after(20))
+    node.is_away = False
+    assert set(changes(polled(task))) == expected("plain", "lz4")
     task.close()
 
 
