@@ -35,6 +35,8 @@ AZURE_STORAGE: Final = "connect.s3.AzureBlobStorage"
 HDFS_STORAGE: Final = "connect.s3.HdfsStorage"
 STORAGES: Final = (S3_STORAGE, LOCAL_STORAGE, GCS_STORAGE, AZURE_STORAGE, HDFS_STORAGE)
 """All but the first one are ours."""
+FOLDER_STORAGES: Final = frozenset({LOCAL_STORAGE, HDFS_STORAGE})
+"""Those that keep folders without files."""
 CREDENTIALS: Final = {
     S3_STORAGE: ("aws.access.key.id", "aws.secret.access.key"),
     LOCAL_STORAGE: ("s3.bucket.name",),

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -73,6 +74,23 @@ class HdfsFolder:
     async def delete_async(self, key: str) -> None:
         """Delete a file that may be there."""
         await asyncio.to_thread(self._server.delete, self._path(key))
+
+    def remove_empty_folders(self, folder: str) -> None:
+        """A folder with those in it and those above it below the store's, as far as no file is in them."""
+        self._remove_inner(folder)
+        for outer in PurePosixPath(folder).parents[:-1]:
+            self._remove_if_empty(str(outer))
+
+    def _remove_inner(self, folder: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            for entry in [*self._server.entries(self._path(folder), "")]:
+                if entry.is_folder:
+                    self._remove_inner(f"{folder}/{entry.name}")
+        self._remove_if_empty(folder)
+
+    def _remove_if_empty(self, folder: str) -> None:
+        with contextlib.suppress(FileExistsError):
+            self._server.delete(self._path(folder))
 
     def _put(self, path: str, data: Any, attributes: Mapping[str, str], *, is_conditional: bool) -> None:
         # A name of this attempt's own: a request that comes late cannot touch what a later attempt wrote.

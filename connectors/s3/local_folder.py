@@ -73,6 +73,15 @@ class LocalFolder:
         """Delete a file that may be there."""
         self._path(key).unlink(missing_ok=True)
 
+    def remove_empty_folders(self, folder: str) -> None:
+        """A folder with those in it and those above it below the store's, as far as no file is in them."""
+        start = self._path(folder)
+        inner = (Path(parent) for parent, _, _ in os.walk(start, topdown=False))
+        outer = (parent for parent in start.parents if self._root in parent.parents)
+        for path in (*inner, *outer):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
     def _put(self, path: Path, data: Any, attributes: Mapping[str, str], *, is_conditional: bool) -> None:
         from obstore.exceptions import AlreadyExistsError
 
@@ -118,15 +127,6 @@ class LocalFolder:
         if any(part in {"", ".", ".."} for part in parts) or "\0" in key:
             raise ConnectError(f"{key!r} is no path below {self._root}.", key="topics.dir")
         return self._root.joinpath(*parts)
-
-
-def remove_empty_folders(folder: Path, root: Path) -> None:
-    """A folder with those in it and those above it up to `root`, which stays, as far as no file is in them."""
-    inner = (Path(parent) for parent, _, _ in os.walk(folder, topdown=False))
-    outer = (parent for parent in folder.parents if root in parent.parents)
-    for path in (*inner, *outer):
-        with contextlib.suppress(OSError):
-            path.rmdir()
 
 
 def _set_attribute(file: int, name: str, value: str) -> None:

@@ -7,7 +7,6 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Final
 
 from connect.api.deadline import Deadline
@@ -16,13 +15,13 @@ from connectors.s3.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
     CSV_FORMAT,
+    FOLDER_STORAGES,
     JSON_ARRAY_FORMAT,
-    LOCAL_STORAGE,
     PARQUET_FORMAT,
 )
+from connectors.s3.clients import open_store
 from connectors.s3.compression import Compression
 from connectors.s3.config import S3SinkConfig
-from connectors.s3.local_folder import remove_empty_folders
 from connectors.s3.store import Bucket
 
 _BESIDE: Final = re.compile(r"\.(keys|headers)\.[a-z.]+$")
@@ -65,9 +64,8 @@ class TrialObjects:
         """Delete all objects, and the folders of those that are files."""
         with closing(Bucket(self._config)) as bucket:
             bucket.delete(self._keys(bucket, deadline), deadline)
-        if self._config.storage_class == LOCAL_STORAGE:
-            root = Path(self._config.bucket)
-            remove_empty_folders(root / self._folder, root)
+        if self._config.storage_class in FOLDER_STORAGES:
+            open_store(self._config).remove_empty_folders(self._folder)
 
     def _keys(self, bucket: Bucket, deadline: Deadline) -> list[str]:
         start = self._folder + self._config.directory_delim

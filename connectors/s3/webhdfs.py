@@ -81,7 +81,7 @@ class WebHdfs:
         self._ask("PUT", "RENAME", path, destination=to, renameoptions="OVERWRITE" if replaces else "NONE")
 
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with nothing in it; no error where there is none."""
+        """Delete a file or a folder; no error where there is none. FileExistsError: something is in the folder."""
         self._ask("DELETE", "DELETE", path, recursive="false")
 
     def require(self, path: str) -> None:
@@ -151,7 +151,7 @@ class WebHdfs:
         kind, message = _told(answer)
         if kind == "FileNotFoundException":
             return FileNotFoundError(message)
-        if kind == "FileAlreadyExistsException":
+        if kind in {"FileAlreadyExistsException", "PathIsNotEmptyDirectoryException"}:
             return FileExistsError(message)
         if answer.status == 401 or kind in _REFUSALS or (answer.status == 403 and not kind):
             return RefusedAccessError(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import posixpath
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 ERRORS = {
     "FileNotFoundException": 404, "FileAlreadyExistsException": 403, "AccessControlException": 403,
-    "StandbyException": 403, "UnsupportedOperationException": 400, "IOException": 500,
+    "PathIsNotEmptyDirectoryException": 403, "StandbyException": 403, "UnsupportedOperationException": 400,
+    "IOException": 500,
 }  # fmt: skip
 
 
@@ -22,6 +23,7 @@ class Hdfs(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Requests)
         self.files: dict[str, bytes] = {}
+        self.folders = {"/lake"}
         self.attributes: dict[str, str] = {}
         self.faults: dict[str, list[str]] = {}
         self.is_conditional = True
@@ -67,6 +69,7 @@ class Requests(BaseHTTPRequestHandler):
 
     def create(self, path: str, asked: dict[str, str], body: bytes, *, is_lost: bool) -> None:
         self.server.files[path] = body
+        self.server.folders |= {str(folder) for folder in PurePosixPath(path).parents}
         self.answer(201, is_lost=is_lost)
 
     def open(self, path: str, asked: dict[str, str], body: bytes, *, is_lost: bool) -> None:
@@ -97,17 +100,24 @@ class Requests(BaseHTTPRequestHandler):
             self.answer(200, is_lost=is_lost)
 
     def delete(self, path: str, asked: dict[str, str], body: bytes, *, is_lost: bool) -> None:
+        if any(str(PurePosixPath(one).parent) == path for one in (*self.server.files, *self.server.folders)):
+            self.refuse("PathIsNotEmptyDirectoryException")
+            return
+        self.server.folders.discard(path)
         self.tell({"boolean": self.server.files.pop(path, None) is not None})
 
     def getfilestatus(self, path: str, asked: dict[str, str], body: bytes, *, is_lost: bool) -> None:
         self.tell({"FileStatus": {}})
 
     def liststatus_batch(self, path: str, asked: dict[str, str], body: bytes, *, is_lost: bool) -> None:
-        found = sorted(file for file in self.server.files if posixpath.dirname(file) == path)
+        if path not in self.server.folders:
+            self.refuse("FileNotFoundException")
+            return
+        kinds = dict.fromkeys(self.server.files, "FILE") | dict.fromkeys(self.server.folders, "DIRECTORY")
         listed = [
-            {"pathSuffix": posixpath.basename(file), "type": "FILE", "length": 1, "modificationTime": 0}
-            for file in found
-            if posixpath.basename(file) > asked.get("startAfter", "")
+            {"pathSuffix": PurePosixPath(one).name, "type": kinds[one], "length": 1, "modificationTime": 0}
+            for one in sorted(kinds)
+            if str(PurePosixPath(one).parent) == path and PurePosixPath(one).name > asked.get("startAfter", "")
         ]
         statuses = {"FileStatuses": {"FileStatus": listed[:2]}}
         self.tell({"DirectoryListing": {"partialListing": statuses, "remainingEntries": len(listed[2:])}})

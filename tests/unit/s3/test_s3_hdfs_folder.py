@@ -109,6 +109,24 @@ def test_a_listing_goes_on_behind_a_name_and_has_nothing_unfinished(hdfs: Hdfs):
         assert [one.key for one in bucket.objects("t", Deadline.after(60))] == [f"t/{number}" for number in range(7)]
 
 
+def test_a_listing_is_in_the_order_of_keys_not_of_names(hdfs: Hdfs):
+    keys = ["a!", "a-b/x", "a/b-c/y", "a/b/z", "a/b0", "b"]
+    for key in keys:
+        create(hdfs, Upload(key, b"", {}, "text/plain"))
+    with closing(Bucket(config(hdfs))) as bucket:
+        assert [one.key for one in bucket.objects("", Deadline.after(60))] == sorted(keys)
+        assert bucket.objects("none", Deadline.after(60)) == []
+
+
+def test_a_trials_folders_go_with_its_files(hdfs: Hdfs):
+    create(hdfs, Upload("topics/t/real", b"", {}, "text/plain"))
+    trial = S3SinkConnector(config(hdfs)).trial_target("poc-1")
+    create(hdfs, Upload(f"{trial.settings['topics.dir']}/t/partition=0/one", b"", {}, "text/plain"))
+    trial.remove(Deadline.after(60))
+    assert list(hdfs.files) == ["/lake/topics/t/real"]
+    assert hdfs.folders == {"/", "/lake", "/lake/topics", "/lake/topics/t"}
+
+
 @pytest.mark.parametrize(
     ("operation", "kind", "raised"),
     [
