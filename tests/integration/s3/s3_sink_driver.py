@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from botocore.config import Config
 
+from connect.api import schema as s
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.schema import Schema
@@ -22,6 +24,7 @@ from connectors.s3.config import S3SinkConfig
 from connectors.s3.sink import S3SinkConnector, S3SinkTask
 
 PARQUET = "io.confluent.connect.s3.format.parquet.ParquetFormat"
+ROWS = s.struct({"n": s.INT64, "p": s.STRING})
 
 
 @dataclass
@@ -106,3 +109,21 @@ def batch(
 
 def soon() -> Deadline:
     return Deadline.after(60)
+
+
+def write_with_crashes(given: Mapping[str, str], partition: TopicPartition, seed: int) -> None:
+    """Numbers up to 300 in files by their paths, by tasks that die; read again with other cuts and clocks."""
+    chance, clock, committed = random.Random(seed), [0], 0
+    settings = {
+        **given, "rotate.schedule.interval.ms": "1000", "partition.field.name": "p",
+        "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
+    }  # fmt: skip
+    while committed < 300:
+        task, position = open_task(settings, now_ms=lambda: clock[0]), committed
+        for _ in range(chance.randint(1, 8)):
+            stop = min(300, position + chance.randint(1, 40))
+            rows = [{"n": n, "p": "abc"[n % 3]} for n in range(position, stop)]
+            task.put(batch(partition, rows, position, ROWS), soon())
+            position, clock[0] = stop, clock[0] + chance.randint(0, 600)
+        committed = chance.choice([committed, task.flush(soon()).get(partition, committed)])
+        task.close()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-import random
 from collections.abc import Iterator
 
 import pyarrow.parquet as pq
 import pytest
 from azurite import AzuriteService
-from s3_sink_driver import PARQUET, batch, open_task, soon
+from s3_sink_driver import PARQUET, ROWS, batch, open_task, soon, write_with_crashes
 
-from connect.api import schema as s
 from connect.api.errors import ConfigError
 from connect.api.records import TopicPartition
 from connect.services.errors import ArtifactError
@@ -21,7 +19,6 @@ from connectors.s3.store import Bucket, Upload
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]  # Azurite is fetched, which takes a minute
 
-ROWS = s.struct({"n": s.INT64, "p": s.STRING})
 TP = TopicPartition("orders", 1)
 
 
@@ -84,19 +81,7 @@ def test_a_trials_objects_are_read_and_removed(azurite, given, unique):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(azurite, given, unique, seed):
-    chance, clock, committed = random.Random(seed), [0], 0
-    settings = {
-        **given, "rotate.schedule.interval.ms": "1000", "partition.field.name": "p",
-        "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
-    }  # fmt: skip
-    while committed < 300:
-        task, position = open_task(settings, now_ms=lambda: clock[0]), committed
-        for _ in range(chance.randint(1, 8)):
-            stop = min(300, position + chance.randint(1, 40))
-            task.put(batch(TP, [{"n": n, "p": "abc"[n % 3]} for n in range(position, stop)], position, ROWS), soon())
-            position, clock[0] = stop, clock[0] + chance.randint(0, 600)
-        committed = chance.choice([committed, task.flush(soon()).get(TP, committed)])
-        task.close()
+    write_with_crashes(given, TP, seed)
     store = azurite.endpoint.store("lake")
     keys = [found["path"] for page in store.list(unique) for found in page]
     bodies = (bytes(store.get(key).bytes()) for key in keys)

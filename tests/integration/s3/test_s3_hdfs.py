@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import multiprocessing
-import random
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,9 +13,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from hdfs_server import LISTED_AT_ONCE, HdfsEndpoint, HdfsService
-from s3_sink_driver import PARQUET, batch, open_task, soon
+from s3_sink_driver import PARQUET, ROWS, batch, open_task, soon, write_with_crashes
 
-from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.services.errors import ArtifactError, JavaNotFoundError
@@ -26,7 +24,6 @@ from connectors.s3.store import Bucket, Upload
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]  # 90 MB are fetched, and a cluster starts in 10 to 40 s
 
-ROWS = s.struct({"n": s.INT64, "p": s.STRING})
 TP = TopicPartition("orders", 1)
 USER = "sink"
 
@@ -127,24 +124,12 @@ def test_a_trials_objects_are_read_and_removed(hdfs, given, lake):
     task.close()
     assert len(list(trial.rows(soon()))) == 74
     trial.remove(soon())
-    assert hdfs.endpoint.ask("GET", "LISTSTATUS", f"{lake}/topics")["FileStatuses"]["FileStatus"] == []
+    assert hdfs.endpoint.ask("GET", "LISTSTATUS", lake)["FileStatuses"]["FileStatus"] == []
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(hdfs, given, lake, seed):
-    chance, clock, committed = random.Random(seed), [0], 0
-    settings = {
-        **given, "rotate.schedule.interval.ms": "1000", "partition.field.name": "p",
-        "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
-    }  # fmt: skip
-    while committed < 300:
-        task, position = open_task(settings, now_ms=lambda: clock[0]), committed
-        for _ in range(chance.randint(1, 8)):
-            stop = min(300, position + chance.randint(1, 40))
-            task.put(batch(TP, [{"n": n, "p": "abc"[n % 3]} for n in range(position, stop)], position, ROWS), soon())
-            position, clock[0] = stop, clock[0] + chance.randint(0, 600)
-        committed = chance.choice([committed, task.flush(soon()).get(TP, committed)])
-        task.close()
+    write_with_crashes(given, TP, seed)
     assert numbers(hdfs.endpoint, lake) == list(range(300))
 
 
