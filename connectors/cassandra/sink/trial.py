@@ -68,12 +68,13 @@ class TrialKeyspace:
 
     def _statements(self, database: Database) -> Iterator[str]:
         real, doing = self._config.keyspace, "reading system_schema"
+        tables = self._tables(database)
         ((replication,),) = database.rows(_REPLICATION, (real,), doing=doing)
         yield f"CREATE KEYSPACE {quoted(self._keyspace)} WITH replication = {_map(replication)}"
         yield from type_creations(self._keyspace, database.rows(_TYPES, (real,), doing=doing))
         # A dropped table would leave a snapshot on the nodes' disks, which only 5.0 and later can do without.
         options = " WITH allow_auto_snapshot = false" if database.rows(_SNAPSHOT_OPTION, doing=doing) else ""
-        for table in self._tables(database):
+        for table in tables:
             types = dict(database.rows(_COLUMNS, (real, table.name), doing=doing))
             yield table_creation(self._keyspace, table, types) + options
 

@@ -64,4 +64,6 @@ def test_a_topic_without_a_table_is_told_before_anything_is_made(cassandra_node:
     target = CassandraSinkConnector(CassandraSinkConfig.parse(given)).trial_target(f"{unique}-1")
     with pytest.raises(ConfigError, match=r"has no table peple .* It has: people"):
         target.make(Deadline.after(60))
+    made = cassandra_node.session.execute("SELECT keyspace_name FROM system_schema.keyspaces")
+    assert f"{unique}_1" not in {row["keyspace_name"] for row in made}
     target.remove(Deadline.after(60))
