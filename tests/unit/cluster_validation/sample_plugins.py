@@ -153,7 +153,7 @@ def catalog() -> Catalog:
 
 def worker_config(**over: str) -> WorkerConfig:
     keys = {
-        "bootstrap.servers": "localhost:9092",
+        "bootstrap.servers": "127.0.0.1:1",  # nobody listens there: a test must not reach a Kafka that happens to run
         "group.id": "workers",
         "config.storage.topic": "configs",
         "offset.storage.topic": "offsets",
