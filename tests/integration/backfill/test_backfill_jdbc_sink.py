@@ -117,7 +117,7 @@ def test_rows_without_a_key_are_there_once_and_dead_letters_too_whoever_is_kille
     assert sorted(int(m.key()) for m in messages(replay.kafka, letters)) == [40_000, 40_001, 40_002]
 
 
-@pytest.mark.parametrize("target", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("target", SERVERS, indirect=True)
 def test_each_key_has_its_last_record_whoever_is_killed(replay, target, tmp_path):
     target.run(f"CREATE TABLE {target.table} (k VARCHAR(20) PRIMARY KEY, id BIGINT, name VARCHAR(40))")
     last = produce_versions(replay, range(ROWS))

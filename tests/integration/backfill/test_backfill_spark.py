@@ -72,6 +72,7 @@ def error_of(worker: dict[str, str], connector: dict[str, str], spec: dict[str, 
             answers.send(str(error))
 
 
+@pytest.mark.chaos
 def test_a_driver_whose_disk_is_full_says_so_and_the_job_goes_on_elsewhere(table: Table):
     """A device that takes no folders stands for the disk: Spark's JVM ends itself, as it does on a full one."""
     table.fill(ROWS)

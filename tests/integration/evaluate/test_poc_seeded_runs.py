@@ -69,6 +69,7 @@ def test_a_clean_source_gives_no_warning(sandbox, config):
     assert len(found) == 9
 
 
+@pytest.mark.chaos
 def test_one_kill_shows_a_source_that_repeats_rows(sandbox, config, peace):
     kill = Fault(0.0, KILL, lambda: "killed" if sandbox.kill_task_hosts() else "")
     runner = SourceRunner(sandbox, config("RepeatsAfterARestart"), OPTIONS)

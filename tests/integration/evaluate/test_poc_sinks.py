@@ -99,6 +99,7 @@ def test_one_kill_shows_a_sink_that_repeats_rows(sandbox, config):
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"duplicate"}), found
 
 
+@pytest.mark.chaos
 def test_a_sink_that_hangs_is_said_to_within_the_time(checks):
     found = by_name(checks("HangsInPut", replace(IN_PEACE, duration_s=6.0, budget_rows=3000)))["Round trip"]
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"stuck"}), found
