@@ -28,7 +28,24 @@ def load(config: S3SinkConfig) -> Catalog:
     with catalog_errors(config):
         from pyiceberg.catalog import load_catalog
 
-        return load_catalog(config.catalog, **properties(config))
+        catalog = load_catalog(config.catalog, **properties(config))
+        if config.catalog_type == "sql":
+            _drop_connections_after_errors(catalog)
+        return catalog
+
+
+def _drop_connections_after_errors(catalog: Any) -> None:
+    """Let no later call of a SQL catalogue use a connection on which a statement failed.
+
+    SQLAlchemy ends the transaction of a COMMIT that fails without a rollback, as SQLite's may while somebody reads: the
+    next call on that connection would take what was never committed for the table as it is.
+    """
+    from sqlalchemy import event
+
+    def drop(context: Any) -> None:
+        context.is_disconnect = True
+
+    event.listen(catalog.engine, "handle_error", drop)
 
 
 def properties(config: S3SinkConfig) -> dict[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pyarrow as pa
 import pytest
 from iceberg_lake import Commits, Lake, Run, rows, soon, values
 
 from connect.api import schema as s
-from connect.api.errors import ConnectError, RejectedRowsError
+from connect.api.errors import ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import TopicPartition
 from connectors.s3.iceberg.progress import OFFSETS
 
@@ -49,6 +52,22 @@ def test_an_owner_frozen_in_its_commit_adds_nothing_once_another_has_written(lak
     new.put(rows(0, 60, 90), soon())
     assert lake.flush(new) == {TopicPartition("orders", 0): 90}
     assert lake.numbers() == [(0, n) for n in range(100)]
+
+
+def test_a_commit_that_sqlite_refused_is_not_taken_for_one_that_is_there(lake):
+    task = lake.task()
+    task.put(rows(0, 0, 10), soon())
+    assert lake.flush(task) == {TopicPartition("orders", 0): 10}
+    task.put(rows(0, 10, 20), soon())
+    # A reader that is frozen in its statement: UPDATE is taken, COMMIT is not.
+    with closing(sqlite3.connect(lake.folder / "catalog.db")) as reader:
+        frozen = reader.execute("SELECT * FROM iceberg_tables, (VALUES (1), (2), (3))")
+        assert frozen.fetchone() is not None
+        with pytest.raises(RetriableError):
+            lake.flush(task)
+        frozen.close()
+    assert lake.flush(task) == {TopicPartition("orders", 0): 20}
+    assert lake.numbers() == [(0, n) for n in range(20)]
 
 
 def test_the_librarys_own_retries_are_off_whatever_the_table_says(lake, commits):
