@@ -58,8 +58,8 @@ def test_each_row_is_in_the_table_once_though_tasks_are_killed_and_frozen(given,
 @pytest.mark.chaos
 @pytest.mark.parametrize("seed", range(10))
 def test_each_of_many_rows_is_in_the_table_once_though_tasks_are_killed_and_frozen(given, catalog, tmp_path, seed):
-    Storm(given, tmp_path, rows=4000, seed=100 + seed, kills=12, freezes=8).run()
-    check_each_row_once(catalog, 4000)
+    Storm(given, tmp_path, rows=1000, seed=100 + seed, kills=12, freezes=8).run()
+    check_each_row_once(catalog, 1000)
 
 
 def test_check_opens_the_catalogue_and_the_bucket(given):
