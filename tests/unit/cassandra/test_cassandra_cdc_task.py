@@ -28,6 +28,7 @@ class Node:
 
     def __init__(self) -> None:
         self.closed = self.is_away = False
+        self.without_cdc: set[str] = set()
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
         if self.is_away:
@@ -36,17 +37,17 @@ class Node:
             return [("cluster", "datacenter", UUID(int=5))]
         if "system_views.settings" in query:
             return [("cdc_total_space", "256MiB"), ("cdc_block_writes", "true")]
-        return _schema(query.partition("system_schema.")[2])
+        return _schema(query.partition("system_schema.")[2], self.without_cdc)
 
     def close(self) -> None:
         self.closed = True
 
 
-def _schema(name: str) -> list[tuple[Any, ...]]:
+def _schema(name: str, without_cdc: set[str]) -> list[tuple[Any, ...]]:
     known = tables().values()
     match name:
         case "tables":
-            return [(t.keyspace, t.name, t.id, t.cdc) for t in known]
+            return [(t.keyspace, t.name, t.id, t.cdc and t.name not in without_cdc) for t in known]
         case "types":
             return [("ks", "addr", ["street", "number"], ["text", "int"])]
         case "dropped_columns":
@@ -192,6 +193,19 @@ def test_a_node_that_is_away_when_its_schema_is_to_be_read_again_costs_no_change
             task.poll(Deadline.after(20))
     node.is_away = False
     assert set(changes(polled(task))) == expected("plain", "lz4")
+    task.close()
+
+
+def test_a_table_whose_cdc_is_turned_on_in_a_segment_that_is_not_read_is_watched_from_the_next_one_on(
+    folder: Path,
+) -> None:
+    node = Node()
+    node.without_cdc.add("simple")
+    task, _ = opened(folder, OffsetStore(), node, tables="ks.simple")
+    assert changes(polled(task, "plain")) == []
+    node.without_cdc.clear()
+    of_table = {(IDS["lz4"], at) for at, u in updates(segment_bytes("lz4")) if u.table.name == "simple"}
+    assert set(changes(polled(task))) == of_table != set()
     task.close()
 
 
