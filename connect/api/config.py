@@ -301,6 +301,13 @@ class Config(BaseModel):
 class ConnectorConfig(Config):
     """Base of a connector's declaration: its own keys only; the framework declares and checks its own."""
 
+    @property
+    def named_topics(self) -> tuple[str, ...]:
+        """A sink's topics that `topics` names one by one; none where `topics.regex` chooses them."""
+        named = parse_list(self.originals.get("topics", ""))
+        assert isinstance(named, tuple)
+        return named
+
 
 def _marks(info: FieldInfo) -> tuple[object, ...]:
     """What the type is annotated with, inside `X | None` too."""

@@ -237,11 +237,6 @@ class BigQuerySinkConfig(DedupSettings):
             raise ConfigError(refused)
         return found
 
-    @property
-    def topics(self) -> list[str]:
-        """The topics that are named one by one."""
-        return [topic.strip() for topic in self.originals.get("topics", "").split(",") if topic.strip()]
-
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Keys that are neither declared nor among the Java connector's that are known."""

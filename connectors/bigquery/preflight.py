@@ -32,7 +32,7 @@ def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
         warehouse.scanned_bytes("SELECT 1")
     if config.originals.get("transforms", "").strip():
         return
-    problems = [problem for topic in config.topics for problem in _of_topic(config, warehouse, topic)]
+    problems = [problem for topic in config.named_topics for problem in _of_topic(config, warehouse, topic)]
     if problems:
         raise ConfigError(problems)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
-from connect.api.config import Int, ListOf, String, between, key, non_empty, one_of, parse_list
+from connect.api.config import Int, ListOf, String, between, key, non_empty, one_of
 from connectors.cassandra.contact import ContactKeys
 
 WRITE = "Writing"
@@ -34,13 +33,6 @@ class CassandraSinkConfig(ContactKeys):
     max_in_flight: Annotated[Int, between(1, 10_000)] = key(
         "max.in.flight", 128, group=WRITE, importance="low", doc="How many rows each task writes at a time."
     )  # fmt: skip
-
-    @property
-    def named_topics(self) -> Sequence[str]:
-        """The topics that are named one by one; none with topics.regex."""
-        named = parse_list(self.originals.get("topics", ""))
-        assert isinstance(named, tuple)
-        return named
 
     def table_of(self, topic: str) -> str:
         """The name of the table that a topic's rows go to."""

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import sqlalchemy as sa
 
-from connect.api.config import parse_list
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connectors.jdbc.engine import CONNECT_S, REACH_S, reach
@@ -40,9 +39,7 @@ def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
 
 def _problems(config: JdbcSinkConfig, database: TargetDatabase, notes: list[str]) -> Iterator[ConfigProblem]:
     targets = Targets(config, database, dialect_of(config, database))
-    topics = parse_list(config.originals.get("topics", ""))
-    assert isinstance(topics, tuple)
-    for topic in topics:
+    for topic in config.named_topics:
         name = table_name(config, topic, database.dialect_name)
         try:
             target = targets.find(topic)

@@ -8,7 +8,6 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from connect.api.config import parse_list
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connectors.jdbc.sink.check import check
@@ -59,7 +58,7 @@ class TrialTables:
         trial = JdbcSinkConfig.parse({**self._config.originals, **self.settings})
         database = TargetDatabase(self._config)
         try:
-            for topic in self._topics():
+            for topic in self._config.named_topics:
                 real = table_name(self._config, topic, database.dialect_name)
                 with database.catalog("looking for tables") as inspector:
                     is_there = inspector.has_table(real.name, real.schema)
@@ -95,11 +94,6 @@ class TrialTables:
         finally:
             database.close()
 
-    def _topics(self) -> tuple[str, ...]:
-        found = parse_list(self._config.originals.get("topics", ""))
-        assert isinstance(found, tuple)
-        return found
-
     def _renamed(self, text: str) -> str:
         """A table's name or format whose last part has the prefix, so that no limit of a name's length cuts it off."""
         parts = ["".join(filter(None, found)) for found in NAME_PARTS.findall(text)]
@@ -108,7 +102,9 @@ class TrialTables:
     def _tables(self, database: TargetDatabase) -> list[TableName]:
         """Those that are there, in the schemas that the settings name."""
         trial = JdbcSinkConfig.parse({**self._config.originals, **self.settings})
-        schemas = {table_name(trial, topic, database.dialect_name).schema for topic in self._topics()} | {None}
+        schemas = {table_name(trial, topic, database.dialect_name).schema for topic in self._config.named_topics} | {
+            None
+        }
         prefix = self._prefix if trial.keeps_case else self._prefix.lower()
         with database.catalog("looking for tables") as inspector:
             return [
