@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 
 from connect.api.errors import ConfigError, ConfigProblem
@@ -11,15 +11,16 @@ from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.statements import quoted
+from connectors.cassandra.tables import Table
 
 
 def check(config: CassandraSinkConfig) -> Sequence[str]:
     """What waits for a table that is not there. ConfigError: there is no such keyspace, or a right lacks."""
     with closing(Database(config)) as database:
         tables = read_schemas(database).of_keyspace(config.keyspace)
-    if not tables:
-        raise ConfigError(f"There is no keyspace {config.keyspace} with tables.", key="keyspace")
-    lacking = [ConfigProblem("username", str(error)) for error in missing_rights(config)]
+        if not tables:
+            raise ConfigError(f"There is no keyspace {config.keyspace} with tables.", key="keyspace")
+        lacking = [ConfigProblem("username", str(error)) for error in _refused(config, database, tables)]
     if lacking:
         raise ConfigError(lacking)
     return [
@@ -32,15 +33,20 @@ def check(config: CassandraSinkConfig) -> Sequence[str]:
 def missing_rights(config: CassandraSinkConfig) -> Iterator[MissingRightError]:
     """An error for each table of the topics that is there and may not be written. Nothing is written."""
     with closing(Database(config)) as database:
-        tables = read_schemas(database).of_keyspace(config.keyspace)
-        for name in sorted({config.table_of(topic) for topic in config.named_topics} & set(tables)):
-            table = tables[name]
-            keys = ", ".join(quoted(column.name) for column in table.primary_key)
-            nulls = ", ".join("null" for _ in table.primary_key)
-            refused = f"INSERT INTO {quoted(table.keyspace)}.{quoted(name)} ({keys}) VALUES ({nulls})"  # noqa: S608 - quoted
-            # The server looks at rights before values: who may write is refused for the null in the primary key.
-            with suppress(TableGoneError):
-                try:
-                    database.rows(refused, doing=f"asking for the right to write table {table.title}")
-                except MissingRightError as error:
-                    yield error
+        yield from _refused(config, database, read_schemas(database).of_keyspace(config.keyspace))
+
+
+def _refused(
+    config: CassandraSinkConfig, database: Database, tables: Mapping[str, Table]
+) -> Iterator[MissingRightError]:
+    for name in sorted({config.table_of(topic) for topic in config.named_topics} & set(tables)):
+        table = tables[name]
+        keys = ", ".join(quoted(column.name) for column in table.primary_key)
+        nulls = ", ".join("null" for _ in table.primary_key)
+        text = f"INSERT INTO {quoted(table.keyspace)}.{quoted(name)} ({keys}) VALUES ({nulls})"  # noqa: S608 - quoted
+        # The server looks at rights before values: who may write is refused for the null in the primary key.
+        with suppress(TableGoneError):
+            try:
+                database.rows(text, doing=f"asking for the right to write table {table.title}")
+            except MissingRightError as error:
+                yield error
