@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connectors.s3.classes import AZURE_STORAGE, GCS_STORAGE, HDFS_STORAGE, LOCAL_STORAGE, S3_STORAGE
 from connectors.s3.credentials import Keys, provider_of
-from connectors.s3.local_folder import Found, LocalFolder
+from connectors.s3.folder_store import Found
+from connectors.s3.local_folder import LocalFolder
 
 if TYPE_CHECKING:
     from connectors.s3.bucket_config import BucketConfig

@@ -18,33 +18,18 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.s3.local_folder import Found
+from connectors.s3.folder_store import UNFINISHED, FolderStore, Found
 from connectors.s3.webhdfs import WebHdfs
 
 _ATTRIBUTE: Final = "user.kconnect"
-_UNFINISHED: Final = ".kconnect-unfinished-"
 
 
-class HdfsFolder:
+class HdfsFolder(FolderStore[str]):
     """Takes the place of the client of a bucket. Its calls work in threads, side by side."""
 
     def __init__(self, root: str, server: WebHdfs) -> None:
         self._root = root.rstrip("/")
         self._server = server
-
-    async def put_async(
-        self,
-        key: str,
-        data: Any,
-        *,
-        attributes: Mapping[str, str],
-        tags: Mapping[str, str] | None,
-        mode: str,
-        use_multipart: bool,  # noqa: ARG002 - a file has no parts
-    ) -> None:
-        """Create a file, or replace it. obstore's AlreadyExistsError: it is there."""
-        given = {**attributes, **{f"tag-{name}": value for name, value in (tags or {}).items()}}
-        await asyncio.to_thread(self._put, self._path(key), data, given, is_conditional=mode == "create")
 
     async def get_async(self, key: str, *, options: Mapping[str, bool] | None = None) -> Found:  # noqa: ARG002 - no body yet
         """A file. FileNotFoundError: it is not there."""
@@ -94,7 +79,7 @@ class HdfsFolder:
 
     def _put(self, path: str, data: Any, attributes: Mapping[str, str], *, is_conditional: bool) -> None:
         # A name of this attempt's own: a request that comes late cannot touch what a later attempt wrote.
-        unfinished = f"{path.rpartition('/')[0]}/{_UNFINISHED}{uuid.uuid4().hex}"
+        unfinished = f"{path.rpartition('/')[0]}/{UNFINISHED}{uuid.uuid4().hex}"
         told = json.dumps(attributes).encode()
         try:
             self._server.create(unfinished, data)
@@ -138,7 +123,7 @@ class HdfsFolder:
                     yield from self._below(start + heapq.heappop(waiting)[:-1], offset)
                 if entry.is_folder:
                     heapq.heappush(waiting, f"{entry.name}/")
-                elif start + entry.name > offset and not entry.name.startswith(_UNFINISHED):
+                elif start + entry.name > offset and not entry.name.startswith(UNFINISHED):
                     modified = datetime.fromtimestamp(entry.modified_ms / 1000, UTC)
                     yield {"path": start + entry.name, "size": entry.size_bytes, "last_modified": modified}
             for subfolder in sorted(waiting):

@@ -11,45 +11,22 @@ import contextlib
 import errno
 import os
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConnectError
+from connectors.s3.folder_store import UNFINISHED, FolderStore, Found
 
 _PREFIX: Final = "user.kconnect."
-_UNFINISHED: Final = ".kconnect-unfinished-"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An object that is there: its metadata, and how its content is read."""
-
-    attributes: Mapping[str, str]
-    bytes_async: Callable[[], Awaitable[Any]]
-
-
-class LocalFolder:
+class LocalFolder(FolderStore[Path]):
     """Takes the place of the client of a bucket. Its calls work in threads, side by side."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-
-    async def put_async(
-        self,
-        key: str,
-        data: Any,
-        *,
-        attributes: Mapping[str, str],
-        tags: Mapping[str, str] | None,
-        mode: str,
-        use_multipart: bool,  # noqa: ARG002 - a file has no parts
-    ) -> None:
-        """Create a file, or replace it. obstore's AlreadyExistsError: it is there."""
-        given = {**attributes, **{f"tag-{name}": value for name, value in (tags or {}).items()}}
-        await asyncio.to_thread(self._put, self._path(key), data, given, is_conditional=mode == "create")
 
     async def get_async(self, key: str, *, options: Mapping[str, bool] | None = None) -> Found:  # noqa: ARG002 - no body yet
         """A file. FileNotFoundError: it is not there."""
@@ -86,7 +63,7 @@ class LocalFolder:
         from obstore.exceptions import AlreadyExistsError
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.parent / f"{_UNFINISHED}{uuid.uuid4().hex}"
+        unfinished = path.parent / f"{UNFINISHED}{uuid.uuid4().hex}"
         try:
             with unfinished.open("xb") as file:
                 file.write(data)
@@ -120,7 +97,7 @@ class LocalFolder:
     def _below(self, folder: Path) -> Iterator[str]:
         for parent, _, names in os.walk(folder):
             at = Path(parent).relative_to(self._root).as_posix()
-            yield from (name if at == "." else f"{at}/{name}" for name in names if not name.startswith(_UNFINISHED))
+            yield from (name if at == "." else f"{at}/{name}" for name in names if not name.startswith(UNFINISHED))
 
     def _path(self, key: str) -> Path:
         parts = key.split("/")
