@@ -15,7 +15,7 @@ from connectors.s3.store_errors import StoreErrors
 
 def test_a_loop_is_closed_once_the_thread_that_told_the_last_answer_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     at_close, done = threading.Event(), threading.Event()
-    tell, close = asyncio.SelectorEventLoop.call_soon_threadsafe, RequestLoop.close
+    tell = asyncio.SelectorEventLoop.call_soon_threadsafe
 
     def telling(loop: Any, *args: Any, **named: Any) -> asyncio.Handle:
         handle = tell(loop, *args, **named)
@@ -37,5 +37,5 @@ def test_a_loop_is_closed_once_the_thread_that_told_the_last_answer_is_done(monk
     assert requests.one(request, Deadline.after(60)) == 7
     assert not done.is_set()
     at_close.set()
-    close(requests)
+    requests.close()
     assert done.is_set()
