@@ -77,8 +77,8 @@ class RuleOfThumb:
 
 
 _RULES: Final[Mapping[str, RuleOfThumb]] = {
-    "local": RuleOfThumb(3.0, 95_000, 90e6),
-    "spark": RuleOfThumb(20.0, 75_000, 70e6),
+    "local": RuleOfThumb(3.0, 100_000, 95e6),
+    "spark": RuleOfThumb(20.0, 95_000, 90e6),
 }
 """By engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see "What it costs" in connect/ARCHITECTURE.md."""
 

@@ -82,13 +82,13 @@ def test_a_lane_fills_a_core_as_far_as_there_are_cores(engine, lanes, cores):
 
 
 def test_the_first_job_of_a_cluster_is_told_by_a_rule_of_thumb_that_says_what_it_is():
-    told = first_estimate(spec_of({"type": "local"}), rows=1_900_000, size_bytes=0, machine_cores=2)
+    told = first_estimate(spec_of({"type": "local"}), rows=2_000_000, size_bytes=0, machine_cores=2)
     assert told.duration_s == pytest.approx(3 + 10)
     assert told.basis.startswith("rule of thumb, as no job of this kind and engine has ended yet")
-    assert "95,000 rows/s or 90 MB/s on each of 2 cores, after 3 s" in told.basis
-    large = first_estimate(spec_of({"type": "local"}), rows=1000, size_bytes=1_800_000_000, machine_cores=2)
+    assert "100,000 rows/s or 95 MB/s on each of 2 cores, after 3 s" in told.basis
+    large = first_estimate(spec_of({"type": "local"}), rows=1000, size_bytes=1_900_000_000, machine_cores=2)
     assert large.duration_s == pytest.approx(3 + 10), "large rows by their bytes"
-    by_spark = first_estimate(spec_of({"master": "local[*,4]"}), rows=1_500_000, size_bytes=0, machine_cores=2)
+    by_spark = first_estimate(spec_of({"master": "local[*,4]"}), rows=1_900_000, size_bytes=0, machine_cores=2)
     assert by_spark.duration_s == pytest.approx(20 + 10)
 
 
