@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from jdbc_drive import run_sql
 from jdbc_server import DRIVERS, Server
+from jdbc_sqlite import insert
 
 from connect.services import ArtifactError
 from connect.services.mariadb import MariaDbService
@@ -55,3 +58,12 @@ def server(request: pytest.FixtureRequest, unique: str) -> Iterator[Server]:
     engine = sa.create_engine(url, connect_args={"ssl_disabled": True} if request.param == "mariadb" else {})
     yield Server(request.param, endpoint, engine, unique)
     engine.dispose()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A SQLite file whose table `t` has 60 rows, six to a timestamp."""
+    path = tmp_path / "a b%20.db"
+    run_sql(path, "CREATE TABLE t (id INTEGER PRIMARY KEY, ts TIMESTAMP NOT NULL, name TEXT)")
+    insert(path, *((i, f"2024-01-01 00:00:{(i - 1) // 6:02d}") for i in range(1, 61)))
+    return path

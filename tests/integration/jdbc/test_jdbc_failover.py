@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
+from jdbc_log_writer import MANY
 from jdbc_server import DRIVERS, Server
-from test_jdbc_log import MANY
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError

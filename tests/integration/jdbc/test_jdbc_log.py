@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import random
-import threading
 import time
 
 import pytest
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, rows
-from jdbc_log import forget, log_run
+from jdbc_log import log_run
+from jdbc_log_writer import MANY, Writer, content, two_tables
 from jdbc_server import Server
 from test_jdbc_servers import POSTGRES_TYPES
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.jdbc.log import pg_reader
 
 postgres_only = pytest.mark.parametrize("server", ["postgres"], indirect=True)
-MANY = {"postgres": "generate_series(1, {}) AS s(i)", "mariadb": "(SELECT seq AS i FROM seq_1_to_{}) s"}
-"""Numbers from 1 as `i`."""
-
-
-@postgres_only
-def test_tables_of_which_the_log_tells_nothing_are_left_aside_by_name(server: Server):
-    server.run(
-        "CREATE TABLE {t} (id INT PRIMARY KEY)",
-        "CREATE UNLOGGED TABLE {t}_fast (id INT PRIMARY KEY)",
-        "CREATE TABLE {t}_bare ()",
-        "INSERT INTO {t} VALUES (1)",
-    )
-    names = [server.table + end for end in ("", "_fast", "_bare")]
-    planned = server.connector(mode="log", table__whitelist=",".join(names), slot__name=server.table)
-    notes = planned.check(Deadline.after(60))
-    assert [name for name in names[1:] if any(f".{name} cannot be followed" in note for note in notes)] == names[1:]
-    with log_run(server, *names) as run:
-        run.open()
-        run.until_events(1)
-        server.run("INSERT INTO {t} VALUES (2)")
-        run.until_events(2)
-        told = run.store.explained
-    assert told is not None
-    assert told.startswith("2 tables are left aside, until the task is restarted; the others go on.")
-    assert f"public.{names[1]}: It is UNLOGGED" in told
-    assert f"public.{names[2]}: It has no columns." in told
-    with pytest.raises(ConfigError, match="UNLOGGED"):
-        server.connector(mode="log", table__whitelist=names[1], slot__name=server.table).check(Deadline.after(60))
 
 
 def test_the_lag_is_the_age_of_what_is_stored_and_next_to_nothing_at_the_end_of_the_log(server: Server):
@@ -89,73 +58,8 @@ def test_text_without_case_comes_from_the_first_read_and_from_the_log_and_may_be
         assert [key["name"] for _, key, _ in run.events] == names
 
 
-class Writer(threading.Thread):
-    """Changes two tables in transactions that mix them, until told to end."""
-
-    def __init__(self, server: Server, seed: int) -> None:
-        super().__init__(daemon=True)
-        self._server = server
-        self._random = random.Random(seed)
-        self._ended = threading.Event()
-        self._next = 10_000
-        self.committed = 0
-        self.failure: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            with self._server.engine.connect() as connection:
-                while not self._ended.is_set():
-                    self._transaction(connection)
-        except BaseException as error:  # noqa: BLE001 - the test shows it
-            self.failure = error
-
-    def _transaction(self, connection: sa.Connection) -> None:
-        draw, table = self._random, self._server.table
-        many = MANY[self._server.name].format(30)
-        for _ in range(draw.randint(1, 40)):
-            name = draw.choice([table, f"{table}_b"])
-            row = draw.randint(1, 400)
-            self._next += 1
-            connection.exec_driver_sql(
-                draw.choice(
-                    [
-                        f"INSERT INTO {name} VALUES ({self._next}, {self._next}, 'new')",
-                        f"INSERT INTO {name} SELECT {self._next * 100} + i, i, 'many' FROM {many}",
-                        f"UPDATE {name} SET version = version + 1, name = 'v{self._next}' WHERE id = {row}",
-                        f"UPDATE {name} SET id = {-self._next} WHERE id = {row}",
-                        f"DELETE FROM {name} WHERE id = {row}",
-                    ]
-                )
-            )
-        if draw.random() < 0.15:
-            connection.rollback()
-        else:
-            connection.commit()
-            self.committed += 1
-
-    def end(self) -> None:
-        self._ended.set()
-        self.join(30)
-        assert self.failure is None, self.failure
-
-
-def _content(server: Server, table: str) -> dict[int, tuple[int, str]]:
-    with server.engine.connect() as connection:
-        return {r[0]: (r[1], r[2]) for r in connection.exec_driver_sql(f"SELECT id, version, name FROM {table}")}
-
-
-def _two_tables(server: Server, count: int) -> list[str]:
-    names = [server.table, f"{server.table}_b"]
-    for name in names:
-        server.run(
-            f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, version BIGINT NOT NULL, name TEXT)",
-            f"INSERT INTO {name} SELECT i, 0, concat('row ', i) FROM {MANY[server.name].format(count)}",
-        )
-    return names
-
-
 def test_snapshot_and_log_have_no_gap_while_a_writer_runs_and_readers_crash(server):
-    names = _two_tables(server, 1200)
+    names = two_tables(server, 1200)
     writer = Writer(server, seed=11)
     with log_run(server, *names, max__batch__size=150) as run:
         writer.start()
@@ -167,7 +71,7 @@ def test_snapshot_and_log_have_no_gap_while_a_writer_runs_and_readers_crash(serv
         # What the first read saw does not come by the log, so that the writer has to go on for a while.
         run.until(lambda: (writer.committed > 20 and _changes(run) > 500) or writer.failure)
         writer.end()
-        run.until(lambda: run.poll() is None and all(_content(server, n) == _rebuilt(run, n) for n in names))
+        run.until(lambda: run.poll() is None and all(content(server, n) == _rebuilt(run, n) for n in names))
         # Each change once: offsets were stored with every batch, and batches ended within transactions.
         places = [
             (topic, str(value["source"]), value["op"], str(key), str(value["after"]))
@@ -346,96 +250,6 @@ def test_the_server_forgets_only_what_was_stored_and_an_idle_slot_moves_on(serve
             assert not deadline.expired
             batch = run.task.poll(Deadline.after(0.2))
         assert confirmed() == stuck, "delivered, but not stored"
-
-
-@postgres_only
-def test_errors_name_the_setting_and_the_fix(server):
-    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}_bare (id INT)")
-    base = {"mode": "log", "topic__prefix": "p", "slot__name": server.table, "publication__name": server.table}
-
-    def refused(**settings: object) -> str:
-        with pytest.raises(ConfigError) as error:
-            server.connector(**{**base, **settings}).check(Deadline.after(60))
-        return str(error.value)
-
-    assert "REPLICA IDENTITY FULL" in refused(table__whitelist=f"{server.table}_bare")
-    assert "publication.autocreate.mode=filtered" in refused(publication__autocreate__mode="disabled")
-    role = f"{server.table}_role"
-    server.run(f"CREATE ROLE {role} LOGIN PASSWORD 'x'", f"GRANT SELECT ON {{t}} TO {role}")
-    told = refused(connection__user=role, connection__password="x")
-    assert f'ALTER ROLE "{role}" REPLICATION' in told
-    server.run(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
-    with log_run(server) as run:
-        run.open()
-        run.until(lambda: run.batches)
-        # A slot that another reads is waited for: it may be this connector's own from before a crash.
-        other = server.opened(run.store, **run.settings)
-        told = ""
-        while not told:
-            try:
-                other.poll(Deadline.after(1))
-            except RetriableError as error:
-                told = error.message
-        assert "is active for PID" in told
-        other.close()
-        run.close()
-        forget(server)
-        run.open()
-        with pytest.raises(ConnectError, match=r"Slot .* is gone.*snapshot\.mode=when_needed"):
-            run.until(lambda: False)
-        run.close()
-        run.open(snapshot__mode="when_needed")
-        count = len(run.batches)
-        run.until(lambda: len(run.batches) > count)
-
-
-@postgres_only
-def test_a_table_that_leaves_the_publication_stops_the_task_and_a_renamed_one_is_told(server, monkeypatch, caplog):
-    monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
-    other = f"{server.table}_other"
-    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", f"CREATE TABLE {other} (id INT PRIMARY KEY)")
-    with log_run(server, table__whitelist=None, table__include__list=f"public.{server.table}.*") as run:
-        run.open()
-        server.run(f"INSERT INTO {other} VALUES (1)")
-        run.until_events(1)
-        server.run(f"ALTER TABLE {other} RENAME TO new_{other}", f"INSERT INTO new_{other} VALUES (2)")
-        run.until(lambda: f"Table public.{other} is gone or has another name" in caplog.text)
-        server.run("INSERT INTO {t} VALUES (3)")
-        run.until_events(2)
-        server.run(f"ALTER PUBLICATION {server.table} DROP TABLE {server.table}", "INSERT INTO {t} VALUES (4)")
-        with pytest.raises(ConnectError, match=rf"Publication .* has public\.{server.table} no longer.* reset"):
-            run.until(lambda: False)
-        run.close()
-        server.run("INSERT INTO {t} VALUES (5)")
-        run.open()
-        run.until(lambda: f'lacked "public"."{server.table}": changes of before now' in caplog.text)
-    assert [value["after"]["id"] for _, _, value in run.events] == [1, 3]
-
-
-@postgres_only
-def test_what_a_publication_keeps_back_is_told(server, caplog):
-    server.run(
-        "CREATE TABLE {t} (id INT PRIMARY KEY, n INT)",
-        "CREATE PUBLICATION {t} FOR TABLE {t} WITH (publish = 'insert, delete')",
-    )
-    with log_run(server, publication__autocreate__mode="disabled") as run:
-        run.open()
-        run.until(lambda: run.batches)
-        assert "keeps back each update: those changes are missing" in caplog.text
-        caplog.clear()
-        server.run("ALTER PUBLICATION {t} SET (publish = 'insert, update, delete, truncate')")
-        run.close()
-        run.open()
-        run.poll()
-        assert "Publication" not in caplog.text
-        with server.engine.connect() as connection:
-            version = connection.dialect.server_version_info
-        if version >= (15,):
-            server.run("ALTER PUBLICATION {t} SET TABLE {t} (id) WHERE (id > 100)")
-            run.close()
-            run.open()
-            run.until(lambda: "a list of columns for table" in caplog.text)
-            assert "a row filter for table" in caplog.text
 
 
 @postgres_only

@@ -12,8 +12,8 @@ import requests
 from confluent_kafka import Consumer, TopicPartition
 from e2e_worker import JSON, WorkerProcess, wait_for
 from jdbc_log import forget
+from jdbc_log_writer import Writer, content, two_tables
 from jdbc_server import Server
-from test_jdbc_log import Writer, _content, _two_tables
 
 pytestmark = [pytest.mark.chaos, pytest.mark.parametrize("server", ["postgres"], indirect=True)]
 
@@ -59,7 +59,7 @@ def _config(server: Server, tables: list[str]) -> dict[str, str]:
 
 
 def test_a_worker_killed_while_a_writer_runs_loses_and_repeats_nothing(server, kafka, unique, tmp_path):
-    names = _two_tables(server, 1000)
+    names = two_tables(server, 1000)
     topics = [f"{server.table}.public.{name}" for name in names]
     worker = WorkerProcess(tmp_path, kafka.bootstrap_servers, unique)
     readers = []
@@ -74,7 +74,7 @@ def test_a_worker_killed_while_a_writer_runs_loses_and_repeats_nothing(server, k
         os.kill(worker.pid, signal.SIGKILL)
         worker.start()
         writer.end()
-        wanted = [_content(server, name) for name in names]
+        wanted = [content(server, name) for name in names]
         wait_for(
             lambda: [reader.read() and reader.rows for reader in readers] == wanted,
             60.0,

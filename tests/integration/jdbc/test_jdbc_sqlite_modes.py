@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 from jdbc_drive import OffsetStore, batches, opened, rows, run_sql
+from jdbc_sqlite import ids, insert, with_restarts
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError, SchemaError
@@ -16,36 +16,6 @@ FAST = {"poll__interval__ms": 20, "table__whitelist": "t"}
 INCREMENTING = {"mode": "incrementing", "incrementing__column__name": "id"}
 TIMESTAMP = {"mode": "timestamp", "timestamp__column__name": "ts"}
 BOTH = {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"}
-ONCE = {"mode": "bulk", "poll__interval__ms": 600_000, "table__whitelist": "t"}
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """60 rows, six to a timestamp."""
-    path = tmp_path / "a b%20.db"
-    run_sql(path, "CREATE TABLE t (id INTEGER PRIMARY KEY, ts TIMESTAMP NOT NULL, name TEXT)")
-    insert(path, *((i, f"2024-01-01 00:00:{(i - 1) // 6:02d}") for i in range(1, 61)))
-    return path
-
-
-def insert(path: Path, *values: tuple[int, str]) -> None:
-    run_sql(path, *(f"INSERT INTO t VALUES ({i}, '{ts}', 'row {i}')" for i, ts in values))
-
-
-def ids(read: list) -> list[int]:
-    return [row["id"] for row in rows(read)]
-
-
-def with_restarts(file: Path, store: OffsetStore, every: int, **settings: object) -> list[int]:
-    """Read with a new task after every few batches, until a task finds nothing."""
-    result: list[int] = []
-    while True:
-        task = opened(file, store, **settings)
-        read = batches(task, store, at_most=every)
-        task.close()
-        if not read:
-            return result
-        result += ids(read)
 
 
 @pytest.mark.parametrize("mode", [INCREMENTING, TIMESTAMP, BOTH, {"mode": "bulk", "poll__interval__ms": 600_000}])
@@ -225,70 +195,6 @@ def test_a_wall_clock_is_read_in_the_databases_zone(file):
     assert json.loads(next(iter(store.offsets.values())))["timestamp"] == 1704063609000
 
 
-@pytest.mark.parametrize(
-    ("create", "key"),
-    [
-        ("CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT)", [3]),
-        ("CREATE TABLE t (id INTEGER, name TEXT)", [3]),
-        ("CREATE TABLE t (id INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (name, id))", ["row 3", 3]),
-        ("CREATE TABLE t (id INTEGER, name TEXT PRIMARY KEY) WITHOUT ROWID", ["row 3"]),
-        ("CREATE TABLE t (id INTEGER, name TEXT PRIMARY KEY)", [3]),
-        ("CREATE TABLE t (id INTEGER, rowid TEXT, name TEXT)", [3]),
-    ],
-)
-def test_bulk_resumes_behind_the_last_key(tmp_path, create, key):
-    path = tmp_path / "keys.db"
-    run_sql(path, create, *(f"INSERT INTO t (id, name) VALUES ({i}, 'row {i}')" for i in range(1, 8)))
-    store = OffsetStore()
-    task = opened(path, store, **ONCE, batch__max__rows=3)
-    first = ids(batches(task, store, at_most=1))
-    task.close()
-    (reached,) = (json.loads(o) for o in store.offsets.values())
-    assert (json.loads(reached["bulk_last_key"]), reached["rows"]) == (key, 3)
-    assert first + with_restarts(path, store, 1, **ONCE, batch__max__rows=3) == list(range(1, 8))
-    (finished,) = (json.loads(o) for o in store.offsets.values())
-    assert finished["rows"] == 7
-
-
-def test_bulk_rests_until_its_interval_is_over_also_after_a_restart(file):
-    store = OffsetStore()
-    assert with_restarts(file, store, 99, **ONCE) == list(range(1, 61))
-    ((key, text),) = store.offsets.items()
-    store.offsets[key] = json.dumps(json.loads(text) | {"bulk_pass_finished_ms": int(time.time() * 1000) - 600_001})
-    assert with_restarts(file, store, 99, **ONCE) == list(range(1, 61))
-
-
-def test_bulk_reads_the_table_again_and_again(file):
-    store = OffsetStore()
-    task = opened(file, store, mode="bulk", table__whitelist="t", poll__interval__ms=1)
-    assert ids(batches(task, store, at_most=3)) == list(range(1, 61)) * 3
-    task.close()
-
-
-def test_bulk_of_a_view_begins_again_when_broken_off(file):
-    run_sql(file, "CREATE VIEW v AS SELECT id FROM t WHERE id <= 6")
-    settings = {**ONCE, "table__whitelist": "v", "table__types": "VIEW", "batch__max__rows": 4}
-    store = OffsetStore()
-    task = opened(file, store, **settings)
-    assert ids(batches(task, store, at_most=1)) == [1, 2, 3, 4]
-    task.close()
-    assert store.offsets == {}
-    assert with_restarts(file, store, 99, **settings) == [1, 2, 3, 4, 5, 6]
-
-
-def test_rest_of_a_bulk_pass_that_was_deleted_finishes_it(file):
-    store = OffsetStore()
-    task = opened(file, store, **ONCE, batch__max__rows=30)
-    batches(task, store, at_most=1)
-    task.close()
-    run_sql(file, "DELETE FROM t WHERE id > 30")
-    task = opened(file, store, **ONCE, batch__max__rows=30)
-    (last,) = batches(task, store)
-    task.close()
-    assert len(last) == 0
-    assert "bulk_pass_finished_ms" in json.loads(next(iter(store.offsets.values())))
-
-
 def test_an_empty_table_gives_nothing(tmp_path):
     path = tmp_path / "empty.db"
     run_sql(path, "CREATE TABLE t (id INTEGER PRIMARY KEY, ts TIMESTAMP NOT NULL)")
@@ -309,42 +215,6 @@ def test_a_query_is_read_by_its_columns(file):
     assert batch.values.rows()[0]["loud"] == "ROW 59"
     assert batch.values.rows()[0]["price"] == 88.5
     assert batch.values.rows()[0]["ts"].isoformat() == "2024-01-01T00:00:09+00:00"
-
-
-def test_tables_take_turns(tmp_path):
-    path = tmp_path / "turns.db"
-    for name in "abc":
-        run_sql(
-            path,
-            f"CREATE TABLE {name} (id INTEGER PRIMARY KEY)",
-            *(f"INSERT INTO {name} VALUES ({i})" for i in range(4)),
-        )
-    settings = {"mode": "bulk", "table__whitelist": "a,b,c", "poll__interval__ms": 600_000, "batch__max__rows": 2}
-    task = opened(path, OffsetStore(), **settings)
-    read = batches(task, OffsetStore())
-    task.close()
-    assert [batch.topic for batch in read] == ["db-a", "db-b", "db-c"] * 2
-
-
-def test_a_batch_has_no_key_and_the_bare_table_name(file):
-    task = opened(file, OffsetStore(), **ONCE)
-    (batch,) = batches(task, OffsetStore())
-    task.close()
-    assert (batch.topic, batch.keys, batch.values.schema.name) == ("db-t", None, "t")
-    assert batch.values.is_arrow
-
-
-def test_poll_keeps_its_deadline_while_a_statement_runs(tmp_path):
-    path = tmp_path / "slow.db"
-    run_sql(path, "CREATE TABLE t (id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e9) SELECT max(i) AS id FROM n"
-    run_sql(path, f"CREATE VIEW v AS {slow}")
-    task = opened(path, OffsetStore(), mode="bulk", table__whitelist="v", table__types="VIEW")
-    began_s = time.monotonic()
-    assert task.poll(Deadline.after(0.2)) is None
-    assert time.monotonic() - began_s < 30
-    task.close()
-    assert time.monotonic() - began_s < 60
 
 
 def test_a_locked_database_is_tried_again_and_loses_nothing(file):

@@ -7,78 +7,22 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from both_forms import NUMBERS, PLUGINS, batch_of, both, build, numbers, result, same, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_transforms_forms import structs
 
 from connect.api import schema as s
-from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, SchemaError
-from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
+from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.records import Batch, Column
 from connect.api.schema import Schema
 from connect.plugins import Catalog
 from connect.testing.equality import same_value
 from connect.transforms.extra_config import ThrottleConfig
-from connect.transforms.plugin import connect_plugins
 from connect.transforms.throttle import Throttle
 
-LEAVE = {"python.function.modules": "extra_functions, no_such_module"}
-PLUGINS = {p.name.rpartition(".")[2]: p for p in connect_plugins()}
 ORDER = s.struct({"id": s.INT64, "tags": s.array(s.STRING).as_optional(), "note": s.STRING.as_optional()}, name="order")
-
-
-def build(name: str, **config: str) -> Any:
-    plugin = PLUGINS[name]
-    given = {k.replace("_", "."): v for k, v in config.items()}
-    return Catalog.load(plugin)(plugin.config.parse(plugin.config.with_leave(given, LEAVE)))
-
-
-def batch_of(column: Column) -> Batch:
-    size = len(column)
-    consumed = Consumed(TopicPartition("t", 2), pa.array(range(7, 7 + size), pa.int64()), 7 + size)
-    return Batch(
-        "t", column, Column.from_rows([f"k{i}" for i in range(size)], s.STRING),
-        [[Header("h", i)] for i in range(size)], pa.array(range(size), pa.int64()), 2, consumed=consumed,
-    )  # fmt: skip
-
-
-def both(rows: list[Any], schema: Schema) -> tuple[Batch, Batch]:
-    by_column = Column.from_arrow(Column.from_rows(rows, schema).arrow(), schema)
-    by_row = Column.from_rows(list(Column.from_arrow(by_column.arrow(), schema).rows()), schema)
-    return batch_of(by_row), batch_of(by_column)
-
-
-def result(transform: Any, batch: Batch) -> Any:
-    try:
-        made = transform.apply(batch)
-    except RejectedRowsError as error:
-        return {i: str(e) for i, e in error.rows.items()}
-    except ConnectError as error:
-        return str(error)
-    for part in made:
-        assert len(part.values.arrow()) == len(part) if part.values.schema is not None else True
-    return [
-        (r.topic, r.key, r.value, r.offset, [h.value for h in r.headers], r.value_schema)
-        for part in made for r in part.rows()
-    ]  # fmt: skip
-
-
-def same(name: str, rows: list[Any], schema: Schema, **config: str) -> Any:
-    """What comes out, which is the same for rows and columns."""
-    by_row, by_column = both(rows, schema)
-    left, right = result(build(name, **config), by_row), result(build(name, **config), by_column)
-    assert _zoneless(left) == _zoneless(right)
-    return right
-
-
-def _zoneless(found: Any) -> str:
-    """Arrow's UTC and Python's are the same zone."""
-    return repr(found).replace("zoneinfo.ZoneInfo(key='UTC')", "datetime.timezone.utc")
-
-
-def values(found: Any) -> list[Any]:
-    return [row[2] for row in found]
 
 
 ORDERS = [
@@ -235,72 +179,6 @@ def test_redact_hashes_with_a_salt() -> None:
 def test_redacted_rows_and_columns_are_the_same(action: str, drawn: tuple[Schema, list[Any]]) -> None:
     schema, rows = drawn
     same("Redact$Value", rows, schema, fields="[a-e].*", action=action)
-
-
-NUMBERS = s.struct({"n": s.INT64, "t": s.STRING.as_optional()})
-
-
-def numbers(*given: int) -> list[Any]:
-    return [{"n": n, "t": f"t{n}"} for n in given]
-
-
-def test_a_function_per_row_adds_drops_and_fails_for_its_row_alone() -> None:
-    name = {"function": "extra_functions:double", "fields": "twice:int64"}
-    found = same("PythonFunction$Value", [*numbers(1, 0), None], NUMBERS.as_optional(), **name)
-    assert values(found) == [{"n": 1, "t": "t1", "twice": 2}, None]
-    assert found[0][5].field("twice") == s.INT64.as_optional()
-    failed = same("PythonFunction$Value", numbers(1, 13, 2), NUMBERS, **name)
-    assert failed == {1: "extra_functions:double raised ValueError: thirteen"}
-    (made,) = build("PythonFunction$Value", function="extra_functions:double").apply(
-        batch_of(Column.from_rows(numbers(4), None))
-    )
-    assert made.values.rows() == [{"n": 4, "t": "t4", "twice": 8}]
-
-
-def test_what_a_function_changes_in_place_counts_and_what_it_leaves_keeps_its_column() -> None:
-    inner = s.struct({"x": s.INT32})
-    schema = s.struct({"n": s.INT64, "note": s.STRING.as_optional(), "tags": s.array(s.STRING), "in": inner})
-    rows = [{"n": n, "note": None if n == 3 else "é", "tags": ["a"], "in": {"x": n}} for n in (1, 2, 3)]
-    found = same("PythonFunction$Value", rows, schema, function="extra_functions:changes_in_place")
-    assert values(found) == [
-        {"n": 1, "note": "é", "tags": ["a", "new"], "in": {"x": 7}},
-        {"n": 3, "note": None, "tags": ["a", "new"], "in": {"x": 7}},
-    ]
-    assert [row["tags"] for row in rows] == [["a"]] * 3
-
-
-@pytest.mark.parametrize(
-    ("function", "mode", "said"),
-    [
-        ("double", "row", "gave fields that the schema does not have: twice. Declare them in fields, as name:type."),
-        ("wrong_type", "row", "Field 'n': extra_functions:wrong_type gave a str, which is no int64"),
-        ("a_list", "row", "gave a list; it must give a dict, or None to drop the row."),
-        ("one_row", "batch", "gave 1 rows for 2; it must give as many as it was given."),
-        ("nonsense", "batch", "gave a int; it must give a pyarrow.RecordBatch"),
-    ],
-)
-def test_a_function_that_gives_nonsense_is_told_so(function: str, mode: str, said: str) -> None:
-    found = same("PythonFunction$Value", numbers(1, 2), NUMBERS, function=f"extra_functions:{function}", mode=mode)
-    assert said in (found if isinstance(found, str) else found[0])
-
-
-def test_a_function_per_batch_gives_columns_or_says_which_rows_stay() -> None:
-    given_rows = [*numbers(5, -5), None, *numbers(50)]
-    arguments = {"mode": "batch"}
-    schema = NUMBERS.as_optional()
-    found = same("PythonFunction$Value", given_rows, schema, function="extra_functions:shout", **arguments)
-    assert [v and v["t"] for v in values(found)] == ["T5", "T-5", None, "T50"]
-    found = same("PythonFunction$Value", given_rows, schema, function="extra_functions:add_column", **arguments)
-    assert values(found)[3] == {"n": 50, "t": "t50", "big": 1}
-    assert found[0][5].field("big") == s.INT8.as_optional()
-    found = same("PythonFunction$Value", given_rows, schema, function="extra_functions:positive", **arguments)
-    assert [o for _, _, _, o, _, _ in found] == [7, 9, 10]
-
-
-@pytest.mark.parametrize("function", ["no_such_module:f", "extra_functions:nope"])
-def test_a_function_that_is_not_there_is_a_wrong_configuration(function: str) -> None:
-    with pytest.raises(ConfigError, match="PYTHONPATH"):
-        build("PythonFunction$Value", function=function)
 
 
 ROW = s.struct({"id": s.INT64, "name": s.STRING.as_optional()}, name="db.t.Value")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_transforms_extra import build, same, values
+from both_forms import build, same, values
 
 from connect.api import schema as s
 from connect.api.errors import ConfigError
