@@ -16,6 +16,7 @@ from scheduling import (  # noqa: F401 - hooks of this run
     pytest_xdist_make_scheduler,
 )
 from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
+from sql_services import installed
 
 from connect.services import (
     BigQueryService,
@@ -27,6 +28,9 @@ from connect.services import (
     SchemaRegistryService,
     SeaweedS3Service,
 )
+from connect.services.mariadb import MariaDbService
+from connect.services.postgres import PostgresService
+from connect.services.sql import SqlEndpoint
 
 # No case fails because the machine is slow: it may be shared, or the native code be checked as it runs.
 settings.register_profile("drawn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -111,6 +115,27 @@ def bigquery_service() -> Iterator[BigQueryService]:
     except PythonNotFoundError as error:
         pytest.skip(f"BIGQUERY IS NOT TESTED: the emulator cannot run here. {error}")
     with service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[SqlEndpoint]:
+    """Where a PostgreSQL of this test process is."""
+    with installed(PostgresService()) as service:
+        yield service.endpoint
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[SqlEndpoint]:
+    """Where a MariaDB of this test process is."""
+    with installed(MariaDbService()) as service:
+        yield service.endpoint
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresService]:
+    """A PostgreSQL of one test alone, which may stop and kill it."""
+    with installed(PostgresService()) as service:
         yield service
 
 

@@ -7,11 +7,10 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-import pytest
 from server_relay import ServerRelay
+from sql_services import installed
 
 from connect.api.records import Record
-from connect.services import ArtifactError
 from connect.services.mariadb import MariaDbService
 from connect.services.ports import free_ports
 from connect.services.postgres import PostgresService
@@ -49,11 +48,7 @@ class Server(Protocol):
 
 def started(service: PostgresService | MariaDbService) -> Iterator[tuple[SqlEndpoint, ServerRelay]]:
     """The service and the way to it while they run; without its binaries the test is skipped, with the reason."""
-    try:
-        service.prepare()
-    except ArtifactError as missing:
-        pytest.skip(str(missing))
-    with service:
+    with installed(service):
         relay = ServerRelay(*free_ports(1), service.endpoint.port)
         relay.start()
         try:

@@ -23,20 +23,11 @@ from connect.backfill.verify import verify
 from connect.client.rest import Access, ConnectClient
 from connect.runtime.worker_config import WorkerConfig
 from connect.services import KafkaEndpoint
-from connect.services.mariadb import MariaDbService
 from connect.services.sql import SqlEndpoint
 
 ROWS = 1500
 KEYS = 300
 SERVERS = ["postgresql", pytest.param("mariadb", marks=pytest.mark.chaos)]
-
-
-@pytest.fixture(scope="session")
-def backfill_mariadb() -> Iterator[SqlEndpoint]:
-    service = MariaDbService()
-    service.prepare()
-    with service:
-        yield service.endpoint
 
 
 class Target:
@@ -77,8 +68,9 @@ def replay(kafka: KafkaEndpoint, unique: str) -> Replay:
 @pytest.fixture
 def target(request: pytest.FixtureRequest, replay: Replay) -> Iterator[Target]:
     name, driver = {
-        "postgresql": ("backfill_postgres", "postgresql+psycopg"), "mariadb": ("backfill_mariadb", "mariadb+pymysql"),
-    }[request.param]  # fmt: skip
+        "postgresql": ("postgres", "postgresql+psycopg"),
+        "mariadb": ("mariadb", "mariadb+pymysql"),
+    }[request.param]
     made = Target(request.param, driver, request.getfixturevalue(name), replay)
     yield made
     made.engine.dispose()

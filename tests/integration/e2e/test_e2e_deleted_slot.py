@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
 from contextlib import closing
 
 import psycopg
 import pytest
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services import ArtifactError
 from connect.services.postgres import PostgresService
 
 pytestmark = pytest.mark.chaos
@@ -19,15 +17,10 @@ GIVES_UP_S = 180
 
 
 @pytest.fixture
-def postgres() -> Iterator[PostgresService]:
-    service = PostgresService()
-    try:
-        service.prepare()
-    except ArtifactError as missing:
-        pytest.skip(str(missing))
-    with service:
-        run(service, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-        yield service
+def postgres(own_postgres: PostgresService) -> PostgresService:
+    """A database with a table of one row."""
+    run(own_postgres, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    return own_postgres
 
 
 def connected(postgres: PostgresService) -> psycopg.Connection[tuple[object, ...]]:

@@ -10,8 +10,7 @@ from e2e_s3 import sink_config
 from e2e_worker import wait_for
 from shared_services import S3_BUCKET
 
-from connect.services import ArtifactError, SeaweedS3Service
-from connect.services.postgres import PostgresService
+from connect.services import SeaweedS3Service
 
 
 @pytest.fixture
@@ -67,17 +66,6 @@ def test_a_sink_says_that_its_store_is_away_and_that_a_tail_waits_for_rows(worke
     own_s3.start()
     wait_for(lambda: task_of(worker, unique).get("waiting_for") == "rows", 120, "the tail's reason again")
     worker.call("DELETE", unique)
-
-
-@pytest.fixture
-def own_postgres():
-    service = PostgresService()
-    try:
-        service.prepare()
-    except ArtifactError as missing:
-        pytest.skip(str(missing))
-    with service:
-        yield service
 
 
 def test_a_source_says_that_its_database_is_away(worker, own_postgres, unique):

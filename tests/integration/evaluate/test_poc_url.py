@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from sql_services import installed
 
-from connect.services.errors import ArtifactError
 from connect.services.postgres import PostgresService
 
 PASSWORD = "hunter-2222"
@@ -20,12 +20,7 @@ def shop():
     """A database with a table that `reader` may read and one that it may not; its address."""
     import psycopg
 
-    service = PostgresService()
-    try:
-        service.prepare()
-    except ArtifactError as missing:
-        pytest.skip(str(missing))
-    with service:
+    with installed(PostgresService()) as service:
         at = service.endpoint
         with psycopg.connect(
             host=at.host, port=at.port, user=at.user, password=at.password, dbname=at.database, autocommit=True

@@ -1,4 +1,4 @@
-"""The SQL servers of the JDBC tests, started once for the run; tests are skipped, and say so, where one is missing."""
+"""The databases of the JDBC tests: SQL servers, started once for each process of a run, and a SQLite file."""
 
 from __future__ import annotations
 
@@ -10,41 +10,16 @@ import sqlalchemy as sa
 from jdbc_drive import run_sql
 from jdbc_server import DRIVERS, Server
 from jdbc_sqlite import insert
+from sql_services import installed
 
-from connect.services import ArtifactError
-from connect.services.mariadb import MariaDbService
 from connect.services.mysql import MySqlService
-from connect.services.postgres import PostgresService
 from connect.services.sql import SqlEndpoint
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[SqlEndpoint]:
-    """A PostgreSQL."""
-    pytest.importorskip("psycopg", reason="pip install 'psycopg[binary]'")
-    yield from _started(PostgresService())
-
-
-@pytest.fixture(scope="session")
-def mariadb() -> Iterator[SqlEndpoint]:
-    """A MariaDB."""
-    pytest.importorskip("pymysql", reason="pip install pymysql")
-    yield from _started(MariaDbService())
 
 
 @pytest.fixture(scope="session")
 def mysql() -> Iterator[SqlEndpoint]:
     """A MySQL, which few systems have a package of: see `connect.services.mysql`."""
-    pytest.importorskip("pymysql", reason="pip install pymysql")
-    yield from _started(MySqlService())
-
-
-def _started(service: PostgresService | MariaDbService) -> Iterator[SqlEndpoint]:
-    try:
-        service.prepare()
-    except ArtifactError as missing:
-        pytest.skip(str(missing))
-    with service:
+    with installed(MySqlService()) as service:
         yield service.endpoint
 
 

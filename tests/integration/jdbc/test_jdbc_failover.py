@@ -14,10 +14,10 @@ from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
 from jdbc_log_writer import MANY
 from jdbc_server import DRIVERS, Server
+from sql_services import installed
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
-from connect.services import ArtifactError
 from connect.services.mariadb import MariaDbService
 from connect.services.postgres import PostgresService
 from connect.services.process import Command, run_to_end
@@ -27,14 +27,6 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 SERVICES = {"postgres": PostgresService, "mariadb": MariaDbService}
 ROWS = 30_000
 TABLE = "id BIGINT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL"
-
-
-def _prepared(service: PostgresService | MariaDbService) -> PostgresService | MariaDbService:
-    try:
-        service.prepare()
-    except ArtifactError as missing:
-        pytest.skip(str(missing))
-    return service
 
 
 @contextmanager
@@ -65,7 +57,7 @@ def _read_all(task, store: OffsetStore, enough: Callable[[Counter], bool], at: d
 @pytest.mark.parametrize("reader", ["auto", "generic"])
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_server_that_is_killed_while_a_table_is_read_is_waited_for(name: str, reader: str, unique: str):
-    service = _prepared(SERVICES[name]())
+    service = installed(SERVICES[name]())
     with service, _as_server(name, service.endpoint, unique) as server:
         server.run(
             "CREATE TABLE {t} (id INT PRIMARY KEY, name VARCHAR(40))",
@@ -87,7 +79,7 @@ def test_a_server_that_is_killed_while_a_table_is_read_is_waited_for(name: str, 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_server_that_is_killed_while_its_log_is_read_is_waited_for(name: str, unique: str):
-    service = _prepared(SERVICES[name]())
+    service = installed(SERVICES[name]())
     with service, _as_server(name, service.endpoint, unique) as server:
         server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "INSERT INTO {t} VALUES (0)")
         with log_run(server, max__batch__size=100) as run:
@@ -106,7 +98,7 @@ def test_a_server_that_is_killed_while_its_log_is_read_is_waited_for(name: str, 
 
 @pytest.mark.parametrize("mode", ["incrementing", "timestamp+incrementing"])
 def test_a_row_with_the_number_of_a_transaction_that_a_crash_forgot_comes(mode: str, unique: str):
-    service = _prepared(PostgresService())
+    service = installed(PostgresService())
     with service, _as_server("postgres", service.endpoint, unique) as server:
         server.run(
             "CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL)", "INSERT INTO {t} SELECT 1, now()"
@@ -145,7 +137,7 @@ def test_a_row_with_the_number_of_a_transaction_that_a_crash_forgot_comes(mode: 
 
 
 def test_a_transaction_that_was_prepared_before_a_crash_of_mariadb_loses_no_row(unique: str):
-    service = _prepared(MariaDbService())
+    service = installed(MariaDbService())
     insert = "INSERT INTO {t} VALUES ({id}, now(6))"
     with service, _as_server("mariadb", service.endpoint, unique) as server:
         server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, KEY (ts, id))")
@@ -219,7 +211,7 @@ MODES = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_standby_is_read_when_the_primary_dies_and_followed_when_it_takes_over(mode: str, unique: str):
-    primary = _prepared(PostgresService())
+    primary = installed(PostgresService())
     with primary, _as_server("postgres", primary.endpoint, unique) as server:
         server.run(
             "CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL)",
@@ -255,7 +247,7 @@ def test_a_standby_is_read_when_the_primary_dies_and_followed_when_it_takes_over
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_of_a_standby_that_took_over_without_the_last_transactions_come(mode: str, unique: str):
     """It numbers its transactions anew from where it was, with numbers that were read on the old primary."""
-    primary = _prepared(PostgresService())
+    primary = installed(PostgresService())
     with primary, _as_server("postgres", primary.endpoint, unique) as server:
         server.run(
             "CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMPTZ NOT NULL)", "INSERT INTO {t} SELECT 1, now()"
@@ -307,7 +299,7 @@ class Replica(MariaDbService):
 
 
 def test_a_log_is_gone_on_with_at_a_replica_of_mariadb_from_within_a_transaction(unique: str):
-    first, second = _prepared(MariaDbService()), Replica()
+    first, second = installed(MariaDbService()), Replica()
     with (
         first, second, _as_server("mariadb", first.endpoint, unique) as primary,
         _as_server("mariadb", second.endpoint, unique) as replica,

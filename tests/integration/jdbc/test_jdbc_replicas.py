@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_server import Server
-from test_jdbc_failover import TABLE, Standby, _as_server, _prepared, _said_by, _wait_for
+from sql_services import installed
+from test_jdbc_failover import TABLE, Standby, _as_server, _said_by, _wait_for
 
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
@@ -42,7 +43,7 @@ class Replica(MariaDbService):
 
 @contextmanager
 def _replicated(unique: str, delay_s: int) -> Iterator[tuple[Server, Server, MariaDbService]]:
-    primary, replica = _prepared(MariaDbService()), Replica()
+    primary, replica = installed(MariaDbService()), Replica()
     with (
         primary, replica, _as_server("mariadb", primary.endpoint, unique) as first,
         _as_server("mariadb", replica.endpoint, unique) as second,
@@ -121,7 +122,7 @@ def test_a_row_of_a_transaction_that_is_long_open_on_the_primary_comes_from_the_
     settings = BOTH | {"mode": mode, "timestamp__granularity": "micros_long"}
     if mode == "incrementing":
         del settings["timestamp__column__name"]
-    primary = _prepared(PostgresService())
+    primary = installed(PostgresService())
     with primary, _as_server("postgres", primary.endpoint, unique) as first:
         first.run(f"CREATE TABLE {{t}} ({TABLE})", "CREATE INDEX {t}_ts ON {t} (ts, id)")
         with Standby(primary.endpoint) as standby, _as_server("postgres", standby.endpoint, unique) as second:

@@ -12,10 +12,10 @@ import trustme
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
 from jdbc_server import DRIVERS, Server
+from sql_services import installed
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connect.services import ArtifactError
 from connect.services.mariadb import MariaDbService
 from connect.services.postgres import PostgresService
 
@@ -58,12 +58,7 @@ TRUSTED = {
 
 @pytest.fixture(params=["postgres", "mariadb"], scope="module")
 def started(request) -> Iterator[tuple[str, PostgresService | MariaDbService]]:
-    service = SERVICES[request.param]()
-    try:
-        service.prepare()
-    except ArtifactError as missing:
-        pytest.skip(str(missing))
-    with service:
+    with installed(SERVICES[request.param]()) as service:
         yield request.param, service
 
 
