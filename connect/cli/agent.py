@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from connect.cli.command_errors import one_line_errors
 from connect.cli.log_options import log_options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @click.command()
@@ -39,9 +37,9 @@ def agent(  # noqa: PLR0917 - click calls it by name
     Each database node has its agent, with a name of its own.
     """
     from connect import __version__
-    from connect.api.errors import ConnectError
+    from connect.cli.overrides import parse_overrides
     from connect.cli.stop_signals import StopSignals
-    from connect.cluster.worker_file import read_worker_file, worker_config
+    from connect.cli.worker_settings import read_worker_settings
     from connect.plugins import Catalog
     from connect.runtime.agent import Agent, agent_plugin, look_for_cycles_rarely
     from connect.runtime.agent_metrics import AgentMetrics, MetricsAddress
@@ -49,15 +47,13 @@ def agent(  # noqa: PLR0917 - click calls it by name
 
     set_up_logs("json" if log_format == "json" else "text", log_level)
     catalog = Catalog.installed()
-    try:
-        worker = worker_config(read_worker_file(worker_file).properties, catalog)
+    with one_line_errors():
+        worker = read_worker_settings(worker_file)
         plugin = agent_plugin(catalog, name)
-        run = Agent(plugin, worker, catalog, read_agent_file(file, overrides))
+        run = Agent(plugin, worker, catalog, read_agent_file(file, parse_overrides(overrides)))
         served = AgentMetrics(run.now, {"version": __version__, "agent": plugin.name, "group_id": worker.group_id})
         if metrics is not None:
             served.serve(MetricsAddress.parse(metrics))
-    except ConnectError as error:
-        raise click.ClickException(str(error)) from error
     StopSignals(run.stop).listen()
     look_for_cycles_rarely()
     try:
@@ -68,8 +64,11 @@ def agent(  # noqa: PLR0917 - click calls it by name
     sys.exit(0 if ended_well else 1)
 
 
-def read_agent_file(path: Path, overrides: tuple[str, ...] = ()) -> Mapping[str, str]:
-    """The settings of an agent's file, its name among them. ConfigError: it is not of the form."""
+def read_agent_file(path: Path, overrides: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """The settings of an agent's file, its name among them, with overrides on top.
+
+    ConfigError: the file cannot be read, or lacks the name or the settings.
+    """
     from connect.api.config import text_of
     from connect.api.errors import ConfigError
 
@@ -80,7 +79,6 @@ def read_agent_file(path: Path, overrides: tuple[str, ...] = ()) -> Mapping[str,
         raise ConfigError(f"The agent's file {path} cannot be read: {error}.", fix=form) from error
     match given:
         case {"name": str() as name, "config": dict() as config}:
-            pairs = dict(override.partition("=")[::2] for override in overrides)
-            values = {key: text_of(value) for key, value in config.items()}
-            return {**{key: value for key, value in values.items() if value is not None}, "name": name, **pairs}
-    raise ConfigError(f"The agent's file {path} is not of the form.", fix=form)
+            texts = {key: text for key, value in config.items() if (text := text_of(value)) is not None}
+            return {**texts, "name": name, **(overrides or {})}
+    raise ConfigError(f"The agent's file {path} lacks a name or a config.", fix=form)

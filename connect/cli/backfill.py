@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from connect.cli.cluster_options import CLUSTER_OPTIONS, client_of
+from connect.cli.command_errors import one_line_errors
 
 if TYPE_CHECKING:
     from connect.backfill.driver import Driver
@@ -32,24 +33,15 @@ def backfill() -> None:
 
 
 def _command(*after: Callable[[Any], Any]) -> Callable[[Callable[..., None]], Any]:
-    """The arguments that every command has, then those of `after`; errors as one line and exit code 1."""
+    """A command with the arguments that every command here has, then those of `after`."""
 
     def decorate(function: Callable[..., None]) -> Any:
-        @functools.wraps(function)
-        def run(**given: Any) -> None:
-            from connect.api.errors import ConnectError
-
-            try:
-                function(**given)
-            except ConnectError as error:
-                raise click.ClickException(str(error)) from error
-
         file = click.Path(dir_okay=False, path_type=Path)
         worker = click.option("--worker", required=True, type=file, help="The worker's settings, as for a worker.")
         topic = click.option("--jobs-topic", help="Where jobs are known by name; by default connect-backfill-jobs.")
         job = click.argument("job")
-        options = (*after, topic, worker, job)
-        return functools.reduce(lambda made, option: option(made), options, backfill.command()(run))
+        command = backfill.command()(one_line_errors()(function))
+        return functools.reduce(lambda made, option: option(made), (*after, topic, worker, job), command)
 
     return decorate
 
@@ -233,13 +225,10 @@ def package(output: Path, extras: tuple[str, ...], python: Path | None) -> None:
     Name it under engine.python_env. Run this with the operating system and the minor version of Python that the
     machines of the cluster have.
     """
-    from connect.api.errors import ConnectError
     from connect.backfill.package import package as packed
 
-    try:
+    with one_line_errors():
         made = packed(output, extras=extras or None, python=python)
-    except ConnectError as error:
-        raise click.ClickException(str(error)) from error
     click.echo(f"{made.path}: {made.size_bytes / 1e6:,.0f} MB, {len(made.distributions)} distributions")
 
 
@@ -266,16 +255,15 @@ def _run(driver: Driver) -> None:
 def _driver(
     job: str, worker: Path, jobs_topic: str | None, cluster: Callable[[], ConnectClient] | None = None
 ) -> Driver:
-    """`cluster`: where a connector that is missing is created."""
+    """The driver of a job that is named, or in a file. `cluster` is where a connector that is missing is created."""
     from connect.api.deadline import Deadline
     from connect.backfill.connectors import connectors_of
     from connect.backfill.driver import Driver
     from connect.backfill.job_store import known_spec
     from connect.backfill.spec_file import read_spec
-    from connect.cluster.worker_file import read_worker_file, worker_config
-    from connect.plugins import Catalog
+    from connect.cli.worker_settings import read_worker_settings
 
-    config = worker_config(read_worker_file(worker, ()).properties, Catalog.installed())
+    config = read_worker_settings(worker)
     file = Path(job)
     if file.suffix in {".yaml", ".yml"} or file.exists():
         spec, folder = read_spec(file), file.parent

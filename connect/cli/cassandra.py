@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from connect.cli.command_errors import one_line_errors
+
 if TYPE_CHECKING:
     from connect.backfill.driver import Driver
     from connect.backfill.spec import BackfillSpec
@@ -64,31 +66,28 @@ def restore(  # noqa: PLR0917 - click calls it by name
     FILE is the configuration of a Cassandra source, as for POST /connectors. What was written is committed range by
     range, so the same command goes on after a crash. Agents may send changes meanwhile.
     """
-    from connect.api.errors import ConnectError
     from connect.backfill.driver import Driver
-    from connect.cluster.worker_file import read_worker_file, worker_config
-    from connect.plugins import Catalog
+    from connect.cli.overrides import parse_overrides
+    from connect.cli.worker_settings import read_worker_settings
 
     given = {"keyspace": keyspace, "tables": tables, "topic.prefix": topic_prefix, "written.since": since}
-    try:
-        config = connector_config(file, given, overrides)
+    said = {key: value for key, value in given.items() if value is not None}
+    with one_line_errors():
+        config = connector_config(file, said | parse_overrides(overrides))
         if delete_missing:
             check_deletes(config, verify=verify)
-        worker = worker_config(read_worker_file(worker_file).properties, Catalog.installed())
         spec = restore_spec(job or job_name(config), engine, lanes)
-        with Driver(spec, worker, config) as driver:
+        with Driver(spec, read_worker_settings(worker_file), config) as driver:
             if not _is_done(driver):
                 sys.exit(3)
             if verify and not _is_good(driver):
                 sys.exit(1)
             if delete_missing:
                 _delete_missing(driver)
-    except ConnectError as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _is_done(driver: Driver) -> bool:
-    """Run the job to its end."""
+    """Run the job to its end; False: it failed or was paused."""
     from connect.backfill.job import JobState
 
     begun = driver.begin()
@@ -118,8 +117,11 @@ def _delete_missing(driver: Driver) -> None:
         click.echo(f"{topic}: {keys:,} keys were gone, and have tombstones now")
 
 
-def connector_config(file: Path, given: Mapping[str, str | None], overrides: tuple[str, ...]) -> dict[str, str]:
-    """The connector's configuration with what the command says on top. ConfigError: the file holds none."""
+def connector_config(file: Path, overrides: Mapping[str, str]) -> dict[str, str]:
+    """The configuration in a connector's file, with overrides on top.
+
+    ConfigError: the file holds no configuration, or neither names a keyspace.
+    """
     from connect.api.config import text_of
     from connect.api.errors import ConfigError
 
@@ -133,16 +135,14 @@ def connector_config(file: Path, given: Mapping[str, str | None], overrides: tup
             f"The connector file {file} holds no configuration.", fix="See configs/cassandra-source.json."
         )
     texts = {key: text for key, value in config.items() if (text := text_of(value)) is not None}
-    said = {key: value for key, value in given.items() if value is not None}
-    pairs = dict(override.partition("=")[::2] for override in overrides)
-    made = {"connector.class": CONNECTOR_CLASS, **texts, **said, **pairs}
+    made = {"connector.class": CONNECTOR_CLASS, **texts, **overrides}
     if not made.get("keyspace"):
         raise ConfigError("No keyspace is named.", key="keyspace", fix="Use --keyspace.")
     return made
 
 
 def job_name(config: Mapping[str, str]) -> str:
-    """Named after the keyspace, with a digest of all that decides which rows go into which topics.
+    """The name of a restore: the keyspace, and a digest of the settings that decide which rows go into which topics.
 
     So the same command goes on with its restore, and one for other tables, topics or moments is a restore of its own.
     """
@@ -152,7 +152,7 @@ def job_name(config: Mapping[str, str]) -> str:
 
 
 def check_deletes(config: Mapping[str, str], *, verify: bool) -> None:
-    """ConfigError: a key without a record of this restore may be there all the same."""
+    """Refuse `--delete-missing` where the restore does not bring every row, as it would delete rows that exist."""
     from connect.api.errors import ConfigError
 
     reasons = {
@@ -171,7 +171,7 @@ def check_deletes(config: Mapping[str, str], *, verify: bool) -> None:
 
 
 def restore_spec(name: str, engine: str, lanes: int) -> BackfillSpec:
-    """The job: as any backfill, and its connector is not handed anything over. ConfigError: the name is none."""
+    """The restore as a backfill without a handover. ConfigError: a job cannot have this name."""
     from pydantic import ValidationError
 
     from connect.api.errors import ConfigError

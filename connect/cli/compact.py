@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from connect.cli.worker_settings import read_worker_settings
+
 if TYPE_CHECKING:
     from connect.api.compaction import CompactedFiles, Compaction
     from connect.backfill.spec import Engine
@@ -47,7 +49,6 @@ def compact(
     from connect.api.errors import ConnectError
     from connect.backfill.spec import Engine
     from connect.client.manifests import read_manifests
-    from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins import Catalog
 
     wish = Compaction(target_mib * _MIB, min_age_hours * _HOUR_S)
@@ -55,8 +56,7 @@ def compact(
     try:
         engine = None if master is None else Engine(master=master, python_env=python_env)
         catalog = Catalog.installed()
-        given = {} if worker_file is None else read_worker_file(worker_file).properties
-        worker = worker_config(given, catalog).originals if given else {}
+        worker = {} if worker_file is None else read_worker_settings(worker_file).originals
         for manifest in read_manifests(files):
             try:
                 if dry_run:

@@ -6,18 +6,23 @@ import functools
 import json
 import sys
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from connect.cli.command_errors import one_line_errors
+from connect.cli.worker_settings import read_worker_settings
+
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from connect.api.deadline import Deadline
+    from connect.dlq.letter import Identity, Letter
     from connect.dlq.letters import LetterTopic
     from connect.dlq.replay import Outcome
     from connect.dlq.selection import Selection
-    from connect.runtime.worker_config import WorkerConfig
 
 _FILTERS = (
     click.option("--connector", help="Only letters of this connector."),
@@ -28,7 +33,7 @@ _FILTERS = (
     click.option("--until", help="Only letters before this time."),
 )
 REACH_S = 5.0
-"""Seconds in which some broker has to answer; what follows is given the time of --timeout."""
+"""How long a broker may take to answer first; what follows has the time of --timeout."""
 
 
 @click.group()
@@ -37,18 +42,9 @@ def dlq() -> None:
 
 
 def _command(*after: Callable[[Any], Any], filters: bool) -> Callable[[Callable[..., None]], Any]:
-    """The arguments that every command has, then those of `after`; errors as one line and exit code 1."""
+    """A command with the arguments that every command here has, then those of `after`."""
 
     def decorate(function: Callable[..., None]) -> Any:
-        @functools.wraps(function)
-        def run(**given: Any) -> None:
-            from connect.api.errors import ConnectError
-
-            try:
-                function(**given)
-            except ConnectError as error:
-                raise click.ClickException(str(error)) from error
-
         worker = click.option(
             "--worker",
             "file",
@@ -58,7 +54,8 @@ def _command(*after: Callable[[Any], Any], filters: bool) -> Callable[[Callable[
         )
         timeout = click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds to try.")
         options = (*(_FILTERS if filters else ()), worker, timeout, click.argument("dlq_topic", metavar="DLQ"), *after)
-        return functools.reduce(lambda made, option: option(made), options, dlq.command()(run))
+        command = dlq.command()(one_line_errors()(function))
+        return functools.reduce(lambda made, option: option(made), options, command)
 
     return decorate
 
@@ -75,11 +72,8 @@ def _command(*after: Callable[[Any], Any], filters: bool) -> Callable[[Callable[
 def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool, **filters: str | None) -> None:  # noqa: A001
     """Say what is in DLQ: a summary by error, and the letters."""
     from rich.console import Console
-    from rich.table import Table
 
-    from connect.dlq.replay import errors_of
     from connect.dlq.text import as_json as letter_json
-    from connect.dlq.text import first_line, moment
 
     selection = _selection(filters)
     topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
@@ -95,30 +89,43 @@ def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool
     if not found:
         console.print(f"No letters in {dlq_topic} that match.")
         return
-    summary = Table("letters", "replayed", "connector", "stage", "error", "first", "last", box=None)
-    for (connector, stage, error_class), group in errors_of(found).items():
-        times = [at for letter in group if (at := letter.timestamp_ms) is not None]
-        summary.add_row(
-            str(len(group)),
-            str(sum(letter.identity in done for letter in group)),
-            connector,
-            stage,
-            error_class,
-            moment(min(times, default=None)),
-            moment(max(times, default=None)),
-        )
-    console.print(summary)
+    console.print(_summary_table(found, done))
     if not limit:
         return
     console.print()
-    shown = Table("letter", "time", "from", "error", "", box=None)
-    for letter in deque(found, maxlen=limit):
-        mark = "replayed" if letter.identity in done else ""
-        message = first_line(letter.context.get("exception.message", ""))
-        shown.add_row(str(letter.place), moment(letter.timestamp_ms), letter.origin, message, mark)
-    console.print(shown)
+    console.print(_letter_table(found[-limit:], done))
     if len(found) > limit:
         console.print(f"The last {limit} of {len(found)} letters; --limit shows more.")
+
+
+def _summary_table(letters: Sequence[Letter], replayed: Collection[Identity]) -> Table:
+    """A row for each connector, stage and class of error."""
+    from rich.table import Table
+
+    from connect.dlq.replay import errors_of
+    from connect.dlq.text import moment
+
+    table = Table("letters", "replayed", "connector", "stage", "error", "first", "last", box=None)
+    for (connector, stage, error_class), group in errors_of(letters).items():
+        times = [at for letter in group if (at := letter.timestamp_ms) is not None]
+        count = sum(letter.identity in replayed for letter in group)
+        first, last = min(times, default=None), max(times, default=None)
+        table.add_row(str(len(group)), str(count), connector, stage, error_class, moment(first), moment(last))
+    return table
+
+
+def _letter_table(letters: Sequence[Letter], replayed: Collection[Identity]) -> Table:
+    """A row for each letter."""
+    from rich.table import Table
+
+    from connect.dlq.text import first_line, moment
+
+    table = Table("letter", "time", "from", "error", "", box=None)
+    for letter in letters:
+        mark = "replayed" if letter.identity in replayed else ""
+        message = first_line(letter.context.get("exception.message", ""))
+        table.add_row(str(letter.place), moment(letter.timestamp_ms), letter.origin, message, mark)
+    return table
 
 
 @_command(click.argument("place", metavar="PARTITION:OFFSET"), filters=False)
@@ -156,7 +163,7 @@ def replay(  # noqa: PLR0917 - click calls it by name
     from connect.plugins import Catalog
 
     selection = _selection(filters, places)
-    worker, deadline = _worker(file), _deadline(timeout_s)
+    worker, deadline = read_worker_settings(file), _deadline(timeout_s)
     topic = _open(file, dlq_topic)
     connectors = To(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
     work = Replay(topic, selection, connectors)
@@ -233,23 +240,16 @@ def _selection(filters: dict[str, str | None], places: tuple[str, ...] = ()) -> 
     )
 
 
-def _worker(file: Path) -> WorkerConfig:
-    from connect.cluster.worker_file import read_worker_file, worker_config
-    from connect.plugins import Catalog
-
-    return worker_config(read_worker_file(file, ()).properties, Catalog.installed())
-
-
 def _open(file: Path, dlq_topic: str) -> LetterTopic:
-    """The topic. RetriableError: no broker answers, which a person is told at once."""
+    """The dead-letter topic, once a broker has answered. RetriableError: none does within `REACH_S`."""
     from connect.dlq.letters import LetterTopic
 
-    topic = LetterTopic(_worker(file).originals, dlq_topic)
+    topic = LetterTopic(read_worker_settings(file).originals, dlq_topic)
     topic.admin.cluster_id(_deadline(REACH_S))
     return topic
 
 
-def _deadline(timeout_s: float) -> Any:
+def _deadline(timeout_s: float) -> Deadline:
     from connect.api.deadline import Deadline
 
     return Deadline.after(timeout_s)

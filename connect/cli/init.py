@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from connect.cli.command_errors import one_line_errors
+
 
 @click.group()
 def init() -> None:
@@ -21,13 +23,10 @@ def init() -> None:
 )  # fmt: skip
 def connector(name: str, kind: str, into: Path) -> None:
     """Write a connector that works, its tests and a tutorial into the new folder NAME."""
-    from connect.api.errors import ConnectError
     from connect.scaffold.project import ConnectorKind, make_project
 
-    try:
+    with one_line_errors():
         folder = make_project(name, ConnectorKind(kind), into)
-    except ConnectError as error:
-        raise click.ClickException(str(error)) from error
     click.echo(
         f"{folder} is written; its README.md is a tutorial. It begins with\n\n"
         f"    cd {folder}\n    pip install -e '.[testing]'\n    pytest"

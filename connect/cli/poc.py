@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+from connect.cli.worker_settings import read_worker_settings
 
 if TYPE_CHECKING:
     from connect.client.manifests import Manifest
@@ -92,7 +94,7 @@ def run(
         _require_folders(out, json_file)
         prices, wanted = Prices() if prices_file is None else read_prices(prices_file), defects_of(fail_on)
         options = Options(sample_rows, seconds_of(duration), crashes, budget_rows, show_values, seed, prices)
-        worker = None if worker_file is None else _worker_of(worker_file)
+        worker = None if worker_file is None else read_worker_settings(worker_file).originals
         manifests = _manifests(what, tables, target, settings, out.parent)
         from connect.evaluate.evaluation import evaluate
         from connect.evaluate.report import html_report
@@ -172,7 +174,7 @@ def _beside_java(file: Path, url: str, worker_file: Path, duration: str, budget_
     if others:
         raise ConfigError(f"{file} holds {len(others) + 1} connectors; one is set beside Java's.")
     options = Options(duration_s=seconds_of(duration), budget_rows=budget_rows)
-    worker = _worker_of(worker_file)
+    worker = read_worker_settings(worker_file).originals
     return beside_java(manifest, client_of(url, None), worker, options, lambda text: click.echo(text, err=True))
 
 
@@ -196,21 +198,14 @@ def _end(result: Result, report: Path, json_file: Path | None, fail_on: frozense
 def _manifests(
     what: Sequence[str], tables: Sequence[str], target: str | None, settings: Sequence[str], folder: Path
 ) -> Sequence[Manifest]:
+    from connect.cli.overrides import parse_overrides
     from connect.client.manifests import read_manifests
     from connect.evaluate.addresses import is_url, manifests_of, write_manifest
     from connect.plugins import Catalog
 
     if len(what) != 1 or not is_url(what[0]):
         return read_manifests(map(Path, what))
-    manifests = manifests_of(Catalog.installed(), what[0], tables, target, settings)
+    manifests = manifests_of(Catalog.installed(), what[0], tables, target, parse_overrides(settings))
     for manifest in manifests:
         click.echo(f"written: {write_manifest(manifest, folder)}", err=True)
     return manifests
-
-
-def _worker_of(file: Path) -> Mapping[str, str]:
-    """The properties of a worker's file, with what they refer to looked up. ConfigError lists every broken key."""
-    from connect.cluster.worker_file import read_worker_file, worker_config
-    from connect.plugins import Catalog
-
-    return worker_config(read_worker_file(file).properties, Catalog.installed()).originals

@@ -25,13 +25,14 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
     """Run a worker with the settings of FILE: YAML, or a Java .properties file as Kafka Connect takes it."""
     with loading():
         from connect.api.errors import ConfigError
+        from connect.cli.overrides import parse_overrides
         from connect.cluster.worker_file import read_worker_file, worker_config
         from connect.plugins import Catalog
         from connect.telemetry.logs import set_up_logs
 
     set_up_logs("json" if log_format == "json" else "text", log_level)
     try:
-        given = read_worker_file(file, overrides)
+        given = read_worker_file(file, parse_overrides(overrides))
         config = worker_config(given.properties, Catalog.installed())
     except ConfigError as error:
         if log_format == "json":

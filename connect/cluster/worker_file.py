@@ -92,8 +92,8 @@ class WorkerFile:
     notes: tuple[str, ...]
 
 
-def read_worker_file(path: Path, overrides: Iterable[str] = ()) -> WorkerFile:
-    """The file's properties with `key=value` overrides on top. ConfigError names the file and what is wrong."""
+def read_worker_file(path: Path, overrides: Mapping[str, str] | None = None) -> WorkerFile:
+    """The file's properties with overrides on top. ConfigError names the file and what is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -104,7 +104,7 @@ def read_worker_file(path: Path, overrides: Iterable[str] = ()) -> WorkerFile:
         raise ConfigError(f"The worker file {path} cannot be read: {error}.") from error
     parse = _parse_yaml if path.suffix in {".yaml", ".yml"} else parse_properties
     try:
-        properties = {**parse(text), **dict(map(_override, overrides))}
+        properties = {**parse(text), **(overrides or {})}
     except (ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"The worker file {path} cannot be read: {error}") from error
     return WorkerFile(properties, tuple(f"{key} has no effect: {why}" for key, why in _replaced(properties)))
@@ -197,13 +197,6 @@ def _replaced(properties: Mapping[str, str]) -> Iterable[tuple[str, str]]:
             yield key, "no part of a worker knows it; check its spelling"
         elif key == "rest.extension.classes" and value.rpartition(".")[2].strip() != BASIC_AUTH:
             yield key, f"{BASIC_AUTH} is the one extension there is; for others put a reverse proxy in front of REST"
-
-
-def _override(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise ValueError(f"--set {key}: write it as --set key=value.")
-    return key.strip(), value.strip()
 
 
 def _parse_yaml(text: str) -> dict[str, str]:

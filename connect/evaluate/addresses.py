@@ -1,10 +1,10 @@
-"""Connectors of URLs: which plug-in a URL belongs to, and the files that say the same. By the contract alone."""
+"""Makes connector configurations from URLs. Each plug-in says which URLs are its own (`connect.api.address`)."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -17,29 +17,23 @@ from connect.plugins import Catalog
 
 
 def is_url(text: str) -> bool:
-    """A URL and no path of a file."""
+    """Whether a text is a URL, and not the path of a file."""
     return "://" in text
 
 
 def manifests_of(
-    catalog: Catalog, source: str, tables: Sequence[str], target: str | None, settings: Sequence[str]
+    catalog: Catalog, source: str, tables: Sequence[str], target: str | None, settings: Mapping[str, str]
 ) -> list[Manifest]:
-    """A source connector, and a sink of its topics where there is a target. `settings`: `key=value` of the source.
+    """The source connector of a URL and, where there is a target, the sink connector of the source's topics.
 
-    ConfigError: no plug-in knows such a URL.
+    `settings` are further settings of the source. ConfigError: no plug-in knows one of the URLs.
     """
-    given = {}
-    for setting in settings:
-        key, found, value = setting.partition("=")
-        if not found:
-            raise ConfigError(f"{setting!r} is no setting.", key="set", fix="Write it as key=value.")
-        given[key.strip()] = value
     name, made = _addressed(catalog, PluginKind.SOURCE, source, tables)
-    config = {"connector.class": name, **made.config, **given}
+    config = {"connector.class": name, **made.config, **settings}
     found_manifests = [Manifest("poc-source", config, "--table")]
     if target is not None:
         name, sink = _addressed(catalog, PluginKind.SINK, target, tables)
-        topics = [f"{given.get('topic.prefix', '')}{topic}" for topic in made.topics]
+        topics = [f"{settings.get('topic.prefix', '')}{topic}" for topic in made.topics]
         sink_config = {"connector.class": name, **sink.config, "topics": ",".join(topics)}
         found_manifests.append(Manifest("poc-sink", sink_config, "--to"))
     return found_manifests

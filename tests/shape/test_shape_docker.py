@@ -6,6 +6,7 @@ from pathlib import Path
 
 import yaml
 
+from connect.cli.overrides import parse_overrides
 from connect.cluster.worker_file import read_worker_file
 from connect.runtime.worker_config import WorkerConfig
 from connect.services.kafka import KAFKA_VERSION
@@ -32,7 +33,8 @@ def test_a_worker_takes_the_command_of_each_service():
     for name, service in WORKERS.items():
         file, *options = service["command"]
         assert file == image_file[1]
-        given = read_worker_file(ROOT / image_file[0], [option.removeprefix("--set=") for option in options])
+        overrides = parse_overrides(option.removeprefix("--set=") for option in options)
+        given = read_worker_file(ROOT / image_file[0], overrides)
         config = WorkerConfig.parse(given.properties)
         assert config.rest_advertised_host_name == name
         assert config.bootstrap_servers == ("kafka:9093",)

@@ -34,7 +34,7 @@ def test_there_are_files():
 
 @pytest.mark.parametrize("file", WORKERS, ids=lambda f: f.name)
 def test_a_worker_file_is_valid(file):
-    config = WorkerConfig.parse(read_worker_file(file, ()).properties)
+    config = WorkerConfig.parse(read_worker_file(file).properties)
     assert config.config_storage_topic
     assert [name for name, near in WorkerConfig.unknown_keys(config.originals) if near is not None] == []
 
@@ -43,7 +43,7 @@ def test_a_worker_file_is_valid(file):
 def test_a_connector_file_is_valid(file):
     connector = json.loads(Template(file.read_text()).safe_substitute(FILLED_IN))
     assert set(connector) == {"name", "config"}
-    worker = WorkerConfig.parse(read_worker_file(WORKERS[0], ()).properties)
+    worker = WorkerConfig.parse(read_worker_file(WORKERS[0]).properties)
     infos = Validator(Catalog.installed(), worker).validate({**connector["config"], "name": connector["name"]})
     assert infos.error_count == 0, infos.message()
 

@@ -16,7 +16,7 @@ SOURCE = "postgresql://me:pass%20word@db:5433/shop?sslmode=require"
 
 def test_a_database_and_a_bucket_are_a_source_and_a_sink():
     source, sink = manifests_of(
-        CATALOG, SOURCE, ["public.orders", "items"], "s3://bucket/a/b?s3.region=eu-west-1", ["topic.prefix=shop-"]
+        CATALOG, SOURCE, ["public.orders", "items"], "s3://bucket/a/b?s3.region=eu-west-1", {"topic.prefix": "shop-"}
     )
     assert source.config["connection.url"] == "jdbc:postgresql://db:5433/shop?sslmode=require"
     assert (source.config["connection.user"], source.config["connection.password"]) == ("me", "pass word")
@@ -32,34 +32,33 @@ def test_a_database_and_a_bucket_are_a_source_and_a_sink():
 
 
 def test_every_kind_of_url_that_is_known():
-    (source,) = manifests_of(CATALOG, "sqlite:////data/shop.db", ["t"], None, [])
+    (source,) = manifests_of(CATALOG, "sqlite:////data/shop.db", ["t"], None, {})
     assert source.config["connection.url"] == "jdbc:sqlite:/data/shop.db"
-    *_, sink = manifests_of(CATALOG, "mysql://h/d", ["t"], "bigquery://project/dataset", [])
+    *_, sink = manifests_of(CATALOG, "mysql://h/d", ["t"], "bigquery://project/dataset", {})
     assert (sink.config["project"], sink.config["defaultDataset"]) == ("project", "dataset")
-    *_, sink = manifests_of(CATALOG, "mysql://h/d", ["t"], "file:///tmp/out.txt", [])
+    *_, sink = manifests_of(CATALOG, "mysql://h/d", ["t"], "file:///tmp/out.txt", {})
     assert sink.config["file"] == "/tmp/out.txt"
 
 
 @pytest.mark.parametrize(
-    ("source", "tables", "target", "settings", "said"),
+    ("source", "tables", "target", "said"),
     [
-        ("postgresql://h/d", [], None, [], "--table"),
-        ("postgresql://h", ["t"], None, [], "no host or no database"),
-        ("ftp://u:secret-1234@h/d", ["t"], None, [], "No source connector knows"),
-        ("postgresql://h/d", ["t"], "s3:///x", [], "no bucket"),
-        ("postgresql://h/d", ["t"], "bigquery://p", [], "no dataset"),
-        ("postgresql://h/d", ["t"], None, ["x"], "no setting"),
+        ("postgresql://h/d", [], None, "--table"),
+        ("postgresql://h", ["t"], None, "no host or no database"),
+        ("ftp://u:secret-1234@h/d", ["t"], None, "No source connector knows"),
+        ("postgresql://h/d", ["t"], "s3:///x", "no bucket"),
+        ("postgresql://h/d", ["t"], "bigquery://p", "no dataset"),
     ],
 )
-def test_what_is_missing_is_said_without_the_password(source, tables, target, settings, said):
+def test_what_is_missing_is_said_without_the_password(source, tables, target, said):
     with pytest.raises(ConfigError) as told:
-        manifests_of(CATALOG, source, tables, target, settings)
+        manifests_of(CATALOG, source, tables, target, {})
     assert said in str(told.value)
     assert "secret" not in str(told.value)
 
 
 def test_a_written_file_is_read_by_its_owner_alone(tmp_path):
-    (source,) = manifests_of(CATALOG, SOURCE, ["t"], None, [])
+    (source,) = manifests_of(CATALOG, SOURCE, ["t"], None, {})
     file = write_manifest(source, tmp_path)
     assert file.stat().st_mode & 0o777 == 0o600
     assert json.loads(file.read_text())["config"] == source.config

@@ -60,7 +60,7 @@ def test_settings_that_are_wrong_are_said_before_it_starts() -> None:
 def test_an_agents_file_is_what_a_connectors_is(tmp_path: Path) -> None:
     file = tmp_path / "agent.json"
     file.write_text(json.dumps({"name": "n", "config": {"folder": "/x", "port": 9042, "none": None}}))
-    assert read_agent_file(file, ("folder=/y",)) == {"name": "n", "folder": "/y", "port": "9042"}
+    assert read_agent_file(file, {"folder": "/y"}) == {"name": "n", "folder": "/y", "port": "9042"}
     for wrong in ("{", "[]", '{"name": "n"}', '{"config": {}}'):
         file.write_text(wrong)
         with pytest.raises(ConfigError, match=r"agent\.json .*config"):
