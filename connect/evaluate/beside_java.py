@@ -1,4 +1,4 @@
-"""A source beside Java Connect: the same configuration in the sandbox and in a Java cluster, and what is unlike."""
+"""Compares a source with Java Connect: runs one configuration in the sandbox and in a Java cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from connect.plugins import Catalog
 from connect.runtime.build import connector_plugin
 
 COMPARED: Final = 10_000
-"""Records of each partition that are compared part by part."""
+"""At most so many records of each partition are compared part by part."""
 _READ_S: Final = 300.0
 
 
@@ -44,9 +44,10 @@ class Side:
 def beside_java(
     manifest: Manifest, rest: ConnectClient, worker: Mapping[str, str], options: Options, say: Say
 ) -> list[Line]:
-    """Run the source here and there, one after the other. `worker`: properties of a worker of the Java cluster.
+    """Run the source in the Java cluster, then in a sandbox, and set the two runs beside each other.
 
-    ConfigError: it is no source. ConnectError: it cannot be run on one of the sides.
+    `worker` holds the properties of a worker of the Java cluster. ConfigError: the connector is no source.
+    ConnectError: the connector fails on one of the sides.
     """
     catalog = Catalog.installed()
     plugin = connector_plugin(catalog, manifest.config)
@@ -72,7 +73,7 @@ def _side(cluster: SourceCluster, config: Mapping[str, str], options: Options) -
 
 
 def lines_of(ours: Side, theirs: Side) -> list[Line]:
-    """Rate, latency, counts, and what differs in the records. Pure."""
+    """The lines of the comparison: rate, latency, counts, and in what the records differ. Pure."""
     here, there = _figures(ours), _figures(theirs)
     told = compare(theirs.rows, ours.rows)
     only_here, only_there = told.invented + told.changed + told.duplicate, told.lost + told.changed

@@ -1,4 +1,4 @@
-"""A chart as the numbers that a template draws: places on a canvas, and the words at its axes. Pure."""
+"""Turns a chart into what the report's template draws: points on a canvas, and labels. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ _POINTS_MAX: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """line: `x,y x,y …` on a canvas of WIDTH x HEIGHT. summary: what the line says, for who does not see it."""
+    """A chart that is ready to draw.
+
+    `line` holds the points as `x,y x,y …` on a canvas of WIDTH x HEIGHT; `top` and `seconds` are the ends of the axes;
+    `summary` says in words what the line shows, for those who cannot see it.
+    """
 
     title: str
     line: str
@@ -25,7 +29,7 @@ class Drawing:
 
 
 def drawing_of(chart: Chart) -> Drawing:
-    """At most 300 places; of more points the highest of each stretch, so that no peak is lost."""
+    """The drawing of a chart. Of more than 300 points the highest of each stretch stays, so that no peak is lost."""
     points = _thinned(chart.points)
     longest = max(at for at, _ in points) or 1.0
     highest = max(value for _, value in points) or 1.0

@@ -1,7 +1,7 @@
-"""What an evaluation asks of the user's plug-in, in a process of its own: `python -m connect.evaluate.child`.
+"""The process in which an evaluation calls the user's plug-in: `python -m connect.evaluate.child`.
 
-So a plug-in that hangs, crashes or leaks costs that process only. What `children.asked_of` asks comes on standard input
-as JSON, the answer goes to standard output as JSON.
+A plug-in that hangs, crashes or leaks costs this process only. `children.asked_of` writes the question to its standard
+input as JSON, and reads the answer from its standard output as JSON.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from connect.evaluate.copies import write_records
 from connect.evaluate.examination import examined
 from connect.evaluate.made_records import made_records
 from connect.evaluate.sample import take_sample
-from connect.evaluate.schema_change import RECORDS, changed_records
 from connect.evaluate.sink_sample import reading_settings, take_sink_sample
-from connect.evaluate.source_change import try_changes
+from connect.evaluate.sink_schema_change import RECORDS, changed_records
+from connect.evaluate.source_schema_change import try_changes
 from connect.kafka.log_reader import Span, read_spans
 from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
 
@@ -36,23 +36,23 @@ Answer = dict[str, Any]
 
 
 def examine(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """What the connector finds out itself."""
+    """Let the connector examine its user's data."""
     del asked
     return examined(parts, deadline)
 
 
 def sample(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """A source's rows as it gave them and as they come back from Kafka's bytes."""
+    """Compare a source's rows with what comes back from the bytes that Kafka would hold."""
     return asdict(take_sample(parts, asked["rows"], deadline, show_values=asked["show_values"]))
 
 
 def change(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """What becomes of a source's rows after changes of its tables."""
+    """Try what becomes of a source's rows when its tables change."""
     return {"seen": [asdict(seen) for seen in try_changes(parts, asked["registry_url"], deadline)]}
 
 
 def plan(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """How much a source has to read, by its own plan of a bulk read; as estimated, nothing is read."""
+    """Estimate how much a source has to read, by its own plan of a bulk read. No row is read."""
     connector = parts.build_connector()
     if not isinstance(connector, BulkSource):
         raise ConnectError("The connector cannot be read in bulk (connect.api.bulk).")
@@ -66,7 +66,7 @@ def plan(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 
 def make(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Make a sink's target apart; `settings` None: the connector offers none."""
+    """Make a target beside the sink's real one. `settings` of the answer is None where the connector offers none."""
     target = _target(parts, asked)
     if target is None:
         return {"settings": None}
@@ -75,7 +75,7 @@ def make(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 
 def rows(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """How often each row is in the target, by its hash."""
+    """Count how often each row is in the target, by the row's hash."""
     target = _target(parts, asked)
     assert target is not None
     counts = Counter(hashlib.blake2b(row, digest_size=HASH_BYTES).hexdigest() for row in target.rows(deadline))
@@ -91,7 +91,7 @@ def remove(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 
 def sample_records(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """What a sink would be given of records."""
+    """Convert records as the sink's tasks would."""
     spans = {TopicPartition(topic, number): Span(start, end) for topic, number, start, end in asked["spans"]}
     return asdict(take_sink_sample(parts, spans, deadline, show_values=asked["show_values"]))
 
@@ -105,7 +105,7 @@ def write_made(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answe
 
 
 def write_changed(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Write the last records of a partition once more, with a field more."""
+    """Write the last records of a partition again, with one more field."""
     topic, number, end, partitions = asked["topic"], asked["partition"], asked["end"], asked["partitions"]
     place, span = TopicPartition(topic, number), Span(max(0, end - RECORDS), end)
     last = list(read_spans(reading_settings(parts), {place: span}, deadline))
@@ -127,7 +127,7 @@ def _target(parts: ConnectorParts, asked: Asked) -> TrialTarget | None:
 
 
 def main() -> None:
-    """Read what is asked, answer, end. `error` is what went wrong."""
+    """Answer the one question on standard input. `error` of the answer says what went wrong."""
     asked = json.load(sys.stdin)
     try:
         parts = ConnectorSettings(asked["worker"], asked["connector"]).open()

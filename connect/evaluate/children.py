@@ -1,4 +1,4 @@
-"""Asks the user's plug-in in a process of its own, `connect.evaluate.child`, and takes its answer, within a time."""
+"""Runs calls of the user's plug-in in processes of their own (`connect.evaluate.child`), each within a time."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from typing import Any, Final
 from connect.runtime.connector_settings import ConnectorSettings
 
 GRACE_S: Final = 20.0
-"""How much longer than its time such a process may take before it is ended."""
+"""A child that does not answer is ended so long after its own time is over."""
 MEMORY_MAX: Final = 4 * 2**30
-"""Bytes that such a process may take of its own: more ends it with a MemoryError, and not its neighbours with it."""
+"""Bytes of memory that a child may take. One that wants more gets a MemoryError; its neighbours go on."""
 _SAID_CHARS: Final = 500
 
 
 def asked_of(
     settings: ConnectorSettings, action: str, timeout_s: float, *, grace_s: float = GRACE_S, **more: Any
 ) -> dict[str, Any]:
-    """The answer of an action of `child.ACTIONS`, JSON. `more`: what the action needs beside the settings.
+    """Run an action of `child.ACTIONS` in a child process; its answer, as parsed JSON.
 
-    `broken`: the process did not answer, for this reason; `error` is then what it said last.
+    `more` is what the action needs beside the settings. Where the child did not answer, `broken` of the answer says why
+    and `error` what the child printed last.
     """
     asked = {
         "do": action, "worker": dict(settings.worker), "connector": dict(settings.connector), "timeout_s": timeout_s,
@@ -47,7 +48,7 @@ def asked_of(
 
 
 def _limit_memory(pid: int) -> None:
-    """Where the system can limit another process: Linux."""
+    """Limit the memory of a process on Linux; other systems cannot limit another process."""
     if sys.platform == "linux":
         with suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))
@@ -58,7 +59,7 @@ def _broken(what: str, said: str = "") -> dict[str, Any]:
 
 
 def reason_of(answer: Mapping[str, Any]) -> str | None:
-    """Why there is no good answer; None: there is one."""
+    """Why an action failed; None where it did not."""
     if answer.get("error") is None:
         return None
     return ": ".join(text for text in (answer.get("broken"), answer["error"]) if text)

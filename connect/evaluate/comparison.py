@@ -27,7 +27,7 @@ class Comparison:
 
     @property
     def is_exact(self) -> bool:
-        """Each row once, unchanged and in order, and no other."""
+        """Whether each row came once, unchanged and in order, and no other row came."""
         return not (self.lost or self.duplicate or self.changed or self.invented or self.reordered)
 
 
@@ -58,8 +58,10 @@ def compare(expected: TopicRows, found: TopicRows, *, later: TopicRows | None = 
 
 
 def as_far_as(rows: TopicRows, other: TopicRows) -> TopicRows:
-    """The rows of each partition as far as the last one that the other run has too: where one of two runs was ended
-    early, they can be compared up to there. A row that is missing before that one is lost all the same.
+    """The rows of each partition up to the last one that the other run has too.
+
+    Where one of two runs was ended early, the two can be compared up to there. A row that is missing before that place
+    still counts as lost.
     """
     present = _all_rows(other)
     cut = {}

@@ -1,4 +1,4 @@
-"""Checks 1 and 2, out of one answer of the worker: what is wrong with the configuration, and is everything in reach."""
+"""Checks 1 and 2, from one validation by the worker: is the configuration right, and is everything in reach."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REACH = (2, "Reach")
 
 
 def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
-    """Ask the worker to validate. A connector that is asked to connect says so in the errors of its keys."""
+    """Validate the configuration. A connector that cannot reach its system says so in the errors of its keys."""
     try:
         answer = rest.validate(config)
     except ConnectError as error:
@@ -55,8 +55,9 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
 def with_statement_limit(
     rest: ConnectClient, config: Mapping[str, str], definitions: Iterable[KeyDefinition], limit_s: float
 ) -> dict[str, str]:
-    """The configuration with a limit for each statement in the source, where it has none and the source knows one: an
-    evaluation must not hold up a database for longer than it runs itself.
+    """The configuration with a limit for each statement, where the source has a key for that and it is not set.
+
+    So an evaluation never holds up a database for longer than it runs itself.
     """
     key = next((one.name for one in definitions if one.role is KeyRole.STATEMENT_LIMIT_MS), None)
     if key is None or config.get(key, "0").strip() not in {"", "0"}:

@@ -1,4 +1,4 @@
-"""What runs of sources and of sinks ask a worker alike: state, failure, stop, removal."""
+"""What runs of sources and runs of sinks have in common: state, failure, stop and removal of a connector."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from connect.kafka.topics import Settings, TopicAdmin
 
 LOOK_S: Final = 0.2
 START_S: Final = 120.0
-"""Until the tasks run; the time of a run counts from then on. Of a loaded machine 30 s are not enough."""
+"""How long the tasks may take to start; only then the time of a run begins. 30 s are too few on a loaded machine."""
 STOP_S: Final = 30.0
 
 
 class SourceCluster(Protocol):
-    """Where a source can be run: the sandbox, or a Java cluster."""
+    """A cluster that a source can be run in: the sandbox, or a Java cluster."""
 
     @property
     def rest(self) -> ConnectClient:
@@ -30,17 +30,17 @@ class SourceCluster(Protocol):
 
     @property
     def reading(self) -> Settings:
-        """Settings of a consumer of that Kafka."""
+        """The settings of a consumer of that Kafka."""
 
     def new_name(self, label: str) -> str:
-        """A name that no run before had."""
+        """A name for a connector that no earlier run had."""
 
     def remove(self, name: str) -> None:
-        """Remove a connector, with what is kept of it."""
+        """Delete a connector and its offsets."""
 
 
 def status_of(rest: ConnectClient, name: str) -> dict[str, Any]:
-    """The status of a connector; empty while none is written."""
+    """The status of a connector; empty while it has none yet."""
     try:
         found: dict[str, Any] = rest.status(name)
     except RefusedError:
@@ -49,7 +49,7 @@ def status_of(rest: ConnectClient, name: str) -> dict[str, Any]:
 
 
 class RunTime:
-    """How long a run may still take: its own time from when its tasks run, and before that the time to begin."""
+    """The time that a run has left: first the time to start its tasks, and from then on its own time."""
 
     def __init__(self, duration_s: float, start_s: float = START_S) -> None:
         self._duration_s = duration_s
@@ -58,7 +58,7 @@ class RunTime:
         self._has_begun = False
 
     def wait(self) -> bool:
-        """Until the next look; False: the time is over. ConnectError: its tasks did not run in the time for that."""
+        """Wait until the next look; False once the time is over. ConnectError: the tasks did not start in time."""
         if self._limit.wait(LOOK_S):
             return True
         if not self._has_begun:
@@ -66,20 +66,20 @@ class RunTime:
         return False
 
     def saw(self, status: Mapping[str, Any]) -> None:
-        """The status at this look."""
+        """Take note of the connector's status at this look."""
         if not self._has_begun and is_running(status):
             self._has_begun = True
             self._limit = Deadline.after(self._duration_s)
 
 
 def is_running(status: Mapping[str, Any]) -> bool:
-    """There are tasks, and all of them run."""
+    """Whether there are tasks and all of them run."""
     tasks = status.get("tasks", [])
     return bool(tasks) and all(task["state"] == "RUNNING" for task in tasks)
 
 
 def failure_of(status: Mapping[str, Any], config: Mapping[str, str], *, show_values: bool) -> str | None:
-    """What only a person can mend; what restarts by itself goes on."""
+    """Why the connector failed for good; None while it runs or restarts by itself."""
     for part in (status.get("connector", {}), *status.get("tasks", [])):
         if part.get("state") == "FAILED" and part.get("waiting_for") == "person":
             text = str(part.get("reason") or str(part.get("trace", "")).partition("\n")[0])

@@ -1,4 +1,4 @@
-"""Writes records into topics of the sandbox as they were elsewhere: partition, key, value, headers, time."""
+"""Copies records into topics of the sandbox: each keeps its partition, key, value, headers and timestamp."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ CLIENT_ID = "connect-poc"
 def write_records(
     servers: str, batches: Iterable[RawBatch], partitions: Mapping[str, int], deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """Write each record to the partition it names; the ends of all. `partitions`: of each topic, made when missing.
+    """Write each record to the partition it names; the end offset of every partition.
 
-    RetriableError: not in time.
+    `partitions` is the number of partitions of each topic, which is created where it is missing. RetriableError: the
+    records were not written by the deadline.
     """
     properties = {"bootstrap.servers": servers}
     admin = TopicAdmin(admin_settings(properties, {}, CLIENT_ID).properties)

@@ -1,4 +1,4 @@
-"""Check 8: a run with kills and a pause of the broker, whose rows are compared with those of a run in peace."""
+"""Check 8: runs the source under kills and a pause of the broker, and compares its rows with a run without faults."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ KILLS: Final = (8, "Delivery under kills")
 def check_delivery(
     sandbox: Sandbox,
     runner: SourceRunner,
-    peace: SourceRun,
-    peaceful: TopicRows,
+    baseline: SourceRun,
+    baseline_rows: TopicRows,
     *,
     options: Options,
     exactly_once: bool,
 ) -> Check:
-    """Run the source once more under faults. `peace`: a run that nothing disturbed, `peaceful` its rows.
+    """Run the source again under faults. `baseline` is the run without faults, `baseline_rows` are its rows.
 
-    `exactly_once`: what the configuration asks for, so that a row that comes twice breaks it.
+    `exactly_once` says that the configuration promises it, so that a row that comes twice is a failure.
     """
-    faults = plan_faults(sandbox, peaceful.count, peace.tasks, options)
+    faults = plan_faults(sandbox, baseline_rows.count, baseline.tasks, options)
     run = runner.run("kills", faults, quiet_s=QUIET_S + PAUSE_S)
     rows = run.rows(sandbox)
     # Where a run did not come to the end of the data, what the other one has behind that place tells nothing.
-    expected = peaceful if run.is_complete else as_far_as(peaceful, rows)
-    found = rows if peace.is_complete else as_far_as(rows, peaceful)
+    expected = baseline_rows if run.is_complete else as_far_as(baseline_rows, rows)
+    found = rows if baseline.is_complete else as_far_as(rows, baseline_rows)
     told = compare(expected, found)
     if run.failure is None and (told.changed or told.invented):
         # The source may have been written to between the runs.
@@ -72,10 +72,12 @@ def _counts(found: Comparison) -> Table:
         "expected": found.expected, "found": found.found, "lost": found.lost, "duplicate": found.duplicate,
         "changed": found.changed, "invented": found.invented, "out of order": found.reordered,
     }  # fmt: skip
-    return Table("Rows against a run in peace", tuple(numbers), [tuple(f"{number:,}" for number in numbers.values())])
+    return Table(
+        "Rows against a run without faults", tuple(numbers), [tuple(f"{number:,}" for number in numbers.values())]
+    )
 
 
 def _wrong_rows(found: Comparison) -> frozenset[str]:
-    """The defects that no promise of delivery allows, by the names that `--fail-on` knows."""
+    """The defects that at least once forbids, too; named as `--fail-on` names them."""
     counts = {"lost": found.lost, "changed": found.changed, "invented": found.invented}
     return frozenset(name for name, count in counts.items() if count)

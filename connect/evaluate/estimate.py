@@ -1,4 +1,4 @@
-"""Check 10: how long and how much all of it would be, by what was measured. Every number shows its formula. Pure."""
+"""Check 10: estimates time, size and cost of all the data from what was measured. Numbers show their formulas. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from connect.evaluate.result import Check, Outcome, Table
 LOAD: Final = (10, "Load and cost")
 REPLICAS: Final = 3
 LANES: Final = 4
-"""Chunks that a backfill writes at a time; see `connect.backfill.spec`."""
+"""How many chunks a backfill writes at a time; the default of `connect.backfill.spec`."""
 _HOUR_S: Final = 3600.0
 _GB: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What was measured. `rows`: that the source has; `is_exact`: they were all read. `slowest`, `fastest`: rows a
-    second of parts of the run. `row_bytes`: in Kafka. `chunks`: of a bulk read; None: there is no plan of one.
+    """What was measured of a source.
+
+    `rows` is the number of rows that it has; `is_exact` says that all of them were read, so that it is no estimate.
+    `row_bytes` is the size of a row in Kafka. `rate`, `slowest` and `fastest` are rows per second: of the run, and of
+    its slowest and fastest third. `chunks` is the number of chunks of a bulk read, None without a plan of one.
     """
 
     rows: int
@@ -34,7 +37,7 @@ class Load:
 
 
 def judge_load(load: Load, prices: Prices, warnings: Sequence[str] = ()) -> Check:
-    """The estimate."""
+    """The estimate for all the rows, with what the source's own plan warns of."""
     if not load.rows or not load.rate:
         return Check(*LOAD, Outcome.NOT_TESTED, "Too few rows came to tell a rate.")
     size_gb = load.rows * load.row_bytes / _GB

@@ -35,8 +35,8 @@ def evaluate(
 ) -> Result:
     """Run the checks on a connector, or on a source and the sink of its topics.
 
-    `worker`: properties of the user's own worker, from which converters are taken, and the Kafka whose topics a sink is
-    tried with. ConnectError: there is no such connector, or nothing could be started.
+    `worker` holds the properties of the user's own worker: converters are taken from it, and a sink is tried with
+    records of its Kafka. ConnectError: there is no such connector, or the sandbox could not be started.
     """
     started_s = time.time()
     catalog = Catalog.installed()
@@ -53,7 +53,7 @@ def evaluate(
 
 
 def _plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
-    """As a worker finds it, with an error for a person to read: the worker's own is for clients of Java's."""
+    """The connector's plug-in. ConfigError, in words for a person: a worker's own error has the words of Java's."""
     name = config.get("connector.class", "")
     found = catalog.find(name, *CONNECTORS)
     if found is None:
@@ -76,22 +76,22 @@ class Sides:
 def run_checks(
     sandbox: Sandbox, sides: Sides, options: Options, say: Say, worker: Mapping[str, str] | None = None
 ) -> list[Check]:
-    """The checks in a sandbox that runs: of the source, then of the sink, which is then given what the source wrote."""
+    """Run the checks of the source, then those of the sink, which is given what the source wrote."""
     source, sink = (_beside(side, sandbox) for side in (sides.source, sides.sink))
     both = source is not None and sink is not None
     parts: list[Progress] = []
-    peaceful = None
+    baseline = None
     if source is not None:
         parts.append(Progress(say, source.name if both else ""))
-        peaceful = check_source(sandbox, source, options, parts[-1])
+        baseline = check_source(sandbox, source, options, parts[-1])
     if sink is not None:
         parts.append(Progress(say, sink.name if both else ""))
-        check_sink(sandbox, sink, options, parts[-1], worker, after=peaceful, is_fed=both)
+        check_sink(sandbox, sink, options, parts[-1], worker, after=baseline, is_fed=both)
     return checks_of(parts)
 
 
 def _beside(manifest: Manifest | None, sandbox: Sandbox) -> Manifest | None:
-    """The connector with the sandbox's registry, where that has one."""
+    """The connector with the registry of the sandbox, if that has one."""
     return manifest and replace(manifest, config=with_registry(manifest.config, sandbox.registry_url))
 
 
@@ -106,8 +106,9 @@ def _sides(manifests: Sequence[Manifest], plugins: Sequence[Plugin]) -> Sides:
 
 
 def _writes_schemas(sides: Sides, worker: Mapping[str, str] | None) -> bool:
-    """Whether records are written by converters that register schemas. Those of a sink that reads the user's topics
-    are only read, with the user's registry.
+    """Whether the evaluation writes records by converters that register schemas.
+
+    A sink with records of the user's topics only reads schemas, from the user's registry.
     """
     named = [sides.source.config] if sides.source is not None else []
     if sides.sink is not None and worker is None:
@@ -117,8 +118,10 @@ def _writes_schemas(sides: Sides, worker: Mapping[str, str] | None) -> bool:
 
 
 def worker_settings(catalog: Catalog, worker: Mapping[str, str]) -> dict[str, str]:
-    """What the sandbox's worker has of the user's: converters, config providers, which client settings may be
-    overridden, and the leave that only a worker gives, such as the files that may be read. Pure.
+    """The settings that the sandbox's worker takes from the user's worker. Pure.
+
+    They are converters, config providers, the policy for client overrides, and what only a worker may allow, such as
+    the files that connectors may read.
     """
     leave = {one.name for plugin in catalog.plugins() for one in plugin.config.definitions() if one.from_worker}
     return {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}

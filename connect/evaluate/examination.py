@@ -1,4 +1,4 @@
-"""What a connector itself finds out about its user's data (`connect.api.findings`), and the checks it belongs to."""
+"""Asks a connector to examine its user's data (`connect.api.findings`), and adds what it finds to the checks."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _OUTCOMES: Final = {Weight.TOLD: Outcome.PASS, Weight.WARNS: Outcome.WARN, Weigh
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """`findings`: what was found. `broken`: why there may be more; None: it came to its end."""
+    """What a connector found. `broken` says why the examination did not come to its end; None where it did."""
 
     findings: Sequence[Finding] = ()
     broken: str | None = None
 
     def added_to(self, check: Check, aspect: Aspect) -> Check:
-        """The check with what was found of this aspect: no better than the worst of it."""
+        """The check with the findings of this aspect. Its outcome is no better than that of the worst finding."""
         # A task's log may have said it before.
         shown = {cell for table in check.tables for row in table.rows for cell in row}
         own = (f for f in self.findings if f.aspect is aspect and f.text not in shown)
@@ -47,7 +47,7 @@ class Examination:
 
 
 def examine(settings: ConnectorSettings) -> Examination:
-    """Ask the connector; one that does not examine itself finds nothing."""
+    """Let the connector examine its user's data; a connector that cannot do so finds nothing."""
     answer = asked_of(settings, "examine", LIMIT_S)
     found = [
         Finding(Aspect(f["aspect"]), f["text"], f["remedy"], Weight(f["weight"])) for f in answer.get("findings", ())
@@ -56,7 +56,7 @@ def examine(settings: ConnectorSettings) -> Examination:
 
 
 def examined(parts: ConnectorParts, deadline: Deadline) -> dict[str, Any]:
-    """The findings, and the error that ended the search for them."""
+    """The findings of a connector, and the error that ended its examination, as values for JSON."""
     findings: list[Finding] = []
     error = None
     try:

@@ -1,7 +1,7 @@
-"""What disturbs a run of check 8: kills of the tasks' processes, and a pause of the broker, while rows are under way.
+"""The faults of check 8: kills of the tasks' processes and a pause of the broker, each while rows are under way.
 
-No fault comes by the clock alone: on a slow machine it would hit tasks that have yet to begin, and show nothing. So
-rows come slowly until the last fault, and each one waits until the tasks have taken rows since the one before it.
+On a slow machine a fault by the clock alone would hit tasks that have yet to begin, and show nothing. So rows are
+slowed down until the last fault, and each fault waits until the tasks have taken rows since the fault before it.
 """
 
 from __future__ import annotations
@@ -20,32 +20,33 @@ from connect.evaluate.sandbox import Sandbox
 
 PAUSE_S: Final = 3.0
 LIFE_S: Final = 3.0
-"""Tasks move rows for at most so long before the next fault. Offsets are stored every second, so some are."""
+"""The next fault comes after at most so many seconds with rows under way. Offsets are stored each second meanwhile."""
 RECOVERY_S: Final = 30.0
-"""How much longer a run may take for each of its faults: tasks are started anew, brokers come back."""
+"""A run may take so much longer for each of its faults, as tasks restart and the broker comes back."""
 _HOLD: Final = 4
-"""Rows last so many times longer than faults are drawn from, as tasks also move while nobody looks."""
+"""The rows last so many times as long as the faults take, as tasks also move rows between two looks."""
 KILL, PAUSE = "kill of the task", "pause of the broker"
 
 
-class Course(Protocol):
-    """A run, as far as faults have to see it."""
+class RunRows(Protocol):
+    """What the faults have to know of a run."""
 
     @property
     def rows(self) -> int:
-        """So far."""
+        """The rows that the run has moved so far."""
 
     def under_way(self) -> int:
-        """Rows at least that the tasks have taken in this life and that a kill would now take from them."""
+        """The least number of rows that a kill would now take from the tasks."""
 
     def killed(self) -> int:
-        """A life of the tasks was ended just now: how many rows at least were under way then."""
+        """The tasks were killed just now; the least number of rows that were under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`wait_s`: how long rows move before it. `strike` does it and says what was done; empty: there was nothing to do
-    it to.
+    """A fault that is planned. It comes once rows have moved for `wait_s`.
+
+    `strike` causes the fault and says what it did; an empty text where there was no process to do it to.
     """
 
     wait_s: float
@@ -55,7 +56,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """A fault that was done, `after_s` seconds of the run, which had `rows` by then. `under_way`: what it hit."""
+    """A fault that was caused `after_s` into the run, when `rows` had come. It hit the rows that were `under_way`."""
 
     kind: str
     rows: int
@@ -66,10 +67,10 @@ class Struck:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults of one run, first those that come first. Owned by the thread that watches the run.
+    """The faults of one run, in their order. Owned by the thread that watches the run.
 
-    `rows_per_second`: what a task may move until the last fault is done. `further_s`: how much longer than in peace the
-    run may take.
+    A task may move `rows_per_second` until the last fault is over. `further_s` is the time that the run may take longer
+    because of its faults.
     """
 
     planned: list[Fault]
@@ -79,17 +80,17 @@ class Faults:
     done: list[Struck] = field(default_factory=list)
     _began_s: float = field(init=False)
     _moving_s: float | None = None
-    """Since when rows are under way after the last fault."""
+    """When rows were first under way after the last fault; None while there are none."""
 
     def __post_init__(self) -> None:
         self._began_s = self.clock_s()
 
-    def look(self, course: Course) -> bool:
-        """The run has come so far: do what is due. A kill that hit no rows is made once more.
+    def look(self, run_rows: RunRows) -> bool:
+        """Cause the fault that is due, if one is. A kill that hit no rows is made again.
 
-        True, once: the last one is done, and rows may come as fast as they can.
+        True once, after the last fault: from then on rows may come as fast as they can.
         """
-        under_way = course.under_way() if self.planned else 0
+        under_way = run_rows.under_way() if self.planned else 0
         if not under_way:
             return False
         now_s = self.clock_s()
@@ -99,7 +100,7 @@ class Faults:
         if now_s - self._moving_s < fault.wait_s or not (what := fault.strike()):
             return False
         self._moving_s = None
-        rows, hit = course.rows, course.killed() if fault.kind == KILL else under_way
+        rows, hit = run_rows.rows, run_rows.killed() if fault.kind == KILL else under_way
         self.done.append(Struck(fault.kind, rows, hit, now_s - self._began_s, what))
         if hit:
             self.planned.pop(0)
@@ -107,7 +108,10 @@ class Faults:
 
 
 def plan_faults(sandbox: Sandbox, rows: int, tasks: int, options: Options) -> Faults:
-    """As many kills as are asked for, and a pause of the broker among them. `rows`, `tasks`: of a run in peace."""
+    """The kills that the options ask for, and one pause of the broker among them, at moments that are drawn.
+
+    `rows` and `tasks` are those of the run without faults.
+    """
 
     def kill() -> str:
         killed = sandbox.kill_task_hosts()
@@ -125,7 +129,7 @@ def plan_faults(sandbox: Sandbox, rows: int, tasks: int, options: Options) -> Fa
 
 
 def in_words(faults: Faults) -> str:
-    """What hit rows, such as `3 kills of the task and 1 pause of the broker`; empty: nothing did. Pure."""
+    """The faults that hit rows, such as `3 kills of the task and 1 pause of the broker`; empty where none did. Pure."""
     counts = Counter(struck.kind for struck in faults.done if struck.under_way)
     parts = [
         f"{counts[kind]} {kind.replace(' ', 's ', 1) if counts[kind] != 1 else kind}"
@@ -137,7 +141,7 @@ def in_words(faults: Faults) -> str:
 
 
 def table_of(faults: Faults, rows_named: str, hit_named: str) -> Table:
-    """Each that was done as a row. `rows_named`: what the run counts; `hit_named`: what was under way. Pure."""
+    """The faults that were caused. `rows_named` and `hit_named` name the columns of all rows and of those hit. Pure."""
     rows = [
         (str(number), one.kind, f"{one.rows:,}", f"{one.under_way:,}", f"{one.after_s:.1f} s", one.what)
         for number, one in enumerate(faults.done, 1)

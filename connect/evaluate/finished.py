@@ -1,4 +1,4 @@
-"""What a user takes away: each connector with what to set instead, the difference, and a backfill's file. Pure."""
+"""The files that a user takes away: each connector with the advised settings, and the file of a backfill. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connect.evaluate.result import Result
 
 @dataclass(frozen=True, slots=True)
 class FinishedFile:
-    """A file to copy. difference: a unified one against what was evaluated; empty: nothing is set otherwise."""
+    """A file to copy. `difference` is its unified diff against what was evaluated; empty where nothing changes."""
 
     name: str
     about: str
@@ -24,7 +24,7 @@ class FinishedFile:
 
 
 def finished_files(result: Result) -> list[FinishedFile]:
-    """The connectors, and the backfill of a source that can be read in bulk. Secrets are masked in the result."""
+    """A file for each connector, and one for the backfill of a source that can be read in bulk. Secrets are masked."""
     files = []
     for name, config in result.configs.items():
         before = _connector(name, config)

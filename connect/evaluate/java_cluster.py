@@ -1,7 +1,7 @@
-"""A Java Connect cluster in which a source is run beside ours: its REST API, and the Kafka that it writes to.
+"""Runs a source in a Java Connect cluster, over its REST API and the Kafka that it writes to.
 
-All that is made there has a name of the evaluation's own, and is removed; what a killed evaluation left is removed by
-the next one on the same cluster.
+Connectors and topics that are made there have names of the evaluation's own, and are removed in the end. What a killed
+evaluation left is removed by the next one on the same cluster.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ LIMIT_S: Final = 60.0
 
 
 class JavaCluster:
-    """What a run of a source needs of where it runs, as of a `Sandbox`. Owned by the thread of the evaluation."""
+    """A Java cluster as a `SourceCluster`. Owned by the thread of the evaluation."""
 
     def __init__(self, rest: ConnectClient, worker: Mapping[str, str]) -> None:
-        """`worker`: properties that name the cluster's Kafka and how to speak to it."""
+        """`worker` holds the properties of a worker of the cluster, which say how to reach its Kafka."""
         self.id = f"poc-{secrets.token_hex(4)}"
         self.rest = rest
         self.admin = TopicAdmin(admin_settings(worker, {}, f"{self.id}-admin").properties)
@@ -54,7 +54,7 @@ class JavaCluster:
         self._noted.unlink(missing_ok=True)
 
     def new_name(self, label: str) -> str:
-        """A name that nothing there has."""
+        """A name for a connector that no earlier run had."""
         return f"{self.id}-{label}-{next(self._names)}"
 
     def remove(self, name: str) -> None:

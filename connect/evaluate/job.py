@@ -1,8 +1,8 @@
-"""An evaluation in a process of its own: `python -m connect.evaluate.job`.
+"""Runs an evaluation in a process of its own: `python -m connect.evaluate.job`.
 
-The first line on standard input is what is asked, as JSON. Each line on standard output is JSON: `said`, a sentence of
-progress; last `result` and `report`, or `error`. The end of standard input means that the owner is gone, or wants no
-more: what was made is then removed.
+The first line on standard input is the request, as JSON. Each line on standard output is a JSON object: `said` holds a
+sentence of progress; the last line has `result` and `report`, or `error`. When standard input ends, the owner is gone
+or has cancelled: the evaluation ends and removes what it made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from connect.evaluate.options import Options
 
 
 def asked_options(given: Mapping[str, Any]) -> Options:
-    """The options that are named; the others are as on the command line."""
+    """The options of a request; those that it does not name have the defaults of the command line."""
     known = {
         "sample_rows": int, "duration_s": float, "crashes": int, "budget_rows": int, "show_values": bool, "seed": int,
     }  # fmt: skip
@@ -29,7 +29,7 @@ def asked_options(given: Mapping[str, Any]) -> Options:
 
 
 def main() -> int:
-    """The child process."""
+    """Run the evaluation that standard input asks for; the exit code."""
     asked = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_owner, daemon=True, name="owner").start()
     manifests = [Manifest(one["name"], one["config"], "REST") for one in asked["connectors"]]

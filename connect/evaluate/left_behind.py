@@ -1,7 +1,7 @@
-"""Targets apart that an evaluation made and could not remove, as it was killed: they are removed by the next one.
+"""Notes the targets that an evaluation makes, so that the next one can remove those that a killed evaluation left.
 
-A file for each target while there is one, in the user's state folder. It holds no configuration, only a hash of it, so
-that a target is looked for where it was made and nowhere else.
+There is a file in the user's state folder for each target, as long as the target exists. The file holds no
+configuration, only its hash, so that a target is looked for where it was made and nowhere else.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ NOT_OF_THE_TARGET = ("name", "topics", "topics.regex", "tasks.max")
 
 
 class LeftTarget(NamedTuple):
-    """A target, and the file that tells of it."""
+    """A target that was left behind, and the file that notes it."""
 
     name: str
     file: Path
 
 
 def state_folder() -> Path:
-    """Where the files are: in $XDG_STATE_HOME, or ~/.local/state."""
+    """The folder of the files, in $XDG_STATE_HOME or else ~/.local/state."""
     home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
     return Path(home) / "connect-for-kafka" / "poc"
 
 
 def note_target(name: str, config: Mapping[str, str]) -> Path:
-    """Write down that this process is about to make a target; the file to delete once it is removed."""
+    """Note that this process is about to make a target; the file, to be deleted once the target is removed."""
     folder = state_folder()
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}.json"
@@ -43,7 +43,7 @@ def note_target(name: str, config: Mapping[str, str]) -> Path:
 
 
 def left_targets(config: Mapping[str, str]) -> Iterator[LeftTarget]:
-    """The targets of a configuration whose processes are gone."""
+    """The targets made for this configuration by processes that are gone."""
     for file in sorted(state_folder().glob("*.json")):
         try:
             noted = json.loads(file.read_text(encoding="utf-8"))

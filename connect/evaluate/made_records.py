@@ -1,4 +1,4 @@
-"""Records made for a sink that has no topics to read yet: rows of common types, written by its own converters."""
+"""Makes records for a sink that has no topics to read yet: rows of common types, written by its own converters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXTS: Final = ("plain", "", None, "\U0001f980 naïve 漢字", " padded ", 'bac
 
 
 def made_row(number: int) -> dict[str, Any]:
-    """A row that no other number gives. Pure."""
+    """The row of a number; each number gives another row. Pure."""
     return {
         "id": number,
         "name": _TEXTS[number % len(_TEXTS)],
@@ -38,7 +38,7 @@ def made_row(number: int) -> dict[str, Any]:
 
 
 def made_records(parts: ConnectorParts, topic: str, count: int) -> Sequence[RawBatch]:
-    """So many records for a topic. ConnectError: the converters can write neither rows nor texts nor bytes."""
+    """Make `count` records for a topic. ConnectError: the converters can write neither rows nor texts nor bytes."""
     rows = [made_row(number) for number in range(1, count + 1)]
     keys = Column.from_rows([{"id": row["id"]} for row in rows], KEY)
     texts = [f"{row['id']} {row['name'] or ''}" for row in rows]

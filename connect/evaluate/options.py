@@ -1,4 +1,4 @@
-"""How an evaluation is bounded."""
+"""The options of an evaluation: how much it reads, and for how long."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ SINK_RECORDS_MIN: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`sample_rows`: compared value by value. `duration_s`: of each run of the connector at most. `crashes`: kills of
-    its task. `budget_rows`: rows of a run at most. `show_values`: the report shows values of rows.
+    """What an evaluation may do.
+
+    `sample_rows` are compared value by value. A run of the connector takes at most `duration_s` and `budget_rows`. Its
+    tasks are killed `crashes` times. `show_values` lets the report show values of rows.
     """
 
     sample_rows: int = 10_000
@@ -23,12 +25,12 @@ class Options:
     budget_rows: int = 500_000
     show_values: bool = False
     seed: int | None = None
-    """Draws the moments of the kills; None: another one each time."""
+    """The seed for the moments of the kills; None draws other moments each time."""
     prices: Prices = field(default_factory=Prices)
 
     @property
     def sink_records(self) -> int:
-        """Records that a sink is tried with: enough that one of 10,000 that is dropped is seen."""
+        """How many records a sink is tried with: enough to see that one of 10,000 is dropped."""
         return min(self.budget_rows, max(self.sample_rows, SINK_RECORDS_MIN))
 
 

@@ -1,6 +1,6 @@
-"""Whether the rows of a source depend on how many it takes at once: one that skips ties at the end of a page shows so.
+"""Reads a source with pages of two sizes and compares the rows: one that skips ties at the end of a page shows so.
 
-A source has to give the same rows whatever the size of its pages. The setting is found by its role.
+A source has to give the same rows whatever the size of its pages. The key of that size is found by its role.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ Rows = Mapping[str, Sequence[bytes]]
 
 @dataclass(slots=True)
 class PageComparison:
-    """Two readings by `sizes` rows at once of `key`. `missing`: rows that one of them did not give. `is_steady`: the
-    same size gives the same rows again, so that the size is what makes the difference.
+    """Two readings of a source, with two `sizes` of the setting `key`.
+
+    `missing` rows were given by one of the two readings only. `is_steady` says that a third reading with the first size
+    gave the same rows again, so that the size is what makes the difference.
     """
 
     key: str
@@ -37,8 +39,9 @@ class PageComparison:
 
 
 def compare_pages(parts: ConnectorParts, rows: int, deadline: Deadline) -> PageComparison | None:
-    """Read so many rows with other pages, and a third time as before where the two differ. None: there is no such key,
-    or no time was left.
+    """Read the first `rows` with pages of two sizes, and a third time where the two readings differ.
+
+    None: the connector has no such key, or the deadline passed.
     """
     plugin = connector_plugin(parts.clients.catalog, parts.resolved)
     definition = next((d for d in plugin.config.definitions() if d.role is KeyRole.PAGE_ROWS), None)
@@ -60,7 +63,7 @@ def compare_pages(parts: ConnectorParts, rows: int, deadline: Deadline) -> PageC
 
 
 def missing_rows(left: Rows, right: Rows) -> int:
-    """How many rows one reading has and the other has not, of the part that both have come to. Pure."""
+    """How many rows one reading has and the other lacks, within the part that both have come to. Pure."""
     return sum(
         _missing(left.get(topic, ()), right.get(topic, ()))
         for topic in {*left, *right}
@@ -74,7 +77,7 @@ def _missing(left: Sequence[bytes], right: Sequence[bytes]) -> int:
 
 
 def _common(rows: Sequence[bytes], others: Sequence[bytes]) -> Sequence[bytes]:
-    """The rows as far as the last one that the others have too."""
+    """The rows up to the last one that the others have, too."""
     known = set(others)
     for end in range(len(rows), 0, -1):
         if rows[end - 1] in known:

@@ -1,4 +1,4 @@
-"""Two results of evaluations beside each other: outcomes and figures of each check. Values and text; no I/O."""
+"""Sets two results of evaluations beside each other: outcomes and figures of each check. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NONE = "–"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one thing is on each side. `differs`: a person should look."""
+    """One figure or outcome, as it is on each side."""
 
     what: str
     left: str
@@ -21,12 +21,12 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        """Both sides say something else."""
+        """Whether the two sides differ, so that a person should look."""
         return self.left != self.right
 
 
 def compare_results(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[Line]:
-    """Verdict, outcome of each check, figures, and keys that are set otherwise. ConfigError: one is no result."""
+    """The lines for verdict, outcomes, figures and keys that differ. ConfigError: one of the two is no result."""
     for result in (left, right):
         if not isinstance(result, Mapping) or not {"verdict", "checks", "configs"} <= set(result):
             raise ConfigError("This is no result of connect poc.", fix="Give files that --json has written.")

@@ -1,4 +1,4 @@
-"""What an hour and a gigabyte cost: list prices as a start, the user's own by a file. Values and YAML."""
+"""The prices of an hour and of a gigabyte: round list prices, or the user's own from a YAML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connect.api.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """In one currency. The defaults are round figures in the range of public clouds; nobody's bill."""
+    """Prices in one currency. The defaults are round figures in the range of public clouds; nobody's bill."""
 
     currency: str = "USD"
     kafka_gb_month: float = 0.10
@@ -22,7 +22,7 @@ class Prices:
 
 
 def read_prices(file: Path) -> Prices:
-    """Prices of a YAML file; what it does not name is as in `Prices`. ConfigError names what is wrong in it."""
+    """Read prices from a YAML file; those that it does not name have their defaults. ConfigError: the file is wrong."""
     known = ", ".join(asdict(Prices()))
     try:
         return _prices(yaml.safe_load(file.read_text(encoding="utf-8")) or {})

@@ -1,4 +1,4 @@
-"""The checks of an evaluation as they are done: each is timed and told at once."""
+"""Collects the checks of an evaluation: each is timed, and told as soon as it is done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Progress:
-    """Collects checks. `connector`: whose they are, where several are evaluated together."""
+    """The checks of one connector. `connector` is its name where several are evaluated together, else empty."""
 
     say: Say
     connector: str = ""
@@ -22,7 +22,7 @@ class Progress:
     _began_s: float = field(default_factory=time.monotonic)
 
     def note(self, *checks: Check) -> None:
-        """These are done; what they took is the time since those before them."""
+        """Take note of checks that are done. They took the time since the checks before them."""
         now_s = time.monotonic()
         for check in checks:
             self.checks.append(replace(check, took_s=now_s - self._began_s, connector=self.connector))
@@ -31,7 +31,7 @@ class Progress:
         self._began_s = now_s
 
     def attempt(self, number: int, name: str, check: Callable[[], Check]) -> None:
-        """Do a check that runs the connector, and note it. One that a ConnectError ends has failed for that reason."""
+        """Do a check and take note of it. A check that raises ConnectError has failed for that reason."""
         try:
             done = check()
         except ConnectError as error:
@@ -40,11 +40,11 @@ class Progress:
 
     @property
     def has_failed(self) -> bool:
-        """One of the checks failed."""
+        """Whether one of the checks failed."""
         return any(check.outcome is Outcome.FAIL for check in self.checks)
 
     def outcome_of(self, number: int) -> Outcome | None:
-        """How the check of this number went; None: it is not done."""
+        """The outcome of the check with this number; None while it is not done."""
         return next((check.outcome for check in self.checks if check.number == number), None)
 
 

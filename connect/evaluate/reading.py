@@ -1,4 +1,4 @@
-"""Reads rows of a source's tasks without a worker: nothing was ever stored, so each task begins at its beginning."""
+"""Reads rows of a source's tasks without a worker. No offset is stored, so each task begins at the first row."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from connect.runtime.connector_settings import ConnectorParts
 
 _POLL_S: Final = 1.0
 _EMPTY_POLLS: Final = 3
-"""A task that had nothing so many times in a row has given all."""
+"""A task has given all its rows once so many polls in a row gave none."""
 
 
 @dataclass(slots=True)
 class _Context:
-    """The framework as far as such a task needs it."""
+    """The `SourceContext` of a task that is read without a worker."""
 
     connector: str
     task: int
@@ -28,26 +28,26 @@ class _Context:
     transactions: None = None
 
     def gauge(self, name: str, value: float) -> None:
-        """Nobody looks."""
+        """Metrics are not kept."""
 
     def explain(self, reason: str | None) -> None:
-        """Nobody looks."""
+        """There is no status to explain."""
 
     def caught_up(self, at_s: float) -> None:
-        """Nobody looks."""
+        """The lag is not measured."""
 
     def stored_offset(self, partition: Mapping[str, object]) -> None:
-        """Nothing is stored."""
+        """No offset is stored."""
 
     def topics(self) -> SourceTopics:
-        """A sample is read without Kafka."""
+        """Refuse: a sample is read without Kafka. ConnectError."""
         raise ConnectError(
             "This source reads Kafka's topics, which a sample is read without.",
             fix="Evaluate the connector that writes these topics.",
         )
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Say why rows were given up."""
+        """Pass on why the task gave up rows."""
         del batch
         for error in rows.values():
             self.refuse(error)
@@ -61,10 +61,10 @@ def read_batches(
     on_refused: Callable[[Exception], None] = lambda _: None,
     on_tasks: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Batch]:
-    """Batches of one task after the other until there are so many rows.
+    """Read batches, one task after the other, until there are `rows` rows or the deadline has passed.
 
-    `on_refused` hears why a row was given up or a poll gave none for now, `on_tasks` how many tasks there are. Other
-    errors of the connector pass through.
+    `on_refused` is called with the error of each row that a task gives up and of each poll that is to be tried again,
+    `on_tasks` with the number of tasks. Other errors of the connector pass through.
     """
     connector = parts.build_connector()
     configs = connector.task_configs(int(parts.resolved.get("tasks.max", "1")))

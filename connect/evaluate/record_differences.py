@@ -1,4 +1,4 @@
-"""In what the records of two runs differ: key, value by field, headers. Pure."""
+"""Finds the parts in which the records of two runs differ: key, fields of the value, headers. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connect.kafka.raw import RawBatch
 
 
 class Record(NamedTuple):
-    """What a reader of Kafka gets of one."""
+    """A record as a reader of Kafka gets it."""
 
     key: bytes | None
     value: bytes | None
@@ -20,7 +20,7 @@ class Record(NamedTuple):
 
 
 def records_of(batches: Iterable[RawBatch], prefix: str) -> dict[str, list[Record]]:
-    """Records by topic and partition, as `topic-0`, in order; `prefix`: what the run has put before its topics."""
+    """The records by partition, as `topic-0`, in order. `prefix` is what the run has put before its topics' names."""
     found: dict[str, list[Record]] = {}
     for raw in batches:
         keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
@@ -32,7 +32,7 @@ def records_of(batches: Iterable[RawBatch], prefix: str) -> dict[str, list[Recor
 
 
 def differences(left: Mapping[str, list[Record]], right: Mapping[str, list[Record]]) -> Counter[str]:
-    """How many records of the same place and number differ in a part; parts as `value.price`. No value is shown."""
+    """How many records differ in each part, such as `value.price`. Records at one place of a partition are compared."""
     found: Counter[str] = Counter()
     for place in {*left, *right}:
         for one, other in zip_longest(left.get(place, ()), right.get(place, ())):

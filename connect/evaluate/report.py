@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs no network, and the same as JSON."""
+"""Writes the report: one HTML file that needs no network and holds the result as JSON, too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 SIZE_MAX: Final = 1_000_000
-"""Bytes of a report."""
+"""A report has at most so many bytes; tables and texts are shortened until it fits."""
 TEXT_MAX: Final = 500
 COLUMNS_MAX: Final = 12
 CUT: Final = " (shortened)"
@@ -23,7 +23,7 @@ _MARKS = {"pass": "✓", "warn": "!", "fail": "✗", "not tested": "–"}
 
 
 def html_report(result: Result) -> str:
-    """One self-contained file. Every value of the user's is escaped. ConfigError: jinja2 is not installed."""
+    """The report as one self-contained file. Every value of the user's is escaped. ConfigError: jinja2 is missing."""
     template = template_of("connect.evaluate", "report.html.j2")
     shown = _rendered(template, result)
     for _ in range(_CUTS_MAX):
@@ -52,7 +52,7 @@ def _shorter(result: Result) -> Result:
 
 
 def _shorter_check(check: Check) -> Check:
-    """Half as many rows of each table and half as much of each text, as often as it takes."""
+    """The check with half the rows of each table, a dozen columns at most, and long texts cut."""
     tables = [
         replace(
             table,

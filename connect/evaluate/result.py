@@ -1,4 +1,4 @@
-"""What an evaluation found: checks, their evidence, and the verdict they add up to. Values only."""
+"""The result of an evaluation: checks, their evidence, and the verdict they add up to. Values only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What to set instead, and why. `value` None: take the key out."""
+    """An advised setting, and why. `value` None advises to take the key out."""
 
     key: str
     value: str | None
@@ -54,7 +54,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A number over time. points: seconds since the run began, and the number then."""
+    """A number over time. A point is the seconds since the run began, and the number at that moment."""
 
     title: str
     unit: str
@@ -63,8 +63,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. `summary` is one sentence; `defects` are names that `--fail-on` knows, such as lost or lossy;
-    `connector`: whose it is, where there are several.
+    """One check and its outcome.
+
+    `summary` is one sentence. `defects` are names that `--fail-on` knows, such as lost or lossy. `connector` is the
+    connector's name where several are evaluated, else empty.
     """
 
     number: int
@@ -78,18 +80,18 @@ class Check:
     connector: str = ""
     charts: Sequence[Chart] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
-    """Numbers that two evaluations are compared by; names hold the unit."""
+    """The numbers by which two evaluations are compared; their names hold the unit."""
 
 
 DEFECTS: Final = frozenset({
     "lost", "duplicate", "changed", "invented", "lossy", "refused", "empty", "stuck", "lag", "schema", "reach",
     "cursor",
 })  # fmt: skip
-"""What a check can find: its `defects`."""
+"""The defects that a check can find."""
 
 
 def defects_of(text: str) -> frozenset[str]:
-    """The defects that a text names, with commas between them. ConfigError: there is no such one. Pure."""
+    """The defects that a comma-separated text names. ConfigError: no check finds one of them. Pure."""
     named = frozenset(name.strip() for name in text.split(",") if name.strip())
     if unknown := sorted(named - DEFECTS):
         raise ConfigError(
@@ -102,8 +104,10 @@ def defects_of(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A whole evaluation. `configs`: of each connector by name, masked; times are epoch seconds; `environment` is text
-    by name.
+    """A whole evaluation.
+
+    `configs` holds the masked configuration of each connector by name, `environment` versions by name. `started_s` is
+    in seconds since 1970.
     """
 
     id: str
@@ -115,7 +119,7 @@ class Result:
 
     @property
     def connector(self) -> str:
-        """What was evaluated, in words."""
+        """The names of the connectors, in words."""
         return " and ".join(self.configs)
 
     @property
@@ -141,7 +145,7 @@ class Result:
         return EXIT_CODES[self.verdict]
 
     def settings_of(self, connector: str) -> list[Setting]:
-        """What to set instead in a connector, each key once."""
+        """The advised settings of a connector, each key once."""
         alone = len(self.configs) == 1
         checks = [check for check in self.checks if alone or check.connector == connector]
         return list({setting.key: setting for check in checks for setting in check.settings}.values())

@@ -1,4 +1,4 @@
-"""Texts without what may be a value of a row: quoted parts and numbers that the configuration does not have. Pure."""
+"""Hides in texts what may be a value of a row: quoted parts and numbers that the configuration does not have. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _VALUE: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|b'[^'\n]*'|(?<![\w
 
 
 def without_values(text: str, known: Iterable[str]) -> str:
-    """The text with each quoted part and each number replaced, unless one of the known texts holds it."""
+    """The text with each quoted part and each number hidden, unless one of the known texts holds it."""
     texts = "\n".join(known)
 
     def shown(found: re.Match[str]) -> str:

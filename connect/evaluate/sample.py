@@ -1,4 +1,4 @@
-"""A sample of a source's rows as the connector gave them and as they come back from Kafka's bytes."""
+"""Takes a sample of a source's rows, and compares each with what comes back from the bytes that Kafka would hold."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from connect.testing.equality import difference
 DIFFERENCES: Final = 20
 EXAMPLE_CHARS: Final = 80
 VALUES_MAX: Final = 500_000
-"""Values that are compared at most."""
+"""At most so many values are compared."""
 
 
 @dataclass(slots=True)
 class FieldTypes:
-    """A field's types on its way, and how its values fared. `example` is empty unless values may be shown."""
+    """A field's types at each step, and how many of its values changed. `example` is empty unless values are shown."""
 
     field: str
     source: str
@@ -40,9 +40,11 @@ class FieldTypes:
 
 @dataclass(slots=True)
 class Sample:
-    """What the sample showed. `differences`: where values came back otherwise, the first of them in words. `warnings`:
-    what the connector itself warned of. `pages`: None where its rows per poll cannot be set. `kept`: what it would take
-    from its owner in the source, so that nothing was read.
+    """What the sample showed.
+
+    `differences` describes the first values that came back changed, `refused` the first rows that could not be
+    converted. `warnings` are the connector's own. `pages` is None where the rows of a page cannot be set. `kept` names
+    what the connector would take away from its owner in the source: then nothing was read.
     """
 
     rows: int = 0
@@ -58,7 +60,7 @@ class Sample:
 
 
 def width_of(batch: Batch) -> int:
-    """How many fields a row has; 1 for values without fields."""
+    """The number of fields of a row; 1 for values without fields."""
     if not len(batch):
         return 1
     first = batch.values.slice(0, 1).rows()[0]
@@ -66,7 +68,7 @@ def width_of(batch: Batch) -> int:
 
 
 class _Warnings(logging.Handler):
-    """Keeps what the connector warns of, each text once."""
+    """Collects the warnings that the connector logs, each text once."""
 
     def __init__(self, sample: Sample) -> None:
         super().__init__(logging.WARNING)
@@ -89,7 +91,7 @@ def take_sample(parts: ConnectorParts, rows: int, deadline: Deadline, *, show_va
 
     def refuse(error: Exception) -> None:
         sample.refused_rows += 1
-        _note(sample, error, show_values=show_values)
+        note_refusal(sample.refused, error, show_values=show_values)
 
     def count_tasks(count: int) -> None:
         sample.tasks = count
@@ -113,7 +115,7 @@ def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values
     raws = parts.source_pipeline(bad.extend).encode(batch).rows
     sample.refused_rows += len(bad)
     for row in bad:
-        _note(sample, row.error, show_values=show_values)
+        note_refusal(sample.refused, row.error, show_values=show_values)
     sample.rows += len(batch)
     sample.topics[batch.topic] = sample.topics.get(batch.topic, 0) + len(batch)
     if len(raws) != 1 or len(raws[0]) != len(batch):
@@ -123,28 +125,31 @@ def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values
     given = batch.values.rows()
     for back in parts.converters.value.decode(raw.topic, raw.values):
         run = Column.from_rows(list(given[at : at + len(back)]), batch.values.schema)
-        _Notes(batch.topic, run, back, sample, show_values=show_values).take()
+        _FieldComparison(batch.topic, run, back, sample, show_values=show_values).compare_rows()
         at += len(back)
 
 
-def _note(sample: Sample, error: Exception, *, show_values: bool) -> None:
-    """Keep what is wrong with a row, each text once. Its text may hold the value, its kind and its field do not."""
+def note_refusal(refused: list[str], error: Exception, *, show_values: bool) -> None:
+    """Add to `refused` why a row was refused, each text once.
+
+    The error's text may hold a value of the row; without `show_values` only its class and its field are told.
+    """
     at = f" in field {error.field}" if isinstance(error, SchemaError) and error.field else ""
     text = str(error) if show_values else f"{type(error).__name__}{at}; --show-values shows its text"
-    if text not in sample.refused and len(sample.refused) < DIFFERENCES:
-        sample.refused.append(text)
+    if text not in refused and len(refused) < DIFFERENCES:
+        refused.append(text)
 
 
-class _Notes:
-    """Takes down, field by field, how the rows of one schema came back."""
+class _FieldComparison:
+    """Compares the rows of one schema with what came back, field by field."""
 
     def __init__(self, topic: str, given: Column, back: Column, sample: Sample, *, show_values: bool) -> None:
         self._topic, self._given, self._back, self._sample = topic, given, back, sample
         self._show_values = show_values
         self._arrow = types_of(given.arrow())
 
-    def take(self) -> None:
-        """Every field of every row."""
+    def compare_rows(self) -> None:
+        """Compare every field of every row, and note in the sample how each fared."""
         for before, after in zip(self._given.rows(), self._back.rows(), strict=True):
             fields = before if isinstance(before, Mapping) else {"": before}
             came = after if isinstance(after, Mapping) else {"": after}
@@ -169,14 +174,14 @@ class _Notes:
 
 
 def types_of(array: Any) -> dict[str, str]:
-    """The Arrow type of each field; of other values under the empty name."""
+    """The Arrow type of each field, by name; values without fields have the empty name."""
     kind = array.type
     names = [kind.field(i).name for i in range(kind.num_fields)] if str(kind).startswith("struct") else []
     return {name: str(kind.field(i).type) for i, name in enumerate(names)} or {"": str(kind)}
 
 
 def named_type(schema: Schema | None, name: str) -> str:
-    """A field's Connect type with its semantic name; empty without a schema."""
+    """The Connect type of a field, or its semantic name; `(no schema)` where the values have none."""
     if schema is None:
         return "(no schema)"
     found = schema.field(name) if name else schema

@@ -1,4 +1,4 @@
-"""Checks 3 to 6, out of a sample: what is there, the way of each type, whether values come back, and the cursor."""
+"""Checks 3 to 6 of a source, from a sample: discovery, types, round trip and cursor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CURSOR = (6, "Cursor")
 def check_sample(
     settings: ConnectorSettings, rows: int, timeout_s: float, *, show_values: bool, grace_s: float = GRACE_S
 ) -> list[Check]:
-    """Take the sample in a process of its own and judge it."""
+    """Take the sample in a child process and judge it."""
     sample = asked_of(settings, "sample", timeout_s, grace_s=grace_s, rows=rows, show_values=show_values)
     if not show_values:
         _hide_values(sample, settings)

@@ -1,4 +1,4 @@
-"""Where an evaluation runs: a Kafka and a worker of its own, which end with it, whatever ends it."""
+"""The sandbox of an evaluation: a Kafka and a worker of its own, which end with it, whatever ends it."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ _SOON: Final = {
     "metrics.sample.window.s": "0.2",
 }  # fmt: skip
 _PATIENT: Final = {"broker.session.timeout.ms": "60000"}
-"""The service's own three seconds are those that a broker is paused for: it would be fenced when it goes on."""
+"""A broker is paused for three seconds, which is the service's own session timeout: the broker would be fenced then."""
 REGISTRY_KEY: Final = ".schema.registry.url"
 
 
 def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
-    """The configuration with another registry wherever it names one; None: as it is. Pure."""
+    """The configuration with this registry wherever it names one; unchanged where `url` is None. Pure."""
     return {key: url if url is not None and key.endswith(REGISTRY_KEY) else value for key, value in config.items()}
 
 
 class Sandbox:
-    """Owned by the thread that runs the evaluation."""
+    """A Kafka, a worker and, if asked for, a schema registry. Owned by the thread that runs the evaluation."""
 
     def __init__(self, settings: Mapping[str, str], *, has_registry: bool = False) -> None:
-        """`settings`: keys of the worker beside those of the sandbox, such as converters. `has_registry`: schemas that
-        are written go to a registry of the sandbox's own.
+        """`settings` are further settings of the worker, such as converters.
+
+        With `has_registry` the sandbox has a schema registry of its own, which takes the schemas that are written.
         """
         self._has_registry = has_registry
         self.registry_url: str | None = None
@@ -79,16 +80,16 @@ class Sandbox:
 
     @property
     def servers(self) -> str:
-        """The addresses of its Kafka."""
+        """The bootstrap servers of its Kafka."""
         return self.worker.properties["bootstrap.servers"]
 
     @property
     def worker_properties(self) -> dict[str, str]:
-        """What converters and clients outside the worker are built from."""
+        """The worker's properties, from which converters and clients outside of it are built."""
         return self.worker.properties
 
     def new_name(self, label: str) -> str:
-        """A name that no run before had: what it left behind is not taken for what a later one wrote."""
+        """A name that no earlier run had, so that what that run left is not taken for what a later one wrote."""
         return f"{self.id}-{label}-{next(self._names)}"
 
     def remove(self, name: str) -> None:
@@ -96,7 +97,7 @@ class Sandbox:
         remove(self.rest, name)
 
     def kill_task_hosts(self) -> int:
-        """kill -9 of every process that runs tasks; how many there were. The worker starts others."""
+        """Kill every process that runs tasks with SIGKILL; how many there were. The worker starts others."""
         pid = self.worker.pid
         if pid is None:
             return 0
@@ -110,7 +111,7 @@ class Sandbox:
         return killed
 
     def pause_broker(self, pause_s: float) -> bool:
-        """Let the broker answer nobody for so long, as one that collects garbage or swaps; False: there is none."""
+        """Stop the broker's process for `pause_s`, as a garbage collection would; False where there is no process."""
         pid = self.kafka.pid
         if pid is None:
             return False

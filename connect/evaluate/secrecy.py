@@ -1,4 +1,4 @@
-"""A result without the configurations' secrets, wherever they got into: errors of drivers, samples, keys. Pure."""
+"""Hides the secrets of configurations in a result: they may be in errors of drivers, samples and keys. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from connect.runtime.config_secrets import secret_keys, secret_texts
 
 
 class Secrecy:
-    """Knows the secrets of some configurations."""
+    """Hides the secrets of some configurations."""
 
     def __init__(self, catalog: Catalog, *configs: Mapping[str, str]) -> None:
         self._catalog = catalog
         self._texts = {text for config in configs for text in secret_texts(catalog, config)}
 
     def hide(self, text: str) -> str:
-        """A text without the secrets."""
+        """The text with the secrets masked."""
         return masked(hidden_in(text, self._texts))
 
     def of_result(self, result: Result) -> Result:
-        """A result in which no text holds a secret."""
+        """The result with the secrets masked in every text."""
         configs = {name: self._of_config(config) for name, config in result.configs.items()}
         return replace(result, configs=configs, checks=[self._of_check(check) for check in result.checks])
 

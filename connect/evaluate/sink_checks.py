@@ -1,4 +1,4 @@
-"""Checks 3 to 5 and 7 of a sink, out of a sample of its records and a run in peace. Pure."""
+"""Checks 3 to 5 and 7 of a sink, from a sample of its records and a run without faults. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from connect.evaluate.throughput_check import (
 from connect.evaluate.timeline import rate
 
 KEEPS_ROWS = "The sink kept all rows back until more come"
-"""As one does whose files end at a number of rows that were not there."""
+"""Said of a sink whose files end at a number of rows that did not come."""
 
 
 def sample_checks_of(sample: Mapping[str, Any], origin: str) -> list[Check]:
-    """Discovery and types; `origin`: where the records come from."""
+    """The checks of discovery and types. `origin` says where the records come from."""
     topics = Table("Topics of the sample", ("topic", "records"), [(t, f"{n:,}") for t, n in sample["topics"].items()])
     text = f"{sample['records']:,} records of {len(sample['topics'])} topics: {origin}."
     discovered = Check(*DISCOVER, Outcome.PASS if sample["records"] else Outcome.WARN, text, (topics,))
@@ -43,13 +43,13 @@ def sample_checks_of(sample: Mapping[str, Any], origin: str) -> list[Check]:
 
 
 def expected_rows(kept: Mapping[str, list[int]], committed: Mapping[TopicPartition, int]) -> int:
-    """How many rows the target must have: those with a value before the committed offsets."""
+    """The number of rows that the target must have: the records with a value before the committed offsets."""
     ends = {place_of(place): end for place, end in committed.items()}
     return sum(sum(1 for offset in offsets if offset < ends.get(place, 0)) for place, offsets in kept.items())
 
 
 def judge_round_trip(run: SinkRun, sample: Mapping[str, Any]) -> Check:
-    """Whether every record of a run in peace is a row of the target."""
+    """Judge whether every record of a run without faults is a row of the target."""
     if sample["refused_rows"]:
         refused = Table("Records that could not be converted", ("error",), [(text,) for text in sample["refused"]])
         text = f"{sample['refused_rows']:,} records cannot be converted for the sink."
@@ -82,14 +82,14 @@ def judge_round_trip(run: SinkRun, sample: Mapping[str, Any]) -> Check:
 
 
 def judge_sink_throughput(run: SinkRun, records: int) -> Check:
-    """How fast a run in peace was."""
+    """Judge how fast a run without faults was."""
     if run.failure is not None:
         return Check(*THROUGHPUT, Outcome.FAIL, f"The sink failed: {run.failure}")
     measured = rate(run.readings)
     a_second = f"{measured:,.0f}" if measured else "too few rows to tell"
     numbers = (f"{records:,}", f"{run.seconds:.1f} s", a_second, f"{run.tasks}")
     columns = ("records", "until all were put", "records a second after the warm-up", "tasks")
-    tables = [Table("A run in peace", columns, [numbers]), *latency_of(run.readings), *steps_of(run.readings)]
+    tables = [Table("A run without faults", columns, [numbers]), *latency_of(run.readings), *steps_of(run.readings)]
     pace = f"{a_second} a second on this machine" if measured else "too few to tell a rate"
     text = f"{records:,} records, {pace}.{bottleneck_of(run.readings)}"
     figures = {"rows_per_second": measured, **latency_figures(run.readings)}

@@ -1,4 +1,4 @@
-"""Check 8 of a sink: a run with kills and a pause of the broker, whose target is compared with that of one in peace."""
+"""Check 8 of a sink: runs it under kills and a pause of the broker, and compares the target with one without faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from connect.evaluate.sink_run import SinkRun, SinkRunner
 
 @dataclass(frozen=True, slots=True)
 class TargetComparison:
-    """The target of a run under kills against that of one in peace. `expected`, `found`: rows."""
+    """The rows of a target after a run under kills, against those of a run without faults."""
 
     expected: int
     found: int
@@ -25,32 +25,32 @@ class TargetComparison:
     duplicate: int
 
 
-def compare_targets(peaceful: SinkRun, killed: SinkRun, kept: Mapping[str, list[int]]) -> TargetComparison:
-    """Row by row where both have committed as far, else by their number. Pure."""
+def compare_targets(baseline: SinkRun, killed: SinkRun, kept: Mapping[str, list[int]]) -> TargetComparison:
+    """Compare two targets row by row where both runs have committed as far, else by the number of rows. Pure."""
     expected, found = expected_rows(kept, killed.committed), killed.rows.total()
-    if killed.committed == peaceful.committed:
-        lost, extra = peaceful.rows - killed.rows, killed.rows - peaceful.rows
-        return TargetComparison(peaceful.rows.total(), found, lost.total(), extra.total())
+    if killed.committed == baseline.committed:
+        lost, extra = baseline.rows - killed.rows, killed.rows - baseline.rows
+        return TargetComparison(baseline.rows.total(), found, lost.total(), extra.total())
     if killed.merges:
         return TargetComparison(expected, found, 0, 0)
     return TargetComparison(expected, found, max(0, expected - found), max(0, found - expected))
 
 
 def check_sink_delivery(
-    sandbox: Sandbox, runner: SinkRunner, peaceful: SinkRun, sample: Mapping[str, Any], options: Options
+    sandbox: Sandbox, runner: SinkRunner, baseline: SinkRun, sample: Mapping[str, Any], options: Options
 ) -> Check:
-    """Run the sink once more under kills. `peaceful`: a run that nothing disturbed."""
-    if not any(peaceful.committed.values()):
+    """Run the sink again under faults. `baseline` is the run without faults."""
+    if not any(baseline.committed.values()):
         return Check(*KILLS, Outcome.NOT_TESTED, f"{KEEPS_ROWS}, so that kills show nothing.")
-    faults = plan_faults(sandbox, runner.records, peaceful.tasks, options)
-    run = runner.run("kills", faults, until=peaceful.committed)
-    return judge_sink_delivery(run, compare_targets(peaceful, run, sample["kept"]), faults)
+    faults = plan_faults(sandbox, runner.records, baseline.tasks, options)
+    run = runner.run("kills", faults, until=baseline.committed)
+    return judge_sink_delivery(run, compare_targets(baseline, run, sample["kept"]), faults)
 
 
 def judge_sink_delivery(run: SinkRun, found: TargetComparison, faults: Faults) -> Check:
-    """What the comparison says of the sink. Pure."""
+    """Judge a run under faults by the comparison of its target. Pure."""
     counts = Table(
-        "Rows of the target against a run in peace",
+        "Rows of the target against a run without faults",
         ("expected", "found", "lost", "twice"),
         [tuple(f"{number:,}" for number in (found.expected, found.found, found.lost, found.duplicate))],
     )

@@ -1,4 +1,4 @@
-"""The checks of a sink, each as far as those before it let it. Nothing is written to its real target."""
+"""Runs the checks of a sink, in their order. Nothing is written to its real target."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from connect.evaluate.progress import Progress
 from connect.evaluate.result import Check, Outcome
 from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP
 from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.schema_change import SCHEMA_CHANGE, has_registry, judge_schema_change
 from connect.evaluate.sink_checks import expected_rows, judge_round_trip, judge_sink_throughput, sample_checks_of
 from connect.evaluate.sink_delivery import check_sink_delivery
 from connect.evaluate.sink_records import Records, from_run, from_users_kafka, made, wanted_topics
 from connect.evaluate.sink_run import SinkRunner
+from connect.evaluate.sink_schema_change import SCHEMA_CHANGE, has_registry, judge_schema_change
 from connect.evaluate.source_run import SourceRun
 from connect.evaluate.throughput_check import THROUGHPUT
 from connect.evaluate.trial import NoTargetApartError, Trial
@@ -42,29 +42,14 @@ def check_sink(
     after: SourceRun | None = None,
     is_fed: bool = False,
 ) -> None:
-    """Run them. `worker`: whose Kafka has the topics; None: records are made. `is_fed`: the records are those of a
-    source's run, `after`, which is None when it did not come to that.
+    """Run the checks.
+
+    The records are those of a source's run where `is_fed`: of the run `after`, which is None when it did not come to
+    that. Else they are copied from the Kafka of `worker`, or made where there is no worker.
     """
-    config = {**manifest.config, "name": manifest.name}
-    settings = ConnectorSettings(dict(sandbox.worker_properties), config)
-    probe = Trial(settings, sandbox.new_name("check"))
-    target_error: ConnectError | None = None
+    settings = ConnectorSettings(dict(sandbox.worker_properties), {**manifest.config, "name": manifest.name})
     _remove_left(settings, progress)
-    try:
-        probe.make()
-    except ConnectError as error:
-        target_error = error
-        with suppress(ConnectError):  # what is out of reach has nothing of ours, or the next evaluation removes it
-            probe.remove()
-    try:
-        # Where there is a target apart, what the connector tries out to check its rights is tried out there.
-        tried = config if target_error else {**probe.config, "name": manifest.name}
-        checked, reach = check_config(sandbox.rest, tried)
-        found = examine(ConnectorSettings(settings.worker, tried))
-        progress.note(checked, found.added_to(reach, Aspect.REACH))
-    finally:
-        if target_error is None:
-            probe.remove()
+    target_error = _check_reach(sandbox, settings, progress)
     if progress.has_failed:
         return
     try:
@@ -86,6 +71,31 @@ def check_sink(
     _run_checks(_Given(sandbox, settings, records, sample, options), progress)
 
 
+def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: Progress) -> ConnectError | None:
+    """Run checks 1 and 2; why no target can be made beside the real one, None where one can.
+
+    Where one can, the connector checks its rights there, so that what it tries out is not tried out on the real target.
+    """
+    probe = Trial(settings, sandbox.new_name("check"))
+    target_error: ConnectError | None = None
+    try:
+        probe.make()
+    except ConnectError as error:
+        target_error = error
+        with suppress(ConnectError):  # what is out of reach has nothing of ours, or the next evaluation removes it
+            probe.remove()
+    try:
+        name = settings.connector["name"]
+        tried = settings.connector if target_error else {**probe.config, "name": name}
+        checked, reach = check_config(sandbox.rest, tried)
+        found = examine(ConnectorSettings(settings.worker, tried))
+        progress.note(checked, found.added_to(reach, Aspect.REACH))
+    finally:
+        if target_error is None:
+            probe.remove()
+    return target_error
+
+
 def _remove_left(settings: ConnectorSettings, progress: Progress) -> None:
     try:
         count = Trial.remove_left(settings)
@@ -98,7 +108,7 @@ def _remove_left(settings: ConnectorSettings, progress: Progress) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What the runs of a sink need."""
+    """What all runs of a sink are given."""
 
     sandbox: Sandbox
     settings: ConnectorSettings
@@ -111,16 +121,16 @@ def _run_checks(given: _Given, progress: Progress) -> None:
     sandbox, options, sample = given.sandbox, given.options, given.sample
     runner = SinkRunner(sandbox, given.settings, given.records.ends, options)
     try:
-        peaceful = runner.run("peace")
+        baseline = runner.run("baseline")
     except ConnectError as error:
         progress.note(Check(*THROUGHPUT, Outcome.FAIL, f"The sink could not be run to the end: {error}"))
         return
-    came_back = judge_round_trip(peaceful, sample)
-    progress.note(came_back, judge_sink_throughput(peaceful, given.records.count))
-    if peaceful.failure is not None or "stuck" in came_back.defects:
+    came_back = judge_round_trip(baseline, sample)
+    progress.note(came_back, judge_sink_throughput(baseline, given.records.count))
+    if baseline.failure is not None or "stuck" in came_back.defects:
         return
     if options.crashes:
-        progress.attempt(*KILLS, lambda: check_sink_delivery(sandbox, runner, peaceful, sample, options))
+        progress.attempt(*KILLS, lambda: check_sink_delivery(sandbox, runner, baseline, sample, options))
     progress.attempt(*SCHEMA_CHANGE, lambda: _schema_change(given))
 
 

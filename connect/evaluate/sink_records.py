@@ -1,6 +1,6 @@
-"""Where the records come from that a sink is tried with: the user's topics, a source's run, or made ones.
+"""Provides the records that a sink is tried with: those of the user's topics, of a source's run, or made ones.
 
-The user's topics are read by assignment, without a group; their records are copied into topics of the same names in the
+The user's topics are read by assignment, without a group. Their records are copied into topics of the same names in the
 sandbox.
 """
 
@@ -28,19 +28,19 @@ LIMIT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records in the sandbox. `ends`: the next offset of each partition. `origin`: where they come from, in words."""
+    """Records in the sandbox: the end offset of each partition, and in words where the records come from."""
 
     ends: Mapping[TopicPartition, int]
     origin: str
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """The number of records."""
         return sum(self.ends.values())
 
 
 def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
-    """The topics that a sink's configuration names, or that its topics.regex matches among the known ones. Pure."""
+    """The topics that a sink's configuration names, or those of the known ones that its topics.regex matches. Pure."""
     named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
     pattern = config.get("topics.regex", "")
     if named or not pattern:
@@ -54,14 +54,14 @@ def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
 def newest_spans(
     beginnings: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], records: int
 ) -> dict[TopicPartition, Span]:
-    """So many of the newest records, the same share of every partition that has some. Pure."""
+    """The offset ranges of the newest `records` records, as many of each partition that has some. Pure."""
     filled = [place for place, end in ends.items() if end > beginnings.get(place, 0)]
     share = -(-records // max(1, len(filled)))
     return {place: Span(max(beginnings.get(place, 0), ends[place] - share), ends[place]) for place in filled}
 
 
 def from_users_kafka(worker: Mapping[str, str], config: Mapping[str, str], records: int, servers: str) -> Records:
-    """Copies of the newest records of the user's topics. ConnectError: there is no such topic, or nothing in it."""
+    """Copy the newest records of the user's topics. ConnectError: a topic is missing, or all are empty."""
     deadline = Deadline.after(LIMIT_S)
     admin = TopicAdmin(admin_settings(worker, {}, "connect-poc").properties)
     reading = dict(consumer_settings(worker, {}, client_id="connect-poc").properties)
@@ -82,7 +82,7 @@ def from_users_kafka(worker: Mapping[str, str], config: Mapping[str, str], recor
 
 
 def from_run(sandbox: Sandbox, ends: Mapping[TopicPartition, int], prefix: str, topics: Iterable[str]) -> Records:
-    """What a source's run wrote to topics with a prefix, in topics without it. ConnectError: none is the sink's."""
+    """Copy what a source's run wrote into topics without the run's prefix. ConnectError: the sink reads none."""
     deadline = Deadline.after(LIMIT_S)
     wanted = set(topics)
     own = {place: end for place, end in ends.items() if place.topic.removeprefix(prefix) in wanted}
@@ -98,7 +98,7 @@ def from_run(sandbox: Sandbox, ends: Mapping[TopicPartition, int], prefix: str, 
 
 
 def made(settings: ConnectorSettings, records: int) -> Records:
-    """Made ones, for every topic that the sink names. ConnectError: it names none, or its converters write none."""
+    """Make records for every topic that the sink names. ConnectError: it names none, or its converters fail."""
     topics = wanted_topics(settings.connector, ())
     if not topics:
         raise ConnectError("The sink names no topic to make records for.", key="topics")

@@ -1,4 +1,4 @@
-"""One run of the user's sink in the sandbox, from topics there into a target apart, until it commits no more."""
+"""Runs the user's sink in the sandbox, from topics there into a target beside its real one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
 from connect.evaluate.connector_runs import STOP_S, RunTime, failure_of, is_running, remove, status_of, stop
-from connect.evaluate.courses import SinkCourse, rows_put
 from connect.evaluate.faults import Faults
 from connect.evaluate.options import Options
+from connect.evaluate.run_rows import SinkRunRows, rows_put
 from connect.evaluate.sandbox import Sandbox
 from connect.evaluate.source_run import THROTTLE
 from connect.evaluate.timeline import Reading, scrape
@@ -21,13 +21,13 @@ from connect.evaluate.trial import Trial
 from connect.runtime.connector_settings import ConnectorSettings
 
 QUIET_S: Final = 3.0
-"""A sink that has committed something, and nothing more for so long, keeps the rest until more rows come."""
+"""A sink that has committed some rows, and none for so long, keeps the others until more rows come."""
 _READS_A_SECOND: Final = 5
 
 
 @dataclass(slots=True)
 class SinkRun:
-    """What a run did. `committed`: the next offset of each partition. `seconds`: until the last row was put."""
+    """What a run did. `committed` holds the next offset of each partition, `seconds` the time until the last put."""
 
     name: str
     committed: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class SinkRun:
 
     @property
     def watched_s(self) -> float:
-        """How long it was looked at."""
+        """How long the run was watched."""
         return self.readings[-1].at_s if self.readings else 0.0
 
 
 def slowed(config: Mapping[str, str], rows_per_second: float) -> dict[str, str]:
-    """The configuration with its rows slowed down by one more transform, a few of them at a time."""
+    """The configuration with its rows slowed down by one more transform, a few rows a poll."""
     return {
         **config,
         "transforms": ",".join(name for name in (config.get("transforms", ""), THROTTLE) if name),
@@ -57,7 +57,7 @@ def slowed(config: Mapping[str, str], rows_per_second: float) -> dict[str, str]:
 
 
 def rows_at_once(rows_per_second: float) -> int:
-    """What a task reads at once when it is slowed down so far."""
+    """The rows that a task reads in one poll when it is slowed down to this rate."""
     return max(1, int(rows_per_second / _READS_A_SECOND))
 
 
@@ -67,7 +67,7 @@ class SinkRunner:
     def __init__(
         self, sandbox: Sandbox, settings: ConnectorSettings, ends: Mapping[TopicPartition, int], options: Options
     ) -> None:
-        """`ends`: how many records each partition has."""
+        """`ends` is the number of records of each partition."""
         self._sandbox = sandbox
         self._settings = settings
         self._ends = ends
@@ -75,16 +75,17 @@ class SinkRunner:
 
     @property
     def records(self) -> int:
-        """That a run is given."""
+        """The number of records that a run is given."""
         return sum(self._ends.values())
 
     def run(
         self, label: str, faults: Faults | None = None, *, until: Mapping[TopicPartition, int] | None = None
     ) -> SinkRun:
-        """Run it under a name and into a target of its own, read that, and remove both. `faults`: what disturbs it.
-        `until`: it is over when it has committed so far, or at its bound.
+        """Run the sink under a new name into a new target, read the target, and remove both.
 
-        NoTargetApartError; ConnectError: the target cannot be made or read, or the worker refuses the connector.
+        `faults` disturb the run. It is over when it has committed up to the offsets in `until`, by default all records,
+        or when its time is over. NoTargetApartError: the sink offers no such target. ConnectError: the target cannot be
+        made or read, or the worker refuses the connector.
         """
         name = self._sandbox.new_name(label)
         run, trial = SinkRun(name), Trial(self._settings, name)
@@ -125,9 +126,9 @@ class SinkRunner:
         full_speed: Mapping[str, str],
         until: Mapping[TopicPartition, int] | None,
     ) -> None:
-        """Until it has committed all, or a bound is reached. `full_speed`: its configuration after the last fault."""
+        """Watch until the sink has committed all, or the time is over. `full_speed` is for after the last fault."""
         rest, wanted = self._sandbox.rest, self._ends if until is None else until
-        course = SinkCourse(lambda: sum(self._committed(run).values()))
+        run_rows = SinkRunRows(lambda: sum(self._committed(run).values()))
         limit = RunTime(self._options.duration_s + (faults.further_s if faults else 0.0))
         began_s = moved_s = time.monotonic()
         committed: Mapping[TopicPartition, int] = {}
@@ -145,8 +146,8 @@ class SinkRunner:
             moved_s = moved_s if found == committed else now_s
             committed = found
             if faults is not None:
-                course.saw(sum(found.values()), rows_put(figures, run.tasks * rows_at_once(faults.rows_per_second)))
-                if faults.look(course):
+                run_rows.saw(sum(found.values()), rows_put(figures, run.tasks * rows_at_once(faults.rows_per_second)))
+                if faults.look(run_rows):
                     rest.save(run.name, full_speed)
             run.failure = failure_of(status, self._settings.connector, show_values=self._options.show_values)
             all_there = all(committed.get(place, 0) >= end for place, end in wanted.items())

@@ -1,4 +1,4 @@
-"""What a sink would be given of records in Kafka: fields and types, rows that cannot be converted, rows that are left.
+"""Converts a sample of a sink's records: their fields and types, and the records that cannot be converted.
 
 Runs in a process of its own (`child`).
 """
@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import SchemaError
 from connect.api.records import Batch, TopicPartition
-from connect.evaluate.sample import EXAMPLE_CHARS, FieldTypes, named_type, types_of
+from connect.evaluate.sample import EXAMPLE_CHARS, FieldTypes, named_type, note_refusal, types_of
 from connect.kafka.log_reader import Span, read_spans
 from connect.kafka.settings import consumer_settings
 from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.tolerance import BadRow
 
-REASONS: Final = 20
-
 
 @dataclass(slots=True)
 class SinkSample:
-    """`kept`: offsets that come out of converters and transforms with a value, by `topic-partition`. `tombstones`: rows
-    that come out without one.
+    """What a sink would be given of its records.
+
+    `kept` holds the offsets of the records that converters and transforms give a value for, by `topic-partition`;
+    `tombstones` is the number of those without a value.
     """
 
     records: int = 0
@@ -38,12 +36,12 @@ class SinkSample:
 
 
 def place_of(partition: TopicPartition) -> str:
-    """A partition as a key of `kept`."""
+    """The key of a partition in `kept`."""
     return f"{partition.topic}-{partition.partition}"
 
 
 def reading_settings(parts: ConnectorParts) -> dict[str, str | int | float | bool]:
-    """Of a consumer that reads by assignment alone."""
+    """The settings of a consumer that reads by assignment, without a group."""
     settings = dict(consumer_settings(parts.clients.worker_properties, {}, client_id="connect-poc").properties)
     settings.pop("consumer.path", None)
     return settings
@@ -52,7 +50,7 @@ def reading_settings(parts: ConnectorParts) -> dict[str, str | int | float | boo
 def take_sink_sample(
     parts: ConnectorParts, spans: Mapping[TopicPartition, Span], deadline: Deadline, *, show_values: bool
 ) -> SinkSample:
-    """Convert these records as a task would. RetriableError: they were not read in time."""
+    """Convert the records of some offset ranges as a task would. RetriableError: the deadline passed."""
     sample = SinkSample(kept={place_of(partition): [] for partition in spans})
     bad: list[BadRow] = []
     pipeline = parts.sink_pipeline(bad.extend)
@@ -64,7 +62,7 @@ def take_sink_sample(
                 _note_rows(batch, sample, show_values=show_values)
     sample.refused_rows = len(bad)
     for row in bad:
-        _note_refused(row.error, sample, show_values=show_values)
+        note_refusal(sample.refused, row.error, show_values=show_values)
     return sample
 
 
@@ -89,10 +87,3 @@ def _note_rows(batch: Batch, sample: SinkSample, *, show_values: bool) -> None:
             known.nulls += member is None
             if show_values and not known.example and member is not None:
                 known.example = str(member)[:EXAMPLE_CHARS]
-
-
-def _note_refused(error: Exception, sample: SinkSample, *, show_values: bool) -> None:
-    at = f" in field {error.field}" if isinstance(error, SchemaError) and error.field else ""
-    text = str(error) if show_values else f"{type(error).__name__}{at}; --show-values shows its text"
-    if text not in sample.refused and len(sample.refused) < REASONS:
-        sample.refused.append(text)

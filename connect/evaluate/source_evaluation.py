@@ -1,4 +1,4 @@
-"""The checks of a source, each as far as those before it let it."""
+"""Runs the checks of a source, in their order. A check that fails may leave nothing to run for those after it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from connect.evaluate.result import Check, Outcome
 from connect.evaluate.row_values import without_values
 from connect.evaluate.sample_checks import CURSOR, DISCOVER, check_sample
 from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.schema_change import SCHEMA_CHANGE
-from connect.evaluate.source_change import ChangeSeen, judge_source_change
+from connect.evaluate.sink_schema_change import SCHEMA_CHANGE
 from connect.evaluate.source_run import SourceRun, SourceRunner
+from connect.evaluate.source_schema_change import ChangeSeen, judge_source_change
 from connect.evaluate.throughput_check import THROUGHPUT, judge_throughput
 from connect.evaluate.timeline import rate, rate_range
 from connect.evaluate.topic_rows import TopicRows
@@ -32,12 +32,12 @@ from connect.runtime.connector_settings import ConnectorSettings
 
 CHUNK_ROWS: Final = 30_000
 CHUNK_BYTES: Final = 32 * 2**20
-"""As `connect.backfill.spec` cuts unless told otherwise."""
+"""The chunks of a backfill, by the defaults of `connect.backfill.spec`."""
 PLAN_S: Final = 20.0
 
 
 def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progress: Progress) -> SourceRun | None:
-    """Run them; the run in peace, whose topics are kept, or None where it did not come to that."""
+    """Run the checks; the run without faults, whose topics are kept, or None where it did not come to that."""
     config = {**manifest.config, "name": manifest.name}
     checked, reach = check_config(sandbox.rest, config)
     found = examine(ConnectorSettings(dict(sandbox.worker_properties), config))
@@ -63,22 +63,22 @@ def _run_checks(
 ) -> SourceRun | None:
     runner = SourceRunner(sandbox, config, options)
     try:
-        peaceful = runner.run("peace")
-        rows = peaceful.rows(sandbox)
+        baseline = runner.run("baseline")
+        rows = baseline.rows(sandbox)
     except ConnectError as error:
         progress.note(Check(*THROUGHPUT, Outcome.FAIL, f"The source could not be run to the end: {error}"))
         return None
-    progress.note(judge_throughput(peaceful, rows.count, rows.size_bytes))
-    if peaceful.failure is not None or not rows.count:
+    progress.note(judge_throughput(baseline, rows.count, rows.size_bytes))
+    if baseline.failure is not None or not rows.count:
         return None
     if options.crashes:
         exactly_once = config.get("exactly.once.support", "").strip().lower() == "required"
         progress.attempt(
             *KILLS,
-            lambda: check_delivery(sandbox, runner, peaceful, rows, options=options, exactly_once=exactly_once),
+            lambda: check_delivery(sandbox, runner, baseline, rows, options=options, exactly_once=exactly_once),
         )
-    progress.note(_schema_change(sandbox, settings, options), _load(settings, peaceful, rows, options))
-    return peaceful
+    progress.note(_schema_change(sandbox, settings, options), _load(settings, baseline, rows, options))
+    return baseline
 
 
 def _schema_change(sandbox: Sandbox, settings: ConnectorSettings, options: Options) -> Check:

@@ -1,4 +1,4 @@
-"""One run of the user's source in the sandbox, into topics of the run's own, until it is caught up or at its bound."""
+"""Runs the user's source in the sandbox, into topics of the run's own, until it has caught up or its time is over."""
 
 from __future__ import annotations
 
@@ -10,42 +10,43 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
 from connect.evaluate.connector_runs import RunTime, SourceCluster, failure_of, is_running, status_of, stop
-from connect.evaluate.courses import SourceCourse
 from connect.evaluate.faults import Faults
 from connect.evaluate.options import Options
+from connect.evaluate.run_rows import SourceRunRows
 from connect.evaluate.timeline import Reading, has_caught_up, scrape
 from connect.evaluate.topic_rows import TopicRows, ends_of, read_rows
 
 ROUTE: Final = "pocroute"
 THROTTLE: Final = "pocthrottle"
 QUIET_S: Final = 3.0
-"""A source that was asked for so long and had nothing more has caught up."""
+"""A source that was polled for so long and gave no row has caught up."""
 _ANSWER_S: Final = 30.0
 
 
 @dataclass(slots=True)
 class SourceRun:
-    """What a run did. `seconds` counts from the first record to the last."""
+    """What a run did. `seconds` is the time from the first record to the last."""
 
     name: str
     prefix: str
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     seconds: float = 0.0
     is_complete: bool = False
-    """It caught up before its bounds."""
+    """Whether the source caught up before the run ended at its bounds."""
     tasks: int = 0
     failure: str | None = None
-    """The first line of the trace of what failed for good."""
+    """Why the connector failed for good; None where it did not."""
     readings: list[Reading] = field(default_factory=list)
 
     def rows(self, cluster: SourceCluster) -> TopicRows:
-        """What it wrote."""
+        """Read what the run wrote."""
         return read_rows(cluster.reading, self.ends, self.prefix, Deadline.after(_ANSWER_S * 10))
 
 
 def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | None = None) -> dict[str, str]:
-    """The configuration with its topics renamed, and its rows slowed down if so wanted, by further transforms; one
-    replica for each topic.
+    """The configuration with a prefix before its topics' names, and its rows slowed down to a rate.
+
+    Both are done by further transforms. Topics have one replica, as the sandbox has one broker.
     """
     further = [ROUTE] if rows_per_second is None else [THROTTLE, ROUTE]
     throttle = {} if rows_per_second is None else {
@@ -74,10 +75,9 @@ class SourceRunner:
         self._options = options
 
     def run(self, label: str, faults: Faults | None = None, *, quiet_s: float = QUIET_S) -> SourceRun:
-        """Run the connector under a name of its own and remove it. `faults`: what disturbs it. `quiet_s`: after so long
-        without a row it has caught up.
+        """Run the connector under a new name, and remove it. `faults` disturb the run.
 
-        ConnectError when the worker refuses it.
+        After `quiet_s` without a row the source has caught up. ConnectError: the worker refuses the connector.
         """
         name = self._cluster.new_name(label)
         run = SourceRun(name, f"{name}.")
@@ -94,19 +94,19 @@ class SourceRunner:
         return run
 
     def _watch(self, run: SourceRun, faults: Faults | None, full_speed: Mapping[str, str], quiet_s: float) -> None:
-        """Until it has caught up, or a bound is reached. `full_speed`: its configuration after the last fault."""
-        rest, course = self._cluster.rest, SourceCourse(lambda: sum(self._ends(run).values()))
+        """Watch until the source has caught up, or a bound is reached. `full_speed` is for after the last fault."""
+        rest, run_rows = self._cluster.rest, SourceRunRows(lambda: sum(self._ends(run).values()))
         limit = RunTime(self._options.duration_s + (faults.further_s if faults else 0.0))
         began_s = first_s = time.monotonic()
         while limit.wait():
             now_s = time.monotonic()
-            present = course.present()
-            if present != course.rows:
-                first_s = first_s if course.rows else now_s
+            present = run_rows.present()
+            if present != run_rows.rows:
+                first_s = first_s if run_rows.rows else now_s
                 run.seconds = now_s - first_s
-            course.saw(present)
+            run_rows.saw(present)
             run.readings.append(Reading(now_s - began_s, present, scrape(rest, run.name)))
-            if faults is not None and faults.look(course):
+            if faults is not None and faults.look(run_rows):
                 rest.save(run.name, full_speed)
             status = status_of(rest, run.name)
             limit.saw(status)

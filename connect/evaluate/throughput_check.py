@@ -1,4 +1,4 @@
-"""Check 7: how fast a run in peace was, where its time went, and whether the source kept up. Pure."""
+"""Check 7: how fast the run without faults was, where its time went, and whether the source kept up. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THROUGHPUT: Final = (7, "Throughput")
 
 
 def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
-    """Judge a run whose topics have so many rows and bytes."""
+    """Judge a source's run that wrote `rows` rows of together `size_bytes`."""
     if run.failure is not None:
         return Check(*THROUGHPUT, Outcome.FAIL, f"The connector failed: {run.failure}")
     if not rows:
@@ -23,7 +23,7 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
     a_second = f"{measured:,.0f}" if measured else "too few rows to tell"
     numbers = (f"{rows:,}", f"{size_bytes / 1e6:,.1f} MB", f"{run.seconds:.1f} s", a_second, f"{run.tasks}")
     columns = ("rows", "bytes", "first to last", "rows a second after the warm-up", "tasks")
-    tables = [Table("A run in peace", columns, [numbers]), *latency_of(run.readings), *steps_of(run.readings)]
+    tables = [Table("A run without faults", columns, [numbers]), *latency_of(run.readings), *steps_of(run.readings)]
     grown = growing_lag_s(run.readings)
     if grown is not None and not run.is_complete:
         text = (
@@ -41,13 +41,13 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
 
 
 def latency_figures(readings: Sequence[Reading]) -> dict[str, float]:
-    """The same numbers as `latency_of`, by name."""
+    """The numbers of `latency_of`, by name; empty where the connector tells no lag."""
     found = percentiles(lags_s(readings))
     return {} if found is None else dict(zip(("age_p50_s", "age_p95_s", "age_p99_s"), found, strict=True))
 
 
 def charts_of(readings: Sequence[Reading]) -> list[Chart]:
-    """Rate and age over time, as far as they are known."""
+    """The charts of rate and lag over time, as far as they are known."""
     rates = [
         (later.at_s, (later.rows - before.rows) / (later.at_s - before.at_s))
         for before, later in pairwise(readings)
@@ -64,7 +64,7 @@ def charts_of(readings: Sequence[Reading]) -> list[Chart]:
 
 
 def latency_of(readings: Sequence[Reading]) -> list[Table]:
-    """How old what was not stored yet was; nothing where the connector does not tell."""
+    """The age of the oldest row that was not stored, as a table; none where the connector tells no lag."""
     found = percentiles(lags_s(readings))
     if found is None:
         return []
@@ -73,7 +73,7 @@ def latency_of(readings: Sequence[Reading]) -> list[Table]:
 
 
 def steps_of(readings: Sequence[Reading]) -> list[Table]:
-    """Where the tasks' time went; nothing when they said nothing."""
+    """The seconds that the tasks spent in each step, as a table; none where the worker has no such metrics."""
     found = shares(readings)
     whole = sum(found.values())
     rows = [(STEPS[step], f"{seconds:.2f} s", f"{seconds / whole:.0%}") for step, seconds in found.items()]
@@ -81,7 +81,7 @@ def steps_of(readings: Sequence[Reading]) -> list[Table]:
 
 
 def bottleneck_of(readings: Sequence[Reading]) -> str:
-    """The step that most of the time went into, as a further sentence."""
+    """A sentence that names the step with most of the time; empty where the worker has no such metrics."""
     found = shares(readings)
     step = next(iter(found), None)
     return (

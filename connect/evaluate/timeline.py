@@ -1,4 +1,4 @@
-"""What a run's tasks said of themselves over time, out of the worker's own metrics, and what it comes to."""
+"""Reads a run's metrics from the worker over time, and computes rates, lags and shares from them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ STEPS: Final[Mapping[str, str]] = {
     "poll": "reading the source or Kafka", "convert": "transforms and converters",
     "send": "handing rows to the producer", "put": "the sink's put", "flush": "making rows and offsets durable",
 }  # fmt: skip
-"""Figures of seconds, and what is done in them."""
+"""The steps whose seconds the worker counts, and what is done in each."""
 WARM_UP: Final = 0.2
-"""The first part of a run is not counted: connections are made and code is loaded in it."""
+"""The share of the rows that is not counted: meanwhile connections are made and code is loaded."""
 _GROWTH: Final = 1.2
 _LEAST_READINGS: Final = 6
 _BLIND_S: Final = 2.0
-"""Two looks that are so far apart say nothing of the time between them."""
+"""Two readings that are so far apart say nothing of the time between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`at_s`: since the run began. `rows`: in Kafka. `figures`: of all tasks, added up; of lags the largest."""
+    """The state of a run at one look.
+
+    `at_s` is the time since the run began, `rows` the number of rows in Kafka, `figures` the metrics of all tasks: the
+    sum of each, but of lags the largest.
+    """
 
     at_s: float
     rows: int
@@ -35,7 +39,7 @@ class Reading:
 
 
 def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
-    """The figures of a connector's tasks by their names without prefix; none of a Java worker.
+    """The metrics of a connector's tasks, by their names without prefix; empty for a Java worker, which has none here.
 
     ConnectError: the worker does not answer.
     """
@@ -54,9 +58,10 @@ def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
 
 
 def has_caught_up(readings: Sequence[Reading], quiet_s: float) -> bool:
-    """Whether the source was asked for `quiet_s` and had nothing more: no row came, and polls came back without one. A
-    source that tells its lag has also to say that all it held when the last row came is stored. While nobody could
-    look, as Kafka did not answer, it was not quiet.
+    """Whether the source was polled for `quiet_s` and gave no more rows.
+
+    A source that tells its lag must also have stored all that it held when the last row came. Time in which Kafka did
+    not answer, so that nobody could look, does not count as quiet.
     """
     if not readings or not readings[-1].rows:
         return False
@@ -78,7 +83,7 @@ def _moved(reading: Reading) -> tuple[float, float]:
 
 
 def rate(readings: Sequence[Reading]) -> float:
-    """Rows a second from the end of the warm-up to the last row; 0.0 when there is too little to tell."""
+    """Rows per second from the end of the warm-up to the last row; 0.0 where there are too few rows to tell."""
     moving = [reading for reading, later in pairwise(readings) if later.rows > reading.rows]
     if not moving:
         return 0.0
@@ -90,7 +95,7 @@ def rate(readings: Sequence[Reading]) -> float:
 
 
 def rate_range(readings: Sequence[Reading]) -> tuple[float, float]:
-    """The slowest and the fastest third of what moved, in rows a second; both the rate where there is too little."""
+    """Rows per second of the slowest and of the fastest third; both the whole rate where there are few readings."""
     moving = [before for before, later in pairwise(readings) if later.rows > before.rows]
     whole = rate(readings)
     third = len(moving) // 3
@@ -102,7 +107,7 @@ def rate_range(readings: Sequence[Reading]) -> tuple[float, float]:
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """The 50th, 95th and 99th of some values, each one of them; None: there are none."""
+    """The 50th, 95th and 99th percentile, each one of the values; None where there are no values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -111,8 +116,9 @@ def percentiles(values: Sequence[float]) -> tuple[float, float, float] | None:
 
 
 def lags_s(readings: Sequence[Reading]) -> list[float]:
-    """How old what was not stored yet was, in seconds: of a source once it had caught up for the first time, of a sink
-    all along. Empty: nobody told.
+    """The lags in seconds: of a source from when it first caught up, of a sink from its first row.
+
+    Empty where the connector tells no lag.
     """
     of_sink = [r.figures["lag_seconds"] for r in readings if "lag_seconds" in r.figures and r.rows]
     of_source = [r.figures["source_lag_seconds"] for r in readings if "source_lag_seconds" in r.figures]
@@ -121,16 +127,17 @@ def lags_s(readings: Sequence[Reading]) -> list[float]:
 
 
 def shares(readings: Sequence[Reading]) -> dict[str, float]:
-    """Seconds that the tasks were at each step, the largest first; empty when they said nothing."""
+    """The seconds that the tasks spent in each step, the largest first; empty where the worker has no such metrics."""
     last = next((reading.figures for reading in reversed(readings) if reading.figures), {})
     found = {step: last.get(f"{step}_seconds_total", 0.0) for step in STEPS}
     return dict(sorted(((s, v) for s, v in found.items() if v > 0), key=lambda pair: -pair[1]))
 
 
 def growing_lag_s(readings: Sequence[Reading]) -> tuple[float, float] | None:
-    """The source's lag at the first and at the last third of what followed after it had caught up once; None: it did
-    not grow, or the source does not tell. Until it has caught up it reads what was there before, and while no rows come
-    it rests: neither is falling behind.
+    """The source's mean lag in the first and in the last third of the time after it first caught up, where it grew.
+
+    None: the lag did not grow, or the source tells none. A source that reads what was there before, or that has no new
+    rows, is not falling behind.
     """
     lags = [
         r.figures["source_lag_seconds"]

@@ -1,4 +1,4 @@
-"""What is in the topics of a run: every record as a hash, in order, and how many bytes. Read committed."""
+"""Reads the topics of a run: a hash of every committed record, in order, and the number of bytes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from connect.kafka.raw import RawBatch
 from connect.kafka.topics import TopicAdmin
 
 _HASH_BYTES: Final = 12
-"""Two of a million different rows share a hash of 96 bits once in 10^16 tries."""
+"""With 96 bits, two of a million different rows share a hash in one of 10^16 runs."""
 
 
 @dataclass(slots=True)
 class PartitionRows:
-    """The rows of a partition in order: the hash of key and value of each, and of its key alone (empty: no key)."""
+    """A partition's rows in order: the hash of key and value of each, and the hash of its key, empty without a key."""
 
     rows: list[bytes] = field(default_factory=list)
     keys: list[bytes] = field(default_factory=list)
@@ -37,11 +37,11 @@ class TopicRows:
 
     @property
     def count(self) -> int:
-        """All rows."""
+        """The number of all rows."""
         return sum(len(found.rows) for found in self.partitions.values())
 
     def counts(self) -> dict[str, int]:
-        """Rows by topic."""
+        """The number of rows of each topic."""
         counts: Counter[str] = Counter()
         for partition, found in self.partitions.items():
             counts[partition.topic] += len(found.rows)
@@ -61,7 +61,7 @@ def read_rows(
     prefix: str,
     deadline: Deadline,
 ) -> TopicRows:
-    """All committed rows before these ends. `prefix`: what the run has put before the names of its topics."""
+    """Read all committed rows before these ends. `prefix` is what the run has put before its topics' names."""
     found = TopicRows({tp: PartitionRows() for tp in ends})
     for raw in read_spans(settings, {tp: Span(0, end) for tp, end in ends.items()}, deadline):
         part = found.partitions[TopicPartition(raw.topic, raw.partition or 0)]

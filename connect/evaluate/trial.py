@@ -1,4 +1,4 @@
-"""A sink's target apart, made, read and removed by a process of its own; see `connect.api.trial`."""
+"""A target beside the sink's real one (`connect.api.trial`). Child processes make, read and remove it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LIMIT_S: Final = 120.0
 
 
 class NoTargetApartError(ConnectError):
-    """The sink offers no target beside its real one, which is not written to."""
+    """The sink offers no target beside its real one, which an evaluation never writes to."""
 
 
 @dataclass(slots=True)
 class Trial:
-    """One target. `config`: the connector's configuration that writes there."""
+    """One such target. `config` is the connector's configuration that writes to it, once it is made."""
 
     settings: ConnectorSettings
     name: str
@@ -32,7 +32,7 @@ class Trial:
     noted: Path | None = None
 
     def make(self) -> None:
-        """Make it. NoTargetApartError; ConnectError: it cannot be made, with the connector's words."""
+        """Make the target. NoTargetApartError: there can be none. ConnectError: the connector could not make it."""
         self.noted = note_target(self.name, self.settings.connector)
         made = self._ask("make")
         if made["settings"] is None:
@@ -45,18 +45,18 @@ class Trial:
         self.is_once, self.merges = made["is_once"], made["merges"]
 
     def rows(self) -> Counter[str]:
-        """How often each row is there, by its hash. ConnectError."""
+        """How often each row is in the target, by its hash. ConnectError: it cannot be read."""
         return Counter(self._ask("rows")["rows"])
 
     def remove(self) -> None:
-        """Remove it with all that is in it. ConnectError."""
+        """Remove the target with all its rows. ConnectError: it cannot be removed."""
         self._ask("remove")
         if self.noted is not None:
             self.noted.unlink(missing_ok=True)
 
     @classmethod
     def remove_left(cls, settings: ConnectorSettings) -> int:
-        """Remove the targets of this configuration that evaluations left behind which were killed; how many.
+        """Remove the targets that killed evaluations of this configuration left behind; how many there were.
 
         ConnectError: one cannot be removed.
         """

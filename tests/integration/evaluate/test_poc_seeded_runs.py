@@ -42,19 +42,19 @@ def config(rows_database):
 
 
 @pytest.fixture(scope="module")
-def peace(sandbox, config):
-    """A run in peace, and its rows: the same for each source whose defect only a restart shows."""
-    run = SourceRunner(sandbox, config("TableConnector"), OPTIONS).run("peace")
+def baseline(sandbox, config):
+    """A run without faults, and its rows: the same for each source whose defect only a restart shows."""
+    run = SourceRunner(sandbox, config("TableConnector"), OPTIONS).run("baseline")
     return run, run.rows(sandbox)
 
 
 @pytest.fixture
-def delivered(sandbox, config, peace):
+def delivered(sandbox, config, baseline):
     """Check 8 of a seeded source."""
 
     def check(connector):
         runner = SourceRunner(sandbox, config(connector), OPTIONS)
-        return check_delivery(sandbox, runner, *peace, options=OPTIONS, exactly_once=True)
+        return check_delivery(sandbox, runner, *baseline, options=OPTIONS, exactly_once=True)
 
     return check
 
@@ -63,18 +63,18 @@ def delivered(sandbox, config, peace):
 def test_a_clean_source_gives_no_warning(sandbox, config):
     manifest = Manifest("rows", config("TableConnector"), "test")
     found = by_name(run_checks(sandbox, Sides(manifest), OPTIONS, lambda text: None))
-    # It has no plan of a bulk read, so that its rows are known where the run in peace came to their end.
+    # It has no plan of a bulk read, so that its rows are known where the run without faults came to their end.
     assert found.pop("Load and cost").outcome in {Outcome.PASS, Outcome.NOT_TESTED}
     assert not_passed(list(found.values())) == {}
     assert len(found) == 9
 
 
 @pytest.mark.chaos
-def test_one_kill_shows_a_source_that_repeats_rows(sandbox, config, peace):
+def test_one_kill_shows_a_source_that_repeats_rows(sandbox, config, baseline):
     kill = Fault(0.0, KILL, lambda: "killed" if sandbox.kill_task_hosts() else "")
     runner = SourceRunner(sandbox, config("RepeatsAfterARestart"), OPTIONS)
     run = runner.run("kill", Faults([kill], rows_per_second=500.0, further_s=60.0))
-    found = compare(peace[1], run.rows(sandbox))
+    found = compare(baseline[1], run.rows(sandbox))
     assert (run.failure, found.lost, found.duplicate > 0) == (None, 0, True), found
 
 

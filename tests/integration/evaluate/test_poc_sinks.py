@@ -20,7 +20,7 @@ from tests.integration.evaluate.outcomes import by_name, not_passed
 
 OPTIONS = Options(sample_rows=500, duration_s=120.0, crashes=2, seed=1)
 """The time is a bound alone: a run ends when its sink has committed all rows."""
-IN_PEACE = Options(sample_rows=500, duration_s=120.0, crashes=0)
+WITHOUT_FAULTS = Options(sample_rows=500, duration_s=120.0, crashes=0)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_clean_sink_gives_no_warning(checks):
 
 
 def test_a_sink_that_drops_one_row_of_ten_thousand_is_found(checks):
-    found = by_name(checks("DropsARow", replace(IN_PEACE, budget_rows=10_000)))["Round trip"]
+    found = by_name(checks("DropsARow", replace(WITHOUT_FAULTS, budget_rows=10_000)))["Round trip"]
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"lost"}), found
     assert "1 of 10,000" in found.summary
 
@@ -91,22 +91,22 @@ def test_a_sink_that_repeats_rows_after_a_crash_is_found(checks):
 def test_one_kill_shows_a_sink_that_repeats_rows(sandbox, config):
     settings = ConnectorSettings(sandbox.worker_properties, {**config("RepeatsRows"), "name": "rows"})
     runner = SinkRunner(sandbox, settings, made(settings, 600).ends, OPTIONS)
-    peaceful = runner.run("peace")
+    baseline = runner.run("baseline")
     kill = Fault(0.0, KILL, lambda: "killed" if sandbox.kill_task_hosts() else "")
     faults = Faults([kill], rows_per_second=100.0, further_s=60.0)
-    killed = runner.run("kill", faults, until=peaceful.committed)
-    found = judge_sink_delivery(killed, compare_targets(peaceful, killed, {}), faults)
+    killed = runner.run("kill", faults, until=baseline.committed)
+    found = judge_sink_delivery(killed, compare_targets(baseline, killed, {}), faults)
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"duplicate"}), found
 
 
 @pytest.mark.chaos
 def test_a_sink_that_hangs_is_said_to_within_the_time(checks):
-    found = by_name(checks("HangsInPut", replace(IN_PEACE, duration_s=6.0, budget_rows=3000)))["Round trip"]
+    found = by_name(checks("HangsInPut", replace(WITHOUT_FAULTS, duration_s=6.0, budget_rows=3000)))["Round trip"]
     assert (found.outcome, found.defects) == (Outcome.FAIL, {"stuck"}), found
 
 
 def test_a_sink_without_a_target_apart_is_not_run(checks):
-    found = by_name(checks("NoTargetApart", replace(IN_PEACE, budget_rows=3000)))
+    found = by_name(checks("NoTargetApart", replace(WITHOUT_FAULTS, budget_rows=3000)))
     assert found["Types"].outcome is Outcome.PASS
     names = ("Round trip", "Throughput", "Delivery under kills", "Schema change")
     assert {found[name].outcome for name in names} == {Outcome.NOT_TESTED}

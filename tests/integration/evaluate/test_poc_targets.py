@@ -22,7 +22,7 @@ ROWS = 5000
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 OPTIONS = Options(sample_rows=ROWS, budget_rows=ROWS, duration_s=120.0, crashes=2, seed=1)
-IN_PEACE = Options(sample_rows=200, budget_rows=600, duration_s=120.0, crashes=0)
+WITHOUT_FAULTS = Options(sample_rows=200, budget_rows=600, duration_s=120.0, crashes=0)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,9 @@ def worker(kafka):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [IN_PEACE, pytest.param(OPTIONS, marks=pytest.mark.chaos)], ids=["peace", "kills"])
+@pytest.mark.parametrize(
+    "options", [WITHOUT_FAULTS, pytest.param(OPTIONS, marks=pytest.mark.chaos)], ids=["baseline", "kills"]
+)
 def test_the_s3_sink_is_tried_with_the_users_records(sandbox, topic, worker, s3, s3_bucket, unique, options):
     config = {
         "connector.class": "io.confluent.connect.s3.S3SinkConnector", "topics": topic, "s3.bucket.name": s3_bucket,

@@ -63,7 +63,7 @@ def test_a_run_that_was_ended_early_is_judged_as_far_as_it_came():
     assert compare(as_far_as(PEACE, rows()), rows()).expected == 0
 
 
-def test_rows_behind_the_end_of_the_run_in_peace_are_not_told_as_invented():
-    peace = rows("1=a", "2=b")
-    grown = as_far_as(rows("1=a", "9=x", "2=b", "3=c", "4=d"), peace)
-    assert (compare(peace, grown).invented, compare(peace, grown).found) == (1, 3)
+def test_rows_behind_the_end_of_the_baseline_are_not_told_as_invented():
+    baseline = rows("1=a", "2=b")
+    grown = as_far_as(rows("1=a", "9=x", "2=b", "3=c", "4=d"), baseline)
+    assert (compare(baseline, grown).invented, compare(baseline, grown).found) == (1, 3)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from connect.evaluate.courses import SinkCourse, SourceCourse, rows_put
 from connect.evaluate.faults import KILL, LIFE_S, PAUSE, PAUSE_S, Fault, Faults, in_words, plan_faults, table_of
 from connect.evaluate.options import Options
+from connect.evaluate.run_rows import SinkRunRows, SourceRunRows, rows_put
 
 
 class FakeSandbox:
@@ -27,7 +27,7 @@ class FakeSandbox:
 
 
 @dataclass
-class FakeCourse:
+class FakeRunRows:
     """A run with so many rows under way. `hits`: what each kill takes from it; then nothing."""
 
     hits: list[int]
@@ -49,12 +49,12 @@ class Clock:
         return self.now_s
 
 
-def struck_when(faults: Faults, clock: Clock, course: FakeCourse, until_s: int = 60) -> list[int]:
+def struck_when(faults: Faults, clock: Clock, run_rows: FakeRunRows, until_s: int = 60) -> list[int]:
     """The seconds at which faults were done, looking once a second; the last is that of a True."""
     times = []
     for now_s in range(until_s):
         clock.now_s, before = float(now_s), len(faults.done)
-        is_over = faults.look(course)
+        is_over = faults.look(run_rows)
         if len(faults.done) > before:
             times.append(now_s)
         assert is_over == (len(faults.done) > before and not faults.planned)
@@ -74,18 +74,18 @@ def test_the_broker_pauses_once_among_the_kills_and_rows_last_longer_than_all_of
 
 
 def test_each_fault_waits_until_rows_move_again_however_long_that_takes():
-    clock, course = Clock(), FakeCourse([1, 1], waiting=0)
+    clock, run_rows = Clock(), FakeRunRows([1, 1], waiting=0)
     faults = Faults([kill(2.0), kill(3.0)], clock_s=clock)
-    assert struck_when(faults, clock, course) == []
-    course.waiting = 1
-    assert struck_when(faults, clock, course) == [2, 6], "the second waits for the tasks of after the first"
-    assert struck_when(faults, clock, course) == []
+    assert struck_when(faults, clock, run_rows) == []
+    run_rows.waiting = 1
+    assert struck_when(faults, clock, run_rows) == [2, 6], "the second waits for the tasks of after the first"
+    assert struck_when(faults, clock, run_rows) == []
 
 
 def test_a_kill_that_hit_nothing_is_told_and_made_once_more():
     clock = Clock()
     faults = Faults([kill(1.0)], clock_s=clock)
-    assert struck_when(faults, clock, FakeCourse([0, 0, 7])) == [1, 3, 5]
+    assert struck_when(faults, clock, FakeRunRows([0, 0, 7])) == [1, 3, 5]
     assert [struck.under_way for struck in faults.done] == [0, 0, 7]
     assert in_words(faults) == "1 kill of the task"
 
@@ -94,7 +94,7 @@ def test_each_fault_is_told_and_one_that_finds_nothing_to_strike_is_tried_again(
     sandbox = FakeSandbox()
     faults = plan_faults(sandbox, 100, 1, Options(crashes=2, seed=1))
     faults.clock_s = Clock()
-    struck_when(faults, faults.clock_s, FakeCourse([3, 4]))
+    struck_when(faults, faults.clock_s, FakeRunRows([3, 4]))
     assert faults.planned == []
     assert (sandbox.asked, sandbox.paused_s) == (3, [PAUSE_S])
     assert in_words(faults) == "2 kills of the task and 1 pause of the broker"
@@ -107,40 +107,40 @@ def test_the_words_say_what_was_not_done():
     clock = Clock()
     faults = Faults([kill(0.0), kill(LIFE_S)], clock_s=clock)
     assert in_words(faults) == ""
-    faults.look(FakeCourse([1]))
+    faults.look(FakeRunRows([1]))
     assert in_words(faults) == "1 kill of the task (1 more found no rows under way in time)"
 
 
 def test_what_a_sink_has_put_and_not_committed_is_under_way():
-    course = SinkCourse(lambda: 30)
-    course.saw(committed=0, put=0)
-    assert course.under_way() == 0
-    course.saw(committed=20, put=50)
-    assert course.under_way() == 30
-    assert course.killed() == 20, "as ten more were committed before the kill"
+    run_rows = SinkRunRows(lambda: 30)
+    run_rows.saw(committed=0, put=0)
+    assert run_rows.under_way() == 0
+    run_rows.saw(committed=20, put=50)
+    assert run_rows.under_way() == 30
+    assert run_rows.killed() == 20, "as ten more were committed before the kill"
 
 
 def test_figures_of_a_killed_sink_are_not_taken_for_those_of_the_next_one():
-    course = SinkCourse(lambda: 20)
-    course.saw(committed=20, put=50)
-    course.killed()
-    course.saw(committed=20, put=50)
-    assert course.under_way() == 0, "the dead task's"
-    course.saw(committed=20, put=0)
-    course.saw(committed=20, put=5)
-    assert course.under_way() == 5
-    course.killed()
-    course.saw(committed=24, put=7)
-    assert course.under_way() == 3, "it commits, so the figures are its own"
+    run_rows = SinkRunRows(lambda: 20)
+    run_rows.saw(committed=20, put=50)
+    run_rows.killed()
+    run_rows.saw(committed=20, put=50)
+    assert run_rows.under_way() == 0, "the dead task's"
+    run_rows.saw(committed=20, put=0)
+    run_rows.saw(committed=20, put=5)
+    assert run_rows.under_way() == 5
+    run_rows.killed()
+    run_rows.saw(committed=24, put=7)
+    assert run_rows.under_way() == 3, "it commits, so the figures are its own"
 
 
 def test_a_sink_that_began_anew_by_itself_is_counted_from_what_it_had_committed():
-    course = SinkCourse(lambda: 0)
-    course.saw(committed=20, put=50)
-    course.saw(committed=30, put=8)
-    assert course.under_way() == 0, "of the 30 it may have committed some itself"
-    course.saw(committed=30, put=18)
-    assert course.under_way() == 8
+    run_rows = SinkRunRows(lambda: 0)
+    run_rows.saw(committed=20, put=50)
+    run_rows.saw(committed=30, put=8)
+    assert run_rows.under_way() == 0, "of the 30 it may have committed some itself"
+    run_rows.saw(committed=30, put=18)
+    assert run_rows.under_way() == 8
 
 
 def test_rows_that_were_read_and_wait_for_a_transform_are_not_put():
@@ -152,10 +152,10 @@ def test_rows_that_were_read_and_wait_for_a_transform_are_not_put():
 
 def test_rows_of_a_source_are_under_way_from_when_its_tasks_began():
     present = iter([40])
-    course = SourceCourse(lambda: next(present))
-    course.saw(30)
-    assert course.under_way() == 30
-    assert course.killed() == 30
-    assert course.under_way() == 0, "ten more came before the kill was looked at"
-    course.saw(41)
-    assert course.under_way() == 1
+    run_rows = SourceRunRows(lambda: next(present))
+    run_rows.saw(30)
+    assert run_rows.under_way() == 30
+    assert run_rows.killed() == 30
+    assert run_rows.under_way() == 0, "ten more came before the kill was looked at"
+    run_rows.saw(41)
+    assert run_rows.under_way() == 1

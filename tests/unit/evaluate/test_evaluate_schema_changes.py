@@ -7,8 +7,8 @@ import pytest
 from connect.api import schema as s
 from connect.api.records import Batch, Column
 from connect.evaluate.result import Outcome
-from connect.evaluate.schema_changes import ADDED, changed, changes_of, shown_in, table_of
-from connect.evaluate.source_change import ChangeSeen, judge_source_change, tried
+from connect.evaluate.source_schema_change import ChangeSeen, judge_source_change, tried
+from connect.evaluate.table_changes import ADDED, changed, changes_of, shown_in, table_of
 from connect.runtime.connector_settings import ConnectorSettings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"

@@ -1,4 +1,4 @@
-"""Check 9: what a sink does when records begin to have a field more. The records are copies of the last ones."""
+"""Check 9 of a sink: what it does when records have one more field. The records are copies of its last ones."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ RECORDS: Final = 100
 
 
 def has_registry(config: Mapping[str, str], worker: Mapping[str, str]) -> bool:
-    """Whether values of another schema would be written into a registry. Pure."""
+    """Whether records with another schema would register it in a schema registry. Pure."""
     of_worker = {} if "value.converter" in config else worker
     return any(key.endswith("schema.registry.url") for key in (*config, *of_worker))
 
 
 def changed_records(parts: ConnectorParts, records: Sequence[RawBatch]) -> list[RawBatch]:
-    """The records with one more field. ConnectError: their values have no fields."""
+    """Copies of the records with one more field. ConnectError: their values have no fields."""
     return [_changed(parts, raw) for raw in records]
 
 
@@ -46,8 +46,10 @@ def _changed(parts: ConnectorParts, raw: RawBatch) -> RawBatch:
 
 
 def judge_schema_change(run: SinkRun, written: int, taken: int, expected: int) -> Check:
-    """`run`: over the records and so many changed ones behind them, of which it has committed `taken`. `expected`: rows
-    that the target then has at least. Pure.
+    """Judge a run over the records and, behind them, the changed ones. Pure.
+
+    `written` changed records were added, of which the sink has committed `taken`. The target then has to have at least
+    `expected` rows.
     """
     what = f"{written} records with a field more"
     if run.failure is not None:

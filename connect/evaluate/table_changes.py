@@ -1,4 +1,4 @@
-"""What a source's tables may become, as changes of the rows that it gives: no table is touched. Pure."""
+"""Changes that a source's tables may see, applied to the rows that it gives: no table is touched. Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from connect.api.schema import Schema, Type
 
 ADDED: Final = "connect_poc_added"
 _ENVELOPE: Final = ("before", "after")
-"""Where rows of change streams hold what a table has (Debezium's envelope)."""
+"""The fields of Debezium's envelope that hold a table's row."""
 _WIDER: Final[Mapping[Type, tuple[Type, object]]] = {
     Type.INT8: (Type.INT64, 2**62), Type.INT16: (Type.INT64, 2**62), Type.INT32: (Type.INT64, 2**62),
     Type.FLOAT32: (Type.FLOAT64, 1e300),
 }  # fmt: skip
-"""Types that a column is widened from and to, with a value that only the wider one holds."""
+"""A narrow type -> the type that a column is widened to, and a value that only the wide type holds."""
 Fields = dict[str, Schema]
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`what`: in words. `fields`, `row`: of a table after it. `shows`: whether a row that came out shows it. `breaks`:
-    readers of the old columns miss one, so that who refuses it does so with reason.
+    """A change of a table.
+
+    `what` describes it. `fields` and `row` apply it to the columns and to a row of the table. `shows` tells whether a
+    row that came out has the change. `breaks` says that readers of the old columns miss one, so that a registry refuses
+    the change with reason.
     """
 
     what: str
@@ -34,13 +37,13 @@ class Change:
     shows: Callable[[Row], bool]
     breaks: bool = False
     must_show: bool = False
-    """A row that does not show it has another value than its table."""
+    """A row that does not show the change has another value than its table, so that data is lost."""
 
 
 def changes_of(table: Schema, keys: Collection[str]) -> Iterator[Change]:
-    """The changes that a table with these columns may see. `keys`: columns that no change takes away.
+    """The changes that a table with these columns may see. No change takes a column of `keys` away.
 
-    In this order each also shows what a registry says to it that knows those before it.
+    A registry that is given the changes in this order has to accept each after those before it.
     """
     yield Change(
         f"a column more ({ADDED})", lambda fields: {**fields, ADDED: s.STRING.as_optional()},
@@ -62,21 +65,21 @@ def changes_of(table: Schema, keys: Collection[str]) -> Iterator[Change]:
 
 
 def table_of(schema: Schema) -> Schema | None:
-    """The schema of a table's rows in that of a source's values; None: they have no columns."""
+    """The schema of the table's rows within the schema of a source's values; None where values have no columns."""
     inner = next((schema.field(name) for name in reversed(_ENVELOPE) if schema.field(name) is not None), None)
     found = schema if inner is None else inner
     return found if found.type is Type.STRUCT and found.fields else None
 
 
 def changed(values: Column, change: Change) -> Column:
-    """The values as the source would give them after the change."""
+    """The values that the source would give after the change."""
     assert values.schema is not None
     rows = [None if row is None else _in_envelope(values.schema, row, change.row) for row in values.rows()]
     return Column.from_rows(rows, _changed_schema(values.schema, change))
 
 
 def shown_in(row: Mapping[str, Any], change: Change) -> bool:
-    """Whether a row that transforms and converters gave shows the change, itself or inside an envelope."""
+    """Whether a row that came out of transforms and converters shows the change, itself or inside an envelope."""
     return any(change.shows(dict(part)) for part in (row.get("after"), row) if isinstance(part, Mapping))
 
 
@@ -125,7 +128,7 @@ def _widened(name: str, column: Schema) -> Change:
 
 
 def _renamed(members: dict[str, Any], old: str, new: str | None) -> dict[str, Any]:
-    """In the same place; None: left out."""
+    """The members with one of them renamed in its place, or left out where `new` is None."""
     return {
         new if name == old and new is not None else name: value
         for name, value in members.items()

@@ -1,4 +1,4 @@
-"""Check 9 of a source: its rows as they would be after a change of its tables, through transforms and converters.
+"""Check 9 of a source: sends rows, as they would be after changes of their tables, through transforms and converters.
 
 The source is only read; schemas go to the sandbox's registry.
 """
@@ -18,13 +18,13 @@ from connect.api.records import Batch
 from connect.api.schema import Type
 from connect.evaluate.reading import read_batches
 from connect.evaluate.result import Check, Outcome, Table
-from connect.evaluate.schema_change import SCHEMA_CHANGE
-from connect.evaluate.schema_changes import Change, changed, changes_of, shown_in, table_of
+from connect.evaluate.sink_schema_change import SCHEMA_CHANGE
+from connect.evaluate.table_changes import Change, changed, changes_of, shown_in, table_of
 from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.tolerance import BadRow
 
 ROWS: Final = 1000
-"""Read at most, to find a few of each topic."""
+"""At most so many rows are read to find a few of each topic."""
 ROWS_OF_A_TOPIC: Final = 50
 TOPICS: Final = 5
 _ANSWER_S: Final = 30.0
@@ -32,8 +32,10 @@ _ANSWER_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeSeen:
-    """What became of a change. `breaks`: see `Change`. `is_shown`: who reads Kafka sees it. `refused`: why rows, or
-    their schema, were; None: all went on.
+    """What became of the rows after a change.
+
+    `breaks` is that of the `Change`. `is_shown` says that a reader of Kafka sees the change. `refused` says why rows or
+    their schema were refused; None where all went on.
     """
 
     topic: str
@@ -48,7 +50,7 @@ _COLUMNS: Final = ("topic", "change of its table", "what became of the rows")
 
 
 def judge_source_change(seen: Sequence[ChangeSeen]) -> Check:
-    """What the changes show. Who refuses one that breaks readers does so with reason, and is told of alone. Pure."""
+    """Judge what became of the changes. One that breaks readers may be refused, and is only mentioned then. Pure."""
     table = Table(
         "Its rows after a change of their table", _COLUMNS, [(one.topic, one.what, _fate(one)) for one in seen]
     )
@@ -72,8 +74,9 @@ def _fate(seen: ChangeSeen) -> str:
 
 
 def try_changes(parts: ConnectorParts, registry_url: str | None, deadline: Deadline) -> list[ChangeSeen]:
-    """Every change on every topic. `registry_url`: of the sandbox, where it has one. ConnectError: the source gives no
-    rows, or they have no columns.
+    """Try every change on rows of every topic. `registry_url` is that of the sandbox's registry, if it has one.
+
+    ConnectError: the source gives no rows, or the rows have no columns.
     """
     batches = _first_of_topics(parts, deadline)
     if not batches:
@@ -81,14 +84,12 @@ def try_changes(parts: ConnectorParts, registry_url: str | None, deadline: Deadl
     for batch in batches:
         _sent(parts, batch)
     if registry_url is not None:
-        _let_it_refuse(registry_url)
+        _require_compatibility(registry_url)
     return [seen for batch in batches for seen in tried(parts, batch)]
 
 
-def _let_it_refuse(registry_url: str) -> None:
-    """A registry of Confluent's refuses schemas that readers cannot take, unless it is told otherwise: so does this
-    one, of the subjects that it has.
-    """
+def _require_compatibility(registry_url: str) -> None:
+    """Let the registry refuse schemas that readers of its subjects cannot take, as Confluent's does by default."""
     with urllib.request.urlopen(f"{registry_url}/subjects", timeout=_ANSWER_S) as answer:  # noqa: S310 - loopback
         subjects = json.load(answer)
     for subject in subjects:
@@ -111,7 +112,7 @@ def _first_of_topics(parts: ConnectorParts, deadline: Deadline) -> list[Batch]:
 
 
 def tried(parts: ConnectorParts, batch: Batch) -> Iterator[ChangeSeen]:
-    """Every change on rows of one topic."""
+    """Try every change on rows of one topic."""
     schema = batch.values.schema
     table = None if schema is None else table_of(schema)
     assert table is not None
@@ -129,7 +130,7 @@ def tried(parts: ConnectorParts, batch: Batch) -> Iterator[ChangeSeen]:
 
 
 def _sent(parts: ConnectorParts, batch: Batch) -> list[object]:
-    """The values that a reader of Kafka is given. ConnectError: a row is refused."""
+    """The values that a reader of Kafka would get of a batch. ConnectError: a row is refused."""
     bad: list[BadRow] = []
     raws = parts.source_pipeline(bad.extend).encode(batch).rows
     for row in bad:

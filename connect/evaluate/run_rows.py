@@ -1,0 +1,82 @@
+"""How many rows of a run are under way: those that a kill of the tasks would take from them. Pure.
+
+A task's metrics come late, and outlive the task for a moment. So each number here is a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class SourceRunRows:
+    """The rows of a source's run. `present` asks Kafka how many rows there are now.
+
+    All rows that came in this life of the tasks count as under way, as only the tasks know which of them are stored.
+    """
+
+    present: Callable[[], int]
+    rows: int = 0
+    _began_rows: int = 0
+
+    def saw(self, rows: int) -> None:
+        """Take note of how many rows are in Kafka."""
+        self.rows = rows
+
+    def under_way(self) -> int:
+        """The rows that came since the tasks began."""
+        return max(0, self.rows - self._began_rows)
+
+    def killed(self) -> int:
+        """Begin to count for the next tasks, as these were killed; how many rows were under way."""
+        hit = self.under_way()
+        self.rows = self._began_rows = self.present()
+        return hit
+
+
+@dataclass(slots=True)
+class SinkRunRows:
+    """The rows of a sink's run: under way are those that the tasks have put and not committed.
+
+    `committed` asks Kafka for the sum of all committed offsets.
+    """
+
+    committed: Callable[[], int]
+    rows: int = 0
+    """The rows that were committed by the last look."""
+    _began_rows: int = 0
+    """The rows that were committed when the tasks began."""
+    _put: int = 0
+    """The rows that the tasks have put since then, by their own metrics."""
+    _is_new: bool = False
+    """Whether the metrics may still be those of tasks that were killed."""
+
+    def saw(self, committed: int, put: int) -> None:
+        """Take note of the offsets in Kafka and of the rows put by the tasks' metrics, 0 where there are none."""
+        if put < self._put and not self._is_new:
+            # They began anew by themselves, behind what was committed at the last look.
+            self._began_rows = self.rows
+        if not put or committed > self._began_rows:
+            self._is_new = False
+        self.rows, self._put = committed, put
+
+    def under_way(self) -> int:
+        """The rows that the tasks have certainly put, without those that are committed."""
+        return 0 if self._is_new else max(0, self._began_rows + self._put - self.rows)
+
+    def killed(self) -> int:
+        """Begin to count for the next tasks, as these were killed; how many rows were under way."""
+        self.rows = self.committed()
+        hit = self.under_way()
+        self._began_rows, self._is_new = self.rows, True
+        return hit
+
+
+def rows_put(figures: Mapping[str, float], read_at_once: int) -> int:
+    """The least number of rows that sink tasks have put, by their metrics. All tasks read `read_at_once` rows a poll.
+
+    A batch counts as read before the transforms and as put after them, and transforms may drop rows.
+    """
+    read, put = int(figures.get("polled_rows_total", 0)), int(figures.get("rows_total", 0))
+    return max(0, read - read_at_once, min(read, put))
