@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 import structlog
 
 from connect.api.errors import RetriableError
+from connect.cluster.futures import follow
 from connect.cluster.operations import Stage
 
 RETRY_S: Final = 1.0
@@ -79,6 +80,19 @@ class EventLoop:
 
         self.post(description, step)
         return future
+
+    def begin(self, description: str, call: Callable[[], Future[_T]]) -> Future[_T]:
+        """Begin this as soon as possible; the future ends as the one that `call` gives. From any thread."""
+        done: Future[_T] = Future()
+
+        def refuse(begun: Future[None]) -> None:
+            error = begun.exception()
+            if error is not None and not done.done():
+                done.set_exception(error)
+
+        begun = self.submit(description, lambda: follow(call(), done, lambda result: result))
+        begun.add_done_callback(refuse)
+        return done
 
     def later(self, delay_s: float, description: str, step: Callable[[], None]) -> None:
         """Do this after a while. From the loop's own thread."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, TypeVar
-
-import structlog
+from typing import Final
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
@@ -21,6 +19,7 @@ from connect.cluster.connector_calls import ConnectorCalls, Positions
 from connect.cluster.connector_offsets import ConnectorOffsets
 from connect.cluster.creation import Creation
 from connect.cluster.dry_run import DryRun
+from connect.cluster.futures import mapped
 from connect.cluster.host_validation import validated
 from connect.cluster.membership import View
 from connect.cluster.operations import (
@@ -48,9 +47,6 @@ from connect.runtime.messages import CallResult, Method, TaskId
 from connect.runtime.worker_config import WorkerConfig
 
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
-_logger = structlog.get_logger(__name__)
-_Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
 
 
 class Herder:
@@ -148,7 +144,7 @@ class Herder:
         return self._settler.overdue.found
 
     def require_leader(self) -> None:
-        """NotLeaderError, as far as this worker knows."""
+        """NotLeaderError where this worker, as far as it knows, does not lead."""
         self._requests.require_leader()
 
     @property
@@ -161,7 +157,7 @@ class Herder:
         return list(self._parts.configs.snapshot.connectors)
 
     def info(self, name: str) -> ConnectorInfo:
-        """NotFoundError: there is no such connector."""
+        """The configuration and tasks of a connector. NotFoundError: there is no such connector."""
         return self._parts.info(name)
 
     def task_configs(self, name: str) -> Mapping[int, Mapping[str, str]]:
@@ -171,7 +167,7 @@ class Herder:
         return snapshot.tasks.get(name, {})
 
     def status(self, name: str) -> ConnectorStatus:
-        """NotFoundError: no worker has written a status yet."""
+        """The states of a connector and its tasks. NotFoundError: no worker has written a status yet."""
         status = self._parts.statuses.connector(name)
         snapshot = self._parts.configs.snapshot
         config = snapshot.connectors.get(name)
@@ -261,27 +257,23 @@ class Herder:
 
     def restart_connector(self, name: str) -> Future[None]:
         """Restart the connector itself."""
-        done: Future[None] = Future()
 
-        def step() -> None:
+        def begin() -> Future[None]:
             self._requests.check_connector(name)
             self._settler.fencing.again(name)
-            _pass_on(self._settler.connectors.restart(name), done, lambda restarted: restarted)
+            return self._settler.connectors.restart(name)
 
-        self._parts.loop.submit(f"restarting connector {name}", step).add_done_callback(partial(_pass_error, done))
-        return done
+        return self._parts.loop.begin(f"restarting connector {name}", begin)
 
     def restart_task(self, task: TaskId) -> Future[None]:
         """Restart one task."""
-        done: Future[None] = Future()
 
-        def step() -> None:
+        def begin() -> Future[None]:
             self._requests.check_task(task, owned=self._settler.tasks.owns(task))
             self._settler.fencing.again(task.connector)
-            _pass_on(self._settler.tasks.restart_awaited(task), done, lambda restarted: restarted)
+            return self._settler.tasks.restart_awaited(task)
 
-        self._parts.loop.submit(f"restarting task {task}", step).add_done_callback(partial(_pass_error, done))
-        return done
+        return self._parts.loop.begin(f"restarting task {task}", begin)
 
     def reset_topics(self, name: str) -> Future[None]:
         """Forget the topics the connector used."""
@@ -309,15 +301,11 @@ class Herder:
 
     def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
         """Let the connector try its configuration."""
-        done: Future[Checked] = Future()
-        _pass_on(self._ask("check", config, timeout_s), done, _findings)
-        return done
+        return mapped(self._ask("check", config, timeout_s), _findings)
 
     def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
         """Let a task host validate a configuration."""
-        done: Future[ConfigInfos] = Future()
-        _pass_on(self._ask("validate", config, timeout_s), done, _validated)
-        return done
+        return mapped(self._ask("validate", config, timeout_s), _validated)
 
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         """What a configuration would lead to."""
@@ -331,14 +319,8 @@ class Herder:
         return HostsGroup(self._ask, named) if needs_host(named) else WorkersGroup(self._around.group_offsets, named)
 
     def _fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
-        done: Future[None] = Future()
-
-        def step() -> None:
-            _pass_on(self._settler.fencing.fence(name, config), done, lambda fenced: fenced)
-
-        fencing = self._parts.loop.submit(f"shutting out zombies of connector {name}", step)
-        fencing.add_done_callback(partial(_pass_error, done))
-        return done
+        begin = partial(self._settler.fencing.fence, name, config)
+        return self._parts.loop.begin(f"shutting out zombies of connector {name}", begin)
 
     def _ask(
         self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()
@@ -353,36 +335,8 @@ class Herder:
         timeout_s: float,
         positions: Positions = (),
     ) -> Future[CallResult]:
-        done: Future[CallResult] = Future()
-
-        def step() -> None:
-            _pass_on(calls.ask(method, config, timeout_s, positions), done, lambda result: result)
-
-        asking = self._parts.loop.submit(f"asking a connector: {method}", step)
-        asking.add_done_callback(partial(_pass_error, done))
-        return done
-
-
-def _pass_on(answer: Future[_Given], done: Future[_Made], make: Callable[[_Given], _Made]) -> None:
-    def finish(finished: Future[_Given]) -> None:
-        error = finished.exception()
-        if error is not None:
-            done.set_exception(error)
-            return
-        try:
-            made = make(finished.result())
-        except Exception as refused:  # noqa: BLE001 - whoever waits hears of it, whatever it is
-            done.set_exception(refused)
-        else:
-            done.set_result(made)
-
-    answer.add_done_callback(finish)
-
-
-def _pass_error(done: Future[Any], step: Future[None]) -> None:
-    error = step.exception()
-    if error is not None and not done.done():
-        done.set_exception(error)
+        begin = partial(calls.ask, method, config, timeout_s, positions)
+        return self._parts.loop.begin(f"asking a connector: {method}", begin)
 
 
 def _validated(result: CallResult) -> ConfigInfos:

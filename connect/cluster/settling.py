@@ -238,7 +238,8 @@ class Settler:
             snapshot = self._lead(snapshot, view)
         else:
             if self._led:
-                _logger.info("leadership_lost", leader=view.leader_url)
+                # Who leads next is not known yet: until it claims, the view names this worker.
+                _logger.info("leadership_lost")
             self._led, self._workers = False, frozenset()
             self.parts.configs.disclaim()
             self.connectors.release()

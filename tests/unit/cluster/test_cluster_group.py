@@ -265,6 +265,7 @@ def test_who_leads_and_which_worker_is_lost_is_told_in_one_line_each(cluster, pa
     # That the first one leads at the beginning may be told a moment after it does.
     told = told[told.index(next(line for line in told if line["event"] == "leadership_lost")) :]
     assert [line["event"] for line in told] == ["leadership_lost", "leadership_taken", "worker_lost"]
+    assert "leader" not in told[0], "the next leader has claimed nothing yet"
     assert (told[1]["workers"], told[2]["worker"], told[2]["left"]) == (["a:1", "b:1"], "a:1", 1)
     assert {line["log_level"] for line in told} == {"info"}
 
