@@ -20,6 +20,7 @@ from connect.convert.columns import DOUBLE_EXACT, NotColumnarError, list_of, str
 from connect.convert.java_text import json_string
 from connect.convert.json_decode import check_finite, read_values, without_negative_zero
 from connect.convert.json_read import Reading
+from connect.convert.json_sparse import is_sparse
 from connect.convert.json_text import JsonSyntaxError, read_fast
 
 _MAY_OVERFLOW = r"[0-9]{19}"
@@ -51,6 +52,8 @@ class SchemalessReader:
 
     def read(self, data: pa.BinaryArray) -> ReadRows:
         """The rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path."""
+        if is_sparse(data):
+            raise NotColumnarError("most rows have keys of their own")
         inferred = native.infer_json(data)
         if inferred is not None:
             tidy = _in_first_row_order(_tidy(inferred.objects, None, _Batch(data, self._reading)), data)
